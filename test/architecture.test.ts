@@ -39,7 +39,7 @@ const mayImport: Record<string, string[]> = {
   ledger: ['postgres'],
   outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
   store: ['postgres', 'ledger', 'outbox'],
-  operations: ['cli', 'store', 'ledger', 'mapping', 'yaml'],
+  operations: ['cli', 'store', 'ledger', 'outbox', 'mapping', 'yaml'],
   service: ['yaml'],
   discover: ['service'],
   observe: [],

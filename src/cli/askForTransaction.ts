@@ -1,6 +1,6 @@
 import { boundText, textMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
-import type { TransactionRef } from '../ledger/transactionIds.ts'
+import type { TransactionRef } from '../ledger/transactions.ts'
 import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { resources } from '../resources.ts'
 import { decideToken } from '../service/decideToken.ts'

@@ -1,4 +1,4 @@
-import type { PrunedSubmission } from '../ledger/retention/readPruned.ts'
+import type { PrunedSubmission } from '../ledger/retention.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { readReferences } from './references.ts'
 import { showTime } from './time.ts'

@@ -1,6 +1,6 @@
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import type { Holder, TransactionRef } from '../ledger/transactionIds.ts'
+import type { Holder, TransactionRef } from '../ledger/transactions.ts'
 import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'

@@ -1,5 +1,5 @@
 import type { Problem, ProblemKind } from '../model.ts'
-import { unknownStatusAdvice } from '../store/unknownStatuses.ts'
+import { unknownStatusAdvice } from '../outbox/unknownStatuses.ts'
 import { conflictAdvice } from './rowConflict.ts'
 import { pluralize, truncate } from './table.ts'
 

@@ -9,8 +9,8 @@ import {
   readServerRoom,
   type ServerRoom,
 } from '../ledger/operator/readServer.ts'
+import { daemonConnections } from '../postgres/daemonSessions.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
-import { daemonConnections } from '../store/daemonConnections.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import type { ClockReading } from './checkClocks.ts'
 import { type Finding, notAsked } from './finding.ts'

@@ -19,7 +19,7 @@ import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/parts.ts'
 import { withFewSearches } from '../console/searches.ts'
-import type { TransactionRef } from '../ledger/transactionIds.ts'
+import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { actorProblems } from './actorOptions.ts'
 

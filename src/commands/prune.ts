@@ -7,9 +7,9 @@ import { printJson } from '../cli/printJson.ts'
 import { pluralize, renderTable, terminalOf } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { StoreConfig } from '../config.ts'
-import type { PrunableCount } from '../ledger/retention/readPrunable.ts'
+import type { Pruned, PruneEnd } from '../ledger/prune.ts'
+import type { PrunableCount } from '../ledger/retention.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { Pruned, PruneEnd } from '../store/retention.ts'
 import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
 export interface PruneOptions extends ActorOptions {

@@ -7,7 +7,7 @@ import { printJson } from '../cli/printJson.ts'
 import { escapeControl } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, tableUntried } from '../ledger/reloads.ts'
+import { type InstanceReload, tableUntried } from '../ledger/instances.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 

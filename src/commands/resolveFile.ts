@@ -11,7 +11,7 @@ import { readAnswersFile } from '../cli/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readConfig } from '../config.ts'
-import type { TransactionRef } from '../ledger/transactionIds.ts'
+import type { TransactionRef } from '../ledger/transactions.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { actorProblems } from './actorOptions.ts'
 

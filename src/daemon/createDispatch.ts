@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
+import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import type { Answer, AttemptResult, PauseView, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
@@ -75,7 +75,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
-    takeSlots: store.dispatch.takeSlots,
+    takeSlots: store.claims.takeSlots,
     onReturnable: () => void outcomeWriter.add(nothing),
     onAnswered: ({ token }, requests) => token && starvation.sawToken(token.lifetimeMs, { requests, windowMs }),
   })
@@ -96,9 +96,9 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
       planner.press({ ...budgetSeen(demand, config.captureWindow, deps.outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
-    claim: store.dispatch.claim,
-    unclaim: store.dispatch.unclaim,
-    claimTrial: store.dispatch.claimTrial,
+    claim: store.claims.claim,
+    unclaim: store.claims.unclaim,
+    claimTrial: store.claims.claimTrial,
     token: () => tokens.ready().finally(() => metrics.tokenExpires(tokens.expiresAtMs() ?? 0)),
     onTokenRefused: tokens.reject,
     isRefusedForAge: tokens.isRefusedForAge,
@@ -140,7 +140,7 @@ function createWriter(
 ): OutcomeWriter {
   return createOutcomeWriter({
     nowMs: clock.nowMs,
-    writeOutcomes: store.dispatch.writeOutcomes,
+    writeOutcomes: store.writeOutcomes,
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
     blameFor: (error) => blameFor(error, 'outcome'),
     onWritten(outcomes, { pauses }) {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tableUntried } from '../ledger/reloads.ts'
+import { tableUntried } from '../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/failureMessage.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'

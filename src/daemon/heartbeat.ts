@@ -27,7 +27,7 @@ const beatEveryMs = 3_000
  *     0 s   the beat begins: the stopwatch is started. The database reads its clock after that, so others hear of a
  *           moment no earlier than this
  *     8 s   nothing is claimed any more, and no request begins to leave: this is asked as the first byte is written
- *    12 s   others may take the instance for dead (silentMaxMs in src/ledger/instanceLife.ts)
+ *    12 s   others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
  *
  * The 4 s between are for writing that the rest was never sent, and for clocks that run at different speeds. Beats come
  * every 3 s and give up after 5 s, so that one may be lost without anything standing still.

@@ -1,4 +1,4 @@
-import type { InstanceProblem } from '../ledger/tellInstanceProblems.ts'
+import type { InstanceProblem } from '../ledger/problems.ts'
 import { failureMessage } from '../observe/failureMessage.ts'
 import type { LostClaim } from './dispatch/lostClaims.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'

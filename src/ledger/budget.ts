@@ -1,9 +1,5 @@
-import { boundText, textMax } from '../boundText.ts'
-import type { PauseCall, ReturnableSlot, Slot } from '../model.ts'
+import type { ReturnableSlot, Slot, WantedRequests } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { activePause, unprovenPause } from './activePause.ts'
-import { backoffSteps, type PauseBackoff } from './pauseBackoff.ts'
-import { refitSlots, type SlotRow } from './refitSlots.ts'
 
 /** What holds for all instances. */
 export interface Budget {
@@ -152,71 +148,113 @@ export async function holdBack(db: Database, remaining: number, ageMs: number): 
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
+/** At most this many rows stand for the limit; above it a row is worth several requests. */
+export const slotsMax = 500
+
+/** A row of the table of slots. */
+export interface SlotRow {
+  id: number
+  /** Requests that it stands for; 0 where the limit was lowered and it is retired. */
+  permits: number
+  /** Requests that a retired one stood for: until it is free they count. */
+  retiredPermits: number
+  /** Milliseconds until it is free, 0 where it is. */
+  freeInMs: number
+}
+
+/** How a limit is cut into slots, which sum exactly to it. */
+export function cutIntoSlots(requests: number): number[] {
+  const each = Math.ceil(requests / slotsMax)
+  const count = Math.ceil(requests / each)
+  return Array.from({ length: count }, (_, n) => Math.min(each, requests - n * each))
+}
+
 /**
- * The step of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
- * flight at once count as one. A trial that ended the pause does not take it back to the first step, only a record does that
- * gets through: what records alone meet would otherwise begin anew for ever.
+ * The rows of the table for another limit, or a longer window. What may have been sent, or may yet be, stays spent: at
+ * every moment to come as many requests are owed as before, as far as the new limit has room for them, and what it has
+ * no room for is kept by retired rows.
+ *
+ * With a longer window everything waits for as much longer, free slots too: in the time before, each slot may have been
+ * used more often than the longer window allows.
+ *
+ * @see docs/budget.md, "Changing the limit or the window"
  */
-const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
-  when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
+export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
+  const debts = debtsOf(rows, to.lengthenedByMs)
+  const fitted: Omit<SlotRow, 'id'>[] = cutIntoSlots(to.requests).map((permits) => ({
+    permits,
+    retiredPermits: 0,
+    freeInMs: payBack(debts, permits) ?? to.lengthenedByMs,
+  }))
+  for (const { permits, freeInMs } of debts) fitted.push({ permits: 0, retiredPermits: permits, freeInMs })
+  while (fitted.length < rows.length) fitted.push({ permits: 0, retiredPermits: 0, freeInMs: 0 })
+  return fitted.map((row, n) => ({ id: n + 1, ...row }))
+}
 
-/** Raises a pause for everyone, or prolongs it. */
-export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
-  const steps = backoffSteps(call, backoff)
+interface Debt {
+  permits: number
+  freeInMs: number
+}
+
+/** What is owed, the longest first. */
+function debtsOf(rows: readonly SlotRow[], lengthenedByMs: number): Debt[] {
+  return rows
+    .filter(({ permits, freeInMs }) => freeInMs > 0 || permits > 0)
+    .map(({ permits, retiredPermits, freeInMs }) => ({
+      permits: permits + retiredPermits,
+      freeInMs: Math.max(0, freeInMs) + lengthenedByMs,
+    }))
+    .filter(({ freeInMs }) => freeInMs > 0)
+    .sort((a, b) => b.freeInMs - a.freeInMs)
+}
+
+/** Takes debts for so many requests off the list. @returns when the slot that stands for them is free, if there are any */
+function payBack(debts: Debt[], permits: number): number | undefined {
+  const freeInMs = debts[0]?.freeInMs
+  for (let left = permits; left > 0 && debts[0] !== undefined; ) {
+    const paid = Math.min(left, debts[0].permits)
+    left -= paid
+    debts[0].permits -= paid
+    if (debts[0].permits === 0) debts.shift()
+  }
+  return freeInMs
+}
+
+/** For how many requests there are permits: those in hand, and those of the slots that were taken. */
+export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
+  const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
+  return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
+}
+
+/**
+ * How many of the permits go to submissions. Where there are fewer than were asked for, submissions come first, as the
+ * dispatcher has already weighed them against the polls; polls keep what they want, up to half.
+ *
+ *     permits   wanted: submissions, polls   to submissions
+ *        10                10,    0               10
+ *        10                 4,    6                4
+ *         6                 8,    2                4
+ *         6                 8,    8                3
+ *         1                 8,    8                0
+ */
+export function permitsForSubmissions({ submissions, polls }: WantedRequests, permits: number): number {
+  return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
+}
+
+/** While nothing has proven that the last pauses are over: one record where it is ours to prove it, and none otherwise. */
+export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
+  const submissions = isOursToProve ? 1 : 0
+  return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
+}
+
+/**
+ * Slots that were set later than now, by a clock that was ahead, last from now for as long as they were set for, which is no less than they
+ * had left. In a transaction.
+ */
+export async function holdSlotsFromNow(db: Database): Promise<void> {
   await db.query(
-    `insert into outboxd.pause as p (reason, until, detail)
-     values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
-     on conflict (reason) do update set
-       since = case when p.cleared_at is not null and not (p.${unprovenPause}) then excluded.since else p.since end,
-       level = ${nextLevel},
-       until = greatest(p.until,
-         clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
-       probe_until = null, cleared_at = null, detail = excluded.detail`,
-    [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textMax.excerpt)],
+    // Not free_at - set_at: before PostgreSQL 17 a slot that is free since ever has no such difference.
+    `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
+     where set_at > clock_timestamp()`,
   )
-}
-
-/** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
-export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
-  const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
-    `select coalesce(bool_or(${activePause}), false) as "isPaused",
-       coalesce(bool_or(${unprovenPause}), false) as "isUnproven" from outboxd.pause`,
-  )
-  return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
-}
-
-/** Claims the right to the trial: every pause is over but none has been proven so. @returns whether it is ours */
-export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
-       and (probe_until is null or probe_until <= clock_timestamp())
-       and not exists (select from outboxd.pause where until is null or until > clock_timestamp())`,
-    [leaseMs],
-  )
-  return (rowCount ?? 0) > 0
-}
-
-/** Claims the right to send the one record that proves that a pause is over. @returns whether it is ours */
-export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
-  const { rowCount } = await db.query(
-    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where ${unprovenPause} and (probe_until is null or probe_until <= clock_timestamp())`,
-    [leaseMs],
-  )
-  return (rowCount ?? 0) > 0
-}
-
-/** A trial was answered as it should be: the pauses whose time is over end for everyone. */
-export async function endPauses(db: Database): Promise<void> {
-  await db.query(
-    `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
-     update outboxd.pause set cleared_at = clock_timestamp(), probe_until = null
-     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()`,
-  )
-}
-
-/** Gives back the right to the trial or to the proof, as there was nothing to send or nothing came of it. */
-export async function endTrial(db: Database): Promise<void> {
-  await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

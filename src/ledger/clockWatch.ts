@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { isAlive } from './instanceLife.ts'
+import { isAlive } from './instances.ts'
 import { moveTimes } from './moveTimes.ts'
 import { raiseProblems, subjectOf } from './problems.ts'
 import { epochMs } from './times.ts'

@@ -1,7 +1,7 @@
 import type { Demand } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { activePause, unprovenPause } from './activePause.ts'
+import { activePause, unprovenPause } from './pauses.ts'
 
 /**
  * Looks at what is ready, due, free and paused. @param most how far to count

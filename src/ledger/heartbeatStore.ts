@@ -1,11 +1,10 @@
-import { daemonSessions } from '../postgres/daemonSessions.ts'
+import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
-import { deleteInstance, writeHeartbeat } from './instances.ts'
+import { answerReload, deleteInstance, writeHeartbeat } from './instances.ts'
 import { ownNames } from './ownNames.ts'
-import { answerReload } from './reloads.ts'
-import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
+import { type InstanceProblem, tellProblems } from './problems.ts'
 
 /** What an instance says of itself, on connections of its own. */
 export interface HeartbeatStore {
@@ -20,9 +19,6 @@ export interface HeartbeatStore {
   leave(): Promise<void>
   close(): Promise<void>
 }
-
-/** The most that signs of life take. */
-export const heartbeatConnections = 2
 
 /** How long a beat may take: the time between two leaves room for one that is lost (src/daemon/heartbeat.ts). */
 const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
@@ -40,7 +36,7 @@ export function openHeartbeatStore(
   assertBound: (db: Database) => Promise<void> = async () => {},
 ): HeartbeatStore {
   const settings = { ...ownNames, synchronous_commit: 'off' }
-  const connections = heartbeatConnections
+  const connections = connectionsMax.heartbeat
   const pool = createPool({ url, name: daemonSessions.heartbeat, connections, onIdleError, settings, limits })
   return {
     async beat() {

@@ -1,7 +1,6 @@
 import type { Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isAlive, silentMaxMs } from './instanceLife.ts'
-import { parseSubmissions, submissionColumns } from './submissionRow.ts'
+import { parseSubmissions, submissionColumns } from './submissions.ts'
 
 /** Says that this instance lives. @returns the number of the reload that it has not answered; null where there is none */
 export async function writeHeartbeat(
@@ -87,4 +86,88 @@ export async function recreateMissingJobs(
      ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
   )
   return rows
+}
+
+/**
+ * When an instance counts as dead, each time from its last sign of life, on the database's clock:
+ *
+ *      8 s   it takes on no more work itself (src/daemon/heartbeat.ts)
+ *     12 s   its submissions are rescued, and nothing counts on it any more
+ *     60 s   its settings no longer hold for the others (agreeOnBudget.ts)
+ *      1 d   its row is deleted
+ */
+export const silentMaxMs = 12_000
+
+/** How long the settings of an instance hold that says nothing any more. */
+export const settingsHoldMs = 60_000
+
+/** Whether a row of outboxd.instance, by the name that the statement gives it, is of one that lives. */
+export const isAlive = (instance: string) =>
+  `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
+
+/** An instance that lives, and what it has said of the last reload that it was asked for. */
+export interface InstanceReload {
+  id: string
+  host: string
+  version: string
+  hasAnswered: boolean
+  /** What keeps its files from being used; null where nothing does, or it has not answered. */
+  problem: string | null
+}
+
+/** What an instance says where it could not try the outbox table before it took another outbox.yaml into force. */
+export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
+
+const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
+
+/** Asks all that live to read their files again. @returns them */
+export async function askReload(db: Database): Promise<InstanceReload[]> {
+  const { rows } = await db.query<InstanceReload>(
+    `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
+     where ${isAlive('i')} returning ${columns}`,
+  )
+  return rows
+}
+
+/** The instances that live. */
+export async function readReloads(db: Database): Promise<InstanceReload[]> {
+  const { rows } = await db.query<InstanceReload>(
+    `select ${columns} from outboxd.instance i where ${isAlive('i')} order by host, id`,
+  )
+  return rows
+}
+
+/** Says that an instance has read its files, and what was wrong with them. */
+export async function answerReload(
+  db: Database,
+  instanceId: string,
+  { asked, problem }: { asked: number; problem: string | null },
+): Promise<void> {
+  await db.query('update outboxd.instance set reload_answered = $2, reload_problem = $3 where id = $1', [
+    instanceId,
+    asked,
+    problem,
+  ])
+}
+
+/**
+ * Says which record types an instance knows, once it has given a sign of life; writes only what has changed.
+ *
+ * @returns whether it was written
+ */
+export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
+    [instanceId, types],
+  )
+  return rowCount === 1
+}
+
+/** The record types that some living instance knows; null where one, of an older version, does not say. */
+export async function readPublishedTypes(db: Database): Promise<string[] | null> {
+  const { rows } = await db.query<{ types: string[] | null }>(
+    `select types from outboxd.instance i where ${isAlive('i')}`,
+  )
+  const types = rows.map((row) => row.types)
+  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
 }

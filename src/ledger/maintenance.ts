@@ -4,10 +4,10 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { deleteStaleInstances, readForgotten, readOrphaned, recreateMissingJobs } from './instances.ts'
 import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
 import { prunePeriods, type Span, writePeriods, writeRequestHours } from './periods.ts'
+import { forgetProblems } from './problems.ts'
 import { type Queue, queueSchema } from './queue.ts'
 import { pruneRequestCounts } from './requestCounts.ts'
-import { findStuck } from './stuck.ts'
-import { forgetProblems } from './tellInstanceProblems.ts'
+import { findStuck } from './transactions.ts'
 
 /** Keeps the ledger, the queue and the instances in step with each other. */
 export interface Maintenance {

@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
+import { holdSlotsFromNow } from './budget.ts'
 import { holdHistoryFromNow } from './history/writeHistory.ts'
-import { holdSlotsFromNow } from './holdSlots.ts'
 import { queueSchema } from './queue.ts'
 
 /**

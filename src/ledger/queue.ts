@@ -1,7 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
-import type { PollJob } from '../model.ts'
-import { daemonSessions } from '../postgres/daemonSessions.ts'
+import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
+import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { ownNames } from './ownNames.ts'
@@ -97,16 +97,13 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/** The most that a daemon's queue takes. */
-export const queueConnections = 2
-
 /** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
 export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void): Promise<Queue> {
   // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
   const pool = createPool({
     url,
     name: daemonSessions.queue,
-    connections: queueConnections,
+    connections: connectionsMax.queue,
     onIdleError: onError,
     settings: { ...ownNames, ...shortReads, lock_timeout: '3000' },
   })
@@ -176,4 +173,67 @@ const interval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
+}
+
+/** The polls that are not yet due, the next ones first. Those in backoff after a useless answer stay where they are. */
+export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
+  const { rows } = await db.query<PlannedPoll>(
+    `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
+       extract(epoch from now() - accepted_at)::float8 * 1000 as "ageMs",
+       extract(epoch from poll_at - now())::float8 * 1000 as "inMs"
+     from outboxd.submission
+     where job_id is not null and poll_at > now() and state = 'accepted' and fruitless = 0
+       and not polled_rarely
+     order by poll_at limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+/** Moves polls, ledger and queue together; one that has come due in between, or is in somebody's hand, stays as it is. */
+export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
+  const ours = await lockFreeJobs(
+    db,
+    moves.map(({ jobId }) => jobId),
+  )
+  const { rows } = await db.query<{ jobId: string }>(
+    `update outboxd.submission s set poll_at = now() + move."inMs" * interval '1 ms'
+     from json_to_recordset($1) as move("submissionId" uuid, "jobId" uuid, "inMs" float8)
+     where s.id = move."submissionId" and s.job_id = move."jobId" and s.poll_at > now()
+     returning s.job_id as "jobId"`,
+    [JSON.stringify(moves.filter(({ jobId }) => ours.has(jobId)))],
+  )
+  const moved = new Set(rows.map(({ jobId }) => jobId))
+  for (const { jobId, inMs } of moves) if (moved.has(jobId)) await queue.move(db, jobId, inMs)
+}
+
+/*
+ * Whoever locks several things of the ledger in one transaction does so in one order, so that no two wait for each other
+ * in a circle:
+ *
+ *   1  jobs of polls           writeSteps completes them, which is its fence; moveTimes moves them all
+ *   2  ids of transactions     lockTransactionIds
+ *   3  submissions             lockSubmissions, by their ids
+ *   4  lines of keys           lockKeys
+ *
+ * Who claims work waits for none of these: he skips what is locked.
+ */
+
+/** Locks the polls to come of these submissions, as they are now, until the transaction ends. */
+export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
+  await db.query(
+    `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
+       select job_id from outboxd.submission where id = any($1::uuid[]) and job_id is not null
+     )) order by id for update`,
+    [submissions.map(({ id }) => id)],
+  )
+}
+
+/** Locks jobs, but for those that somebody else has locked. @returns the ids of those that are ours until the transaction ends */
+export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
+    [jobIds],
+  )
+  return new Set(rows.map(({ id }) => id))
 }

@@ -3,7 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
-import { forgotten } from './submissionColumns.ts'
+import { forgotten } from './submissions.ts'
 
 /** So many records that share no key are not refused in the same words by their own fault. */
 const refusalsMax = 10

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
-import { isAlive } from './instanceLife.ts'
+import { isAlive } from './instances.ts'
 
 /** A service, and who we are there, as a configuration names them. */
 export interface ServiceIdentity {

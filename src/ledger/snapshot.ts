@@ -1,8 +1,7 @@
-import type { PauseReason, ProblemKind, State } from '../model.ts'
-import { states } from '../model.ts'
+import { type PauseReason, type ProblemKind, type State, states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { activePause } from './activePause.ts'
-import { isAlive, silentMaxMs } from './instanceLife.ts'
+import { isAlive, silentMaxMs } from './instances.ts'
+import { activePause } from './pauses.ts'
 
 /** What the ledger's database says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {

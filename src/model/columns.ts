@@ -24,7 +24,7 @@ interface Column {
  * The columns of a submission in which its steps keep what they have to know of each other, by their names in camel case.
  *
  * The types below follow from this table, and so do the reading, the writing and the forgetting of the ledger
- * (src/ledger/submissionColumns.ts): a new column is named in its migration, here, and where it is used.
+ * (src/ledger/submissions.ts): a new column is named in its migration, here, and where it is used.
  */
 export const columns = {
   /** Sent with every attempt; the service may know the record by it. */

@@ -8,7 +8,7 @@ import {
   wentBack,
 } from '../ledger/operator/recoverDoubtful.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
-import type { LedgerGap } from '../store/ledgerGap.ts'
+import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
 

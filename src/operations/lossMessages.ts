@@ -3,7 +3,7 @@ import { isoTime, showTime } from '../cli/time.ts'
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
 import { clocksDifferByMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recoverHistory.ts'
-import type { LedgerGap } from '../store/ledgerGap.ts'
+import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { countNamed, countOutcomes, type Doubt } from './doubts.ts'
 import type { Loss, LostHistory } from './recover.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { activePause } from '../ledger/activePause.ts'
 import * as budget from '../ledger/budget.ts'
 import { ownNames } from '../ledger/ownNames.ts'
+import { activePause } from '../ledger/pauses.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
 

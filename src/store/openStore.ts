@@ -1,27 +1,27 @@
 import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { type Agreed, agreeOnBudget, isFileInForce, withdrawSettings } from '../ledger/agreeOnBudget.ts'
 import { type Chain, createChain } from '../ledger/audit/chain.ts'
 import { createDayVerification, type PartVerdict } from '../ledger/audit/verifyChain.ts'
-import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
+import { type CaptureLock, createCaptureLock } from '../ledger/capture.ts'
+import { type Claims, createClaims } from '../ledger/claims.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
-import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/dispatchStore.ts'
 import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStore.ts'
 import { createHistory, type HistoryLook } from '../ledger/history/createHistory.ts'
+import { publishTypes } from '../ledger/instances.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
-import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
+import { type InstanceLedger, type WrittenOutcomes, writeOutcomes, writeSteps } from '../ledger/outcomes.ts'
 import { ownNames } from '../ledger/ownNames.ts'
-import { pauseBackoff } from '../ledger/pauseBackoff.ts'
-import { movePolls, readPlannedPolls } from '../ledger/plannedPolls.ts'
+import { pauseBackoff } from '../ledger/pauses.ts'
 import { clearProblems, raiseProblems, replaceProblems } from '../ledger/problems.ts'
-import { publishTypes } from '../ledger/publishTypes.ts'
-import { openQueue, type Queue } from '../ledger/queue.ts'
-import { readPruneOverdueMs } from '../ledger/retention/readPrunable.ts'
+import { type Pruned, type PruneEnd, prune } from '../ledger/prune.ts'
+import { movePolls, openQueue, type Queue, readPlannedPolls } from '../ledger/queue.ts'
+import { createOutboxReports, type OutboxReports } from '../ledger/reports.ts'
+import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import { assertService, claimService, ForeignService, readLedgerName } from '../ledger/servedService.ts'
-import { outboxFile } from '../ledger/sharedSettings.ts'
+import { type Agreed, agreeOnBudget, isFileInForce, outboxFile, withdrawSettings } from '../ledger/settings.ts'
 import { shortReads } from '../ledger/shortReads.ts'
 import {
   compactCounts,
@@ -36,27 +36,26 @@ import type {
   ClaimedRows,
   Demand,
   MovedPoll,
+  OutcomeBatch,
   PlannedPoll,
   ProblemKind,
   RaisedProblem,
 } from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
+import { type Comparison, comparisonBounds, createComparison } from '../outbox/comparison.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { ForeignLedger, type LedgerRegistration, openLedgerRegistration } from '../outbox/ledgerRegistration.ts'
+import { createLockWatch } from '../outbox/lockedRows.ts'
+import { createNamedRowSearch } from '../outbox/namedRow.ts'
 import { describeTable, openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
-import { daemonSessions } from '../postgres/daemonSessions.ts'
+import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { asText } from '../postgres/sessionSettings.ts'
-import { type Comparison, comparisonBounds, createComparison } from './comparison.ts'
-import { poolConnections } from './daemonConnections.ts'
-import { createLockWatch } from './lockWatch.ts'
 import { assertEncoding, assertMigrated } from './migrateStores.ts'
-import { createNamedRowSearch } from './namedRow.ts'
-import { type Pruned, type PruneEnd, prune } from './retention.ts'
 import { assertWhole } from './structure.ts'
 
 /** The databases, as the daemon uses them. */
@@ -67,7 +66,8 @@ export interface Store {
   captureLock: CaptureLock
   /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
   publishTypes(types: readonly string[]): Promise<boolean>
-  dispatch: DispatchStore
+  claims: Claims
+  writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
   outboxReports: OutboxReports
   maintenance: Maintenance
   pulse: HeartbeatStore
@@ -164,7 +164,7 @@ export async function openStore({
   const pool = createPool({
     url: addresses.ledger,
     name: daemonSessions.work,
-    connections: poolConnections.ledger,
+    connections: connectionsMax.work,
     onIdleError: onError,
     durable: true,
     prepares: true,
@@ -174,7 +174,7 @@ export async function openStore({
   const outboxPool = createPool({
     url: addresses.outbox,
     name: daemonSessions.outbox,
-    connections: poolConnections.outbox,
+    connections: connectionsMax.outbox,
     onIdleError: onError,
   })
   const pulse = openHeartbeatStore(addresses.ledger, instance, onError, (db) => assertService(db, config.service))
@@ -225,7 +225,8 @@ export async function openStore({
       // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
       if (isRefusal(error)) throw error
     })
-    const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    const shared: InstanceLedger = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    const backoff = pauseBackoff(config)
     const history = createHistory({
       ...{ pool, who: instance.who, reachMs },
       namedRows: createNamedRowSearch(outbox),
@@ -259,7 +260,8 @@ export async function openStore({
       pulse,
       captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure, history }),
       publishTypes: (types) => publishTypes(pool, instance.id, types),
-      dispatch: createDispatchStore({ ...shared, history, leaseMs, reachMs, backoff: pauseBackoff(config) }),
+      claims: createClaims({ ...shared, history, leaseMs, reachMs }),
+      writeOutcomes: (batch) => writeOutcomes({ ...shared, backoff }, batch),
       outboxReports: createOutboxReports(pool, history),
       maintenance: createMaintenance({
         pool,

@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { StoreConfig } from '../config.ts'
-import { readLongestTimeout } from '../ledger/agreeOnBudget.ts'
 import { createChain } from '../ledger/audit/chain.ts'
 import { type Erasure, eraseRecords } from '../ledger/audit/eraseRecords.ts'
+import { askReload, type InstanceReload } from '../ledger/instances.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
-import { lockJobsOf } from '../ledger/lockJobs.ts'
-
 import { type Actor, logAct, logSight, type Sight } from '../ledger/operator/acts.ts'
 import { type Adoption, adoptOutbox, adoptService, type ServiceAdoption } from '../ledger/operator/adoptOutbox.ts'
-
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
 import { pollsOf, recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
@@ -24,16 +21,16 @@ import { type LostRecord, recoverRecords } from '../ledger/operator/recoverRecor
 import { type Replay, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { openQueue, type Queue } from '../ledger/queue.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
+import { lockJobsOf, openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
-import { askReload, type InstanceReload } from '../ledger/reloads.ts'
 import { renewEnds } from '../ledger/reports.ts'
-import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
+import { readLongestTimeout } from '../ledger/settings.ts'
+import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { PauseReason, State } from '../model.ts'
+import { commandRowsMax, findGap, type GapDeps, tellGap } from '../outbox/ledgerGap.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
-import { commandRowsMax, findGap, type GapDeps, tellGap } from './ledgerGap.ts'
-import { type PruneDeps, type Pruned, type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 /** A submission as the operator saw it. */
 export type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
-import { tableUntried } from '../../src/ledger/reloads.ts'
+import { tableUntried } from '../../src/ledger/instances.ts'
 import type { TableTrial } from '../../src/store/openStore.ts'
 
 const mapping = (type: string) =>

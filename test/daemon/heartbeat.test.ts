@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createHeartbeat } from '../../src/daemon/heartbeat.ts'
-import { silentMaxMs } from '../../src/ledger/instanceLife.ts'
+import { silentMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
   const state = { nowMs: 0, takesMs: 0, fails: false, reloadAsked: null as number | null }

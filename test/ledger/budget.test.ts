@@ -2,18 +2,16 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { giveBack, holdBack, takeSlots } from '../../src/ledger/budget.ts'
 import {
   claimProof,
   claimTrial,
   endPauses,
   endTrial,
-  giveBack,
-  holdBack,
   raisePause,
   readWay,
-  takeSlots,
-} from '../../src/ledger/budget.ts'
-import { recordPassages } from '../../src/ledger/passages.ts'
+  recordPassages,
+} from '../../src/ledger/pauses.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
 import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
 import { openPool } from '../support/postgres.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAlive, settingsHoldMs, silentMaxMs } from '../../src/ledger/instanceLife.ts'
+import { isAlive, settingsHoldMs, silentMaxMs } from '../../src/ledger/instances.ts'
 
 test('an instance that has been silent for 12 s counts as dead, by whatever name a statement calls it', () => {
   expect(silentMaxMs).toBe(12_000)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueued } from '../../src/ledger/claimQueued.ts'
+import { claimQueued } from '../../src/ledger/claims.ts'
 import { deleteStaleInstances, readForgotten, readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 

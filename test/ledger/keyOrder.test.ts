@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { roomIn } from '../../src/daemon/capture/room.ts'
-import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { createMaintenance } from '../../src/ledger/maintenance.ts'
 import type { Submission } from '../../src/model.ts'
@@ -13,6 +12,7 @@ import {
   openLedger,
   outcomeBatch,
   plentyOfSlots,
+  type TestDispatch,
   transition,
 } from '../support/ledger.ts'
 import { record } from '../support/record.ts'
@@ -31,7 +31,7 @@ const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).he
 const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))
 
 /** Sends the one record whose turn it is, and writes what came of it. */
-async function send(work: DispatchStore, change: GivenChange): Promise<Submission> {
+async function send(work: TestDispatch, change: GivenChange): Promise<Submission> {
   const { submissions } = await claim(work, { submissions: 10 })
   expect(submissions).toHaveLength(1)
   const sent = submissions[0] as Submission

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { discard } from '../../src/commands/discard.ts'
-import { movePolls, readPlannedPolls } from '../../src/ledger/plannedPolls.ts'
+import { movePolls, readPlannedPolls } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
-import { createOutboxReports, type OutboxReports } from '../../src/ledger/outboxReports.ts'
+import { createOutboxReports, type OutboxReports } from '../../src/ledger/reports.ts'
 import type { Report, Submission, ToldReport } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { backoffSteps, pauseBackoff } from '../../src/ledger/pauseBackoff.ts'
+import { backoffSteps, pauseBackoff } from '../../src/ledger/pauses.ts'
 import type { PauseCall } from '../../src/model.ts'
 
 const backoff = pauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cutIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/refitSlots.ts'
+import { cutIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/budget.ts'
 
 const limit = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 400, max: 1_700 }))
 

@@ -1,14 +1,21 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
 import { lockSubmissions } from '../../src/ledger/keyOrder.ts'
 import { believeRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import {
+  claim,
+  type Ledger,
+  openLedger,
+  outcomeBatch,
+  plentyOfSlots,
+  type TestDispatch,
+  transition,
+} from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 
 let ledger: Ledger
-let work: DispatchStore
+let work: TestDispatch
 beforeAll(async () => {
   ledger = await openLedger()
 })

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { answerReload, askReload, readReloads } from '../../src/ledger/reloads.ts'
+import { answerReload, askReload, readReloads, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger

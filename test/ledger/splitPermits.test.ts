@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { permitsForSubmissions, permitsInHand, wantedUntilProven } from '../../src/ledger/splitPermits.ts'
+import { permitsForSubmissions, permitsInHand, wantedUntilProven } from '../../src/ledger/budget.ts'
 
 const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { forgotten, selected } from '../../src/ledger/submissionColumns.ts'
+import { forgotten, selected } from '../../src/ledger/submissions.ts'
 import { type ColumnName, columns } from '../../src/model.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 

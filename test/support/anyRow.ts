@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { claimQueued } from '../../src/ledger/claimQueued.ts'
-import { writeTransitions } from '../../src/ledger/writeTransitions.ts'
+import { claimQueued } from '../../src/ledger/claims.ts'
+import { writeTransitions } from '../../src/ledger/outcomes.ts'
 import type { Step, Submission } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
 

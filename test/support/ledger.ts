@@ -2,19 +2,30 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
-import { type CaptureLock, createCaptureLock } from '../../src/ledger/captureLock.ts'
-import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/ledger/dispatchStore.ts'
+import { type CaptureLock, createCaptureLock } from '../../src/ledger/capture.ts'
+import { type Claimant, type Claims, createClaims } from '../../src/ledger/claims.ts'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
-import type { PauseBackoff } from '../../src/ledger/pauseBackoff.ts'
+import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
+import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
-import { parseSubmissions, submissionColumns } from '../../src/ledger/submissionRow.ts'
+import { parseSubmissions, submissionColumns } from '../../src/ledger/submissions.ts'
 import type { CapturedRecord, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
 import { record } from './record.ts'
+
+interface DispatchDeps extends Claimant {
+  keyOnFailure: KeyOnFailure
+  backoff: PauseBackoff
+}
+
+/** What the dispatcher and the outcome writer do with the ledger. */
+export interface TestDispatch extends Claims {
+  writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
+}
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
 export interface Ledger extends AsyncDisposable {
@@ -26,7 +37,7 @@ export interface Ledger extends AsyncDisposable {
   /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
   capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
   /** An instance that claims and settles. */
-  dispatch(deps?: Partial<Omit<DispatchStoreDeps, 'pool' | 'queue'>>): DispatchStore
+  dispatch(deps?: Partial<Omit<DispatchDeps, 'pool' | 'queue'>>): TestDispatch
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
@@ -78,8 +89,8 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       if (inConflict.size > 0) throw new Error(`captured before: ${[...inConflict]}`)
       return kept.map(({ id }) => id)
     },
-    dispatch: (deps = {}) =>
-      createDispatchStore({
+    dispatch(given = {}) {
+      const deps: DispatchDeps = {
         pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
@@ -88,8 +99,10 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         reachMs: 36_000,
         backoff: pauseBackoff,
         keyOnFailure: 'continue',
-        ...deps,
-      }),
+        ...given,
+      }
+      return { ...createClaims(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
+    },
     async read(id) {
       const { rows } = await pool.query(`select ${submissionColumns} from outboxd.submission s where id = $1`, [id])
       return parseSubmissions(rows)[0] as Submission
@@ -132,7 +145,7 @@ function given(url: string): TestDatabase {
 
 /** A claim for up to so many submissions and polls, with slots for all of them. */
 export async function claim(
-  dispatch: DispatchStore,
+  dispatch: TestDispatch,
   wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
 ) {
   const { submissions = 0, polls = 0, rarePolls = 0, trial = false } = wanted

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { createChain } from '../../src/ledger/audit/chain.ts'
-import { type PruneDeps, type Pruned, type PruneEnd, prune } from '../../src/store/retention.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, prune } from '../../src/ledger/prune.ts'
 
 /** An outbox that no row is ever deleted from. */
 export const allThere: PruneDeps['outbox'] = { findPresent: async (ids) => new Set(ids) }

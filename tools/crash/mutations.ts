@@ -43,7 +43,7 @@ export const mutations = {
     breaks: 'what is pruned is forgotten, so that a row that says again that it waits is sent again',
     patches: [
       {
-        file: 'src/ledger/retention/pruneBatch.ts',
+        file: 'src/ledger/retention.ts',
         from: 'from gone s where outbox = outboxd.current_outbox()',
         to: 'from gone s where false',
       },
@@ -65,7 +65,7 @@ export const mutations = {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [
       {
-        file: 'src/ledger/writeTransitions.ts',
+        file: 'src/ledger/outcomes.ts',
         from: `where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"`,
         to: 'where s.id = t.id',

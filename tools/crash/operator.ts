@@ -1,7 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises'
-import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
-import { anySubmission } from '../../src/ledger/operator/selectSubmissions.ts'
-import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
+import {
+  anySubmission,
+  type ListedSubmission,
+  type SubmissionFilter,
+} from '../../src/ledger/operator/selectSubmissions.ts'
+import type { TransactionRef } from '../../src/ledger/transactions.ts'
 import { openOperatorStore } from '../../src/store/operatorStore.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
 import type { Surroundings } from './environment.ts'

@@ -2,7 +2,7 @@ import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { type Actor, logAct } from '../operator/acts.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
-import { mayGo } from '../retention/pruneBatch.ts'
+import { mayGo } from '../retention.ts'
 
 /** A record of a key whose data is to be erased, as it was read. */
 export interface KeyRecord {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { holdSlotsFromNow } from '../holdSlots.ts'
+import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import { epochMs } from '../times.ts'
 import { objectionMs } from './decideHistory.ts'

@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { epochMs } from '../times.ts'
-import { hasTransactionIdSql } from '../transactionIds.ts'
+import { hasTransactionIdSql } from '../transactions.ts'
 import { hasKey, type ListedSubmission, listedColumns, unfinishedSince } from './selectSubmissions.ts'
 
 /** How a person names a submission. */

@@ -1,6 +1,6 @@
 import type { PauseReason } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { activePause } from '../activePause.ts'
+import { activePause } from '../pauses.ts'
 import type { Actor, StatedActor } from './acts.ts'
 
 /** What is said of an operator's pause while it stands. */

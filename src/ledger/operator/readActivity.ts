@@ -1,6 +1,6 @@
 import { daemonSessions } from '../../postgres/daemonSessions.ts'
 import type { Database } from '../../postgres/database.ts'
-import { isAlive } from '../instanceLife.ts'
+import { isAlive } from '../instances.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
 /** What moves now. Times in epoch milliseconds. */

@@ -1,9 +1,9 @@
 import type { PauseReason, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { activePause } from '../activePause.ts'
-import { isAlive } from '../instanceLife.ts'
+import { isAlive } from '../instances.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
+import { activePause } from '../pauses.ts'
 import { epochMs } from '../times.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
 

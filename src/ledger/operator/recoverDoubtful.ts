@@ -5,7 +5,7 @@ import type { Resource } from '../../resources.ts'
 import { isAsSeen } from '../history/writeHistory.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
-import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactionIds.ts'
+import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactions.ts'
 import { type Actor, actorDetail } from './acts.ts'
 import { resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
 

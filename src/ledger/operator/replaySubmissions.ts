@@ -3,7 +3,7 @@ import { exactFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { forgotten } from '../submissionColumns.ts'
+import { forgotten } from '../submissions.ts'
 import { type Actor, actorDetail } from './acts.ts'
 
 /** What a replay maps anew. */

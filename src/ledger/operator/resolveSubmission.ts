@@ -1,6 +1,6 @@
 import { exactFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
-import { forgotten } from '../submissionColumns.ts'
+import { forgotten } from '../submissions.ts'
 import { type Actor, actorDetail } from './acts.ts'
 import { keepsKey } from './replaySubmissions.ts'
 

@@ -1,7 +1,7 @@
 import { type State, states } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { epochMs, isoTime } from '../times.ts'
-import { hasTransactionIdSql } from '../transactionIds.ts'
+import { hasTransactionIdSql } from '../transactions.ts'
 import { causeColumn } from './cause.ts'
 
 /** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */

@@ -1,0 +1,299 @@
+import type pg from 'pg'
+import { boundText, exactFields, textMax } from '../boundText.ts'
+import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import type { History } from './history/createHistory.ts'
+import { isAlive } from './instances.ts'
+import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
+import { type Actor, actorDetail } from './operator/acts.ts'
+import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
+import { bringBack } from './retention.ts'
+import {
+  anotherRow,
+  conflictRetryMs,
+  findRepeated,
+  isAcceptedEditSql,
+  isSameRow,
+  type RowConflict,
+  twiceInBatch,
+  wasUnread,
+} from './sameRow.ts'
+import { readServedRow, type ServedOutbox, toServed } from './servedOutbox.ts'
+import { epochMs } from './times.ts'
+
+export interface CaptureLock {
+  /**
+   * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
+   * by key stands on. The ledger's transaction commits before this resolves.
+   *
+   * @returns null where another instance captures
+   */
+  withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
+  readAgenda(): Promise<Agenda>
+  /** Puts rows off that fail each for itself. */
+  skip(rows: readonly FailedRow[]): Promise<void>
+  /** A row that was put off is through, or gone. */
+  forget(outboxId: string): Promise<void>
+}
+
+export interface CaptureLockDeps {
+  pool: pg.Pool
+  who: string
+  keyOnFailure: KeyOnFailure
+  history: Pick<History, 'stands' | 'mayTake'>
+}
+
+export function createCaptureLock(deps: CaptureLockDeps): CaptureLock {
+  const { pool, keyOnFailure } = deps
+  return {
+    withLock: (work) =>
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_xact_lock(7161) as locked')
+        if (!rows[0]?.locked) return null
+        const standing = await readStanding(client, keyOnFailure)
+        return work({
+          ...standing,
+          hasHistory: await deps.history.stands(client),
+          leave: (types) => leave(client, standing, types),
+          insert: async (records) =>
+            (await deps.history.mayTake(client)) ? insert(deps, client, withDoubts(records, standing)) : null,
+        })
+      }),
+    readAgenda: () => readAgenda(pool),
+    skip: (rows) =>
+      inTransaction(pool, async (client) => {
+        for (const row of rows) await skipRow(client, row)
+      }),
+    forget: (outboxId) => inTransaction(pool, (client) => forgetSkipped(client, outboxId)),
+  }
+}
+
+async function insert(
+  deps: { who: string; keyOnFailure: KeyOnFailure },
+  client: Database,
+  records: readonly CapturedRecord[],
+): Promise<ReadonlySet<string>> {
+  const conflicts = await inLines(client, records, deps.keyOnFailure, () => insertCaptured(client, records, deps.who))
+  const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const retryInMs = conflictRetryMs
+  const raised = conflicts.map(({ outboxId, detail }) => ({
+    kind: 'row_conflict' as const,
+    subject: outboxId,
+    detail,
+    retryInMs,
+  }))
+  await raiseProblems(client, raised)
+  const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
+  await clearProblems(client, 'row_conflict', good)
+  return inConflict
+}
+
+interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
+  instances: { name: string; types: string[] | null }[]
+  /** Rows that were recorded before, epoch milliseconds, may have been sent by a ledger that has gone back since; null: none. */
+  doubtfulBeforeMs: number | null
+}
+
+/** What may have been sent is not sent on a guess. */
+function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
+  if (doubtfulBeforeMs === null) return records
+  return records.map((record) =>
+    record.error === null && record.createdAt !== null && Date.parse(record.createdAt) <= doubtfulBeforeMs
+      ? { ...record, doubt: waitingDoubt }
+      : record,
+  )
+}
+
+const waitingDoubt =
+  'its row was recorded before it was found that the ledger went back in time, or within seconds after: it may have been captured and sent before'
+
+async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
+  const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
+    `with line as (
+       select held.key, held.length, (
+         select s.state not in ('queued', 'sending') from outboxd.submission s
+         where s.key = held.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
+       ) as stuck
+       from (
+         select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
+       ) held
+     )
+     select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
+       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
+        from line) as lines,
+       (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
+          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
+          union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
+        ) off) as skipped,
+       (select ${epochMs('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
+       (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
+        from outboxd.instance i where ${isAlive('i')}) as instances`,
+  )
+  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [], doubtfulBeforeMs: null }
+  return { ...standing, typesKnown: typesOf(standing.instances) }
+}
+
+function typesOf(instances: Standing['instances']): string[] | null {
+  const types = instances.map((instance) => instance.types)
+  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
+}
+
+async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
+  const problems = types.map((type) => ({ subject: type, detail: whoKnows(type, instances), retryInMs: null }))
+  await replaceProblems(client, 'unknown_type', problems)
+}
+
+function whoKnows(type: string, instances: Standing['instances']): string {
+  const names = (those: Standing['instances']) => those.map(({ name }) => name).join(', ')
+  const knowing = instances.filter(({ types }) => types?.includes(type))
+  const silent = instances.filter(({ types }) => types === null)
+  const others = instances.filter(({ types }) => types !== null && !types.includes(type))
+  return [
+    knowing.length > 0 && `known by ${names(knowing)}`,
+    silent.length > 0 && `${names(silent)} of an older version may know it`,
+    others.length > 0 && `no mapping file on ${names(others)}`,
+  ]
+    .filter((part) => part !== false)
+    .join('; ')
+}
+
+/**
+ * Copies captured records into the ledger, in their order. A record that is there already stays as it is, but its
+ * outbox row will be told its state again, since the crash that brought it here twice lost that. Where the row is another
+ * than the one that the ledger knows by its id, or has its id twice here, nothing is written of it.
+ *
+ * Of a record that was pruned what is left comes back, in the state in which it had ended: it is not sent again.
+ *
+ * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
+ *
+ * @param recoverer a person who takes them in that the ledger had lost: their rows say more than it knew, and are told what it says now
+ * @returns the rows that are in conflict
+ */
+export async function insertCaptured(
+  db: Database,
+  records: readonly CapturedRecord[],
+  who: string,
+  recoverer: Actor | null = null,
+): Promise<RowConflict[]> {
+  const repeated = findRepeated(records.map(({ outboxId }) => outboxId))
+  const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
+  const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
+    `with record as (
+       select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
+         payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
+         stamp text, error text, doubt text, amounts jsonb)
+     ), kept as (
+       insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
+         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due)
+       select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
+         coalesce("createdAt", clock_timestamp()), stamp,
+         case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
+         key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
+         coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
+         error is null and doubt is not null, $3 or doubt is not null
+       from record r where not exists (
+         select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
+       ) order by ord
+       on conflict (outbox_id, outbox) do nothing
+       returning s.id, s.state
+     ), known as (
+       select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
+         (${isSameRow} or ${isAcceptedEditSql})
+         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
+           or s.payload is not distinct from r.payload) as same
+       from record r join outboxd.submission s
+         on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
+     ), seen as (
+       update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
+       where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
+     ), pruned as (
+       select s.*, (${isSameRow} or ${isAcceptedEditSql}) as same
+       from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
+     ), of_same as (
+       select * from pruned where same
+     ), ${bringBack('of_same', '$2')}, event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
+       select id, null, state, 0, case when $3 then 'recovered as ' || state
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         amounts
+       from kept join record using (id)
+     )
+     select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
+     from (
+       select outbox_id, state, recorded_at, same from known union all select outbox_id, state, recorded_at, same from pruned
+     ) met where not same`,
+    [JSON.stringify(single.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
+  )
+  return [
+    ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),
+    ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch })),
+  ]
+}
+
+const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => ({
+  ord,
+  ...exactFields(record),
+  error: record.error === null ? null : boundText(record.error, textMax.errors),
+})
+
+/** So many rows do not fail each for itself: the table or its description is wrong, and a person has to look. */
+export class TooManyRowsSkipped extends Error {
+  override name = 'TooManyRowsSkipped'
+  constructor() {
+    super(
+      `${skippedMax} rows of the outbox are put off, so nothing more is captured: "outboxd status" names what they fail for`,
+    )
+  }
+}
+
+/** A row that was put off is one of the outbox that is served now: another may have a row of its id. */
+export const isOfServed = 'outbox = outboxd.current_outbox()'
+const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServed}`
+
+/** Claims leave these rows out by name, which must stay a short list. */
+const skippedMax = 1_000
+const firstRetryMs = 10_000
+const retryMaxMs = 3_600_000
+
+/**
+ * Puts a row off: for 10 s, each time for twice as long, at most for an hour. Says so as a problem.
+ *
+ * @throws TooManyRowsSkipped
+ */
+export async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
+  const { rows } = await db.query<{ retryInMs: number }>(
+    `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
+     select $1, $2, clock_timestamp() + $3 * interval '1 ms'
+     where exists (select from outboxd.skipped_row where ${isIt})
+       or (select count(*) from outboxd.skipped_row where ${isOfServed}) < $5
+     on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = excluded.captured, times = s.times + 1,
+       retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
+     returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
+    [outboxId, isCaptured, firstRetryMs, retryMaxMs, skippedMax],
+  )
+  const [skipped] = rows
+  if (skipped === undefined) throw new TooManyRowsSkipped()
+  await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
+}
+
+/** A row is through, or gone. */
+export async function forgetSkipped(db: Database, outboxId: string): Promise<void> {
+  await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
+  await clearProblems(db, 'row_skipped', [outboxId])
+}
+
+/** What capture has to look after, whether or not the outbox has anything new. */
+export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
+  /** In which outbox to look for new rows. */
+  served: ServedOutbox
+}
+
+/** In one statement: a daemon that has nothing to do asks this every second. */
+export async function readAgenda(db: Database): Promise<Agenda> {
+  const row = await readServedRow<Omit<Agenda, 'served'>>(
+    db,
+    `(select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
+    `exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
+  )
+  return { dueId: row.dueId, leavesTypes: row.leavesTypes, served: toServed(row) }
+}

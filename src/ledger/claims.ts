@@ -1,0 +1,255 @@
+import type pg from 'pg'
+import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '../model.ts'
+import { CommitUncertain, type Database, inTransaction } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import * as budget from './budget.ts'
+import type { History, Leave } from './history/createHistory.ts'
+import { readCommitsWait } from './history/readHistory.ts'
+import { claimOpening } from './history/writeHistory.ts'
+import type { InstanceLedger } from './outcomes.ts'
+import * as pauses from './pauses.ts'
+import type { DuePoll } from './queue.ts'
+import { forgotten, parseSubmissions, submissionColumns } from './submissions.ts'
+
+/** Claims work, each time in one transaction on the ledger's database. */
+export interface Claims {
+  /**
+   * @param onCommit called with what was taken as the COMMIT leaves; whatever fails before has taken nothing
+   * @throws Error when the database is away, or a lock is; after `onCommit` `unclaim` gives back what may have been committed
+   */
+  claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
+  /** @returns whether the claim is over: given back, or void. False while its COMMIT may still come true */
+  unclaim(claimId: string): Promise<boolean>
+  /** Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has that right */
+  claimTrial(permits: number): Promise<Slot[] | null>
+  /** Takes slots for requests that are no submission's. */
+  takeSlots(permits: number): Promise<Slot[]>
+}
+
+/** What an instance claims with. */
+export interface Claimant extends Omit<InstanceLedger, 'keyOnFailure'> {
+  history: Pick<History, 'readLeave' | 'claimed'>
+  /** How long after a slot was taken its last request may arrive. */
+  reachMs: number
+  /** How long the trial belongs to one instance. */
+  leaseMs: number
+}
+
+export function createClaims(deps: Claimant): Claims {
+  /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
+  const committing = new Map<string, string>()
+
+  /** Takes what is to be sent, where the ledger has all that was sent before: as durable as COMMITs are here, or not at all. */
+  async function taking<T>(work: (db: Database, leave: Leave) => Promise<T>, otherwise: T): Promise<T> {
+    const take = async (db: Database) => {
+      const leave = await deps.history.readLeave(db)
+      return leave.mayClaim ? work(db, leave) : otherwise
+    }
+    return inTransaction(deps.pool, take, { opening: claimOpening, isCertain: true })
+  }
+
+  return {
+    async claim(request, onCommit) {
+      let isSynchronous = false
+      const claimed = await taking(async (client, leave) => {
+        isSynchronous = leave.isSynchronous
+        const taken = await claim(deps, client, request)
+        const xid = taken.submissions[0]?.xid
+        if (xid !== undefined) committing.set(request.id, xid)
+        onCommit(taken.submissions)
+        return taken
+      }, nothing)
+      const last = claimed.submissions.at(-1)
+      if (last !== undefined && isSynchronous) await assertWaitedFor(deps.pool)
+      committing.delete(request.id)
+      if (last !== undefined) deps.history.claimed(last)
+      return claimed
+    },
+    async unclaim(claimId) {
+      const xid = committing.get(claimId)
+      if (xid !== undefined && !(await isOver(deps.pool, xid))) return false
+      await unclaim(deps.pool, claimId, deps.instance.who)
+      committing.delete(claimId)
+      return true
+    },
+    claimTrial: (permits) => taking((client) => claimTrial(deps, client, permits), null),
+    takeSlots: (permits) => taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
+  }
+}
+
+/**
+ * A COMMIT that waits for a standby is let go without a word when the server is told to wait for none.
+ *
+ * @throws CommitUncertain
+ */
+async function assertWaitedFor(pool: pg.Pool): Promise<void> {
+  if (!(await readCommitsWait(pool))) throw new CommitUncertain('the server waits for no standby any more')
+}
+
+/** A claim as the ledger knows it. */
+interface CommittedClaim extends Claim {
+  submissions: CommittedSubmission[]
+}
+
+const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], proves: false }
+
+async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
+  const granted = request.trial ? await grantTrial(deps, db, request) : await grant(deps, db, request)
+  if (granted === null) return nothing
+  const { permits } = granted
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
+  const claimed = await claimUpTo(deps, db, granted, slots)
+  const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
+  if ((request.trial || granted.proves) && isUnused) await pauses.endTrial(db)
+  return { ...claimed, slots, proves: granted.proves && !isUnused }
+}
+
+interface Grant extends ClaimRequest {
+  proves: boolean
+}
+
+async function grantTrial({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
+  return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
+}
+
+/** After a trial records go one at a time, over all instances, until one has proven that the pauses are over. */
+async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
+  const way = await pauses.readWay(db)
+  if (way === 'paused') return null
+  if (way === 'open' || request.submissions === 0) return { ...request, proves: false }
+  const proves = await pauses.claimProof(db, leaseMs)
+  return { ...budget.wantedUntilProven(request, proves), proves }
+}
+
+async function claimTrial(
+  { leaseMs, reachMs, instance }: Claimant,
+  db: Database,
+  permits: number,
+): Promise<Slot[] | null> {
+  if (!(await pauses.claimTrial(db, leaseMs))) return null
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
+  if (permits > 0 && slots.length === 0) {
+    await pauses.endTrial(db)
+    return null
+  }
+  return slots
+}
+
+async function claimUpTo(deps: Claimant, db: Database, request: ClaimRequest, slots: Slot[]) {
+  const permits = budget.permitsInHand(request, slots)
+  const wanted = budget.permitsForSubmissions(request, permits)
+  const { id, who } = { id: request.id, who: deps.instance.who }
+  const submissions = wanted > 0 ? await claimQueued(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
+  const left = permits - submissions.length
+  const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
+  const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
+  return { submissions, polls: [...others, ...rare] }
+}
+
+async function claimPolls(
+  { queue }: Claimant,
+  db: Database,
+  { limit, rarely }: { limit: number; rarely: boolean },
+): Promise<Claim['polls']> {
+  const due = limit > 0 ? await queue.fetch(db, limit, rarely) : []
+  if (due.length === 0) return []
+  const submissions = await readPolled(db, due)
+  const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
+  const stale = due.flatMap(({ job }) => (byJob.has(job.id) ? [] : [job]))
+  if (stale.length > 0) await queue.complete(db, stale)
+  return due.flatMap(({ job }) => {
+    const submission = byJob.get(job.id)
+    return submission ? [{ submission, job }] : []
+  })
+}
+
+export interface CommittedSubmission extends ClaimedSubmission {
+  /** The transaction that claimed it: what became of it can be asked where the answer to its COMMIT is lost. */
+  xid: string
+}
+
+/**
+ * Takes up to `limit` submissions whose turn it is and commits them to the wire: state `sending`, the next attempt,
+ * under this claim. The caller sends only after its transaction has committed.
+ */
+export async function claimQueued(
+  db: Database,
+  claim: { id: string; instanceId: string; limit: number; who: string },
+): Promise<CommittedSubmission[]> {
+  const { rows } = await db.query<{ waitedMs: number; xid: string }>(
+    `with ready as (
+       select id, due_at from outboxd.submission
+       where state = 'queued' and not held and due_at <= clock_timestamp()
+       order by due_at, seq limit $3 for update skip locked
+     ), s as (
+       update outboxd.submission s set state = 'sending', revision = revision + 1, due_at = null, attempt = attempt + 1,
+         claim_id = $1, instance_id = $2, sent_at = clock_timestamp()
+       from ready where s.id = ready.id
+       returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
+     ), event as (
+       -- The digest goes into the logs' chain, so that a body that is changed later is noticed.
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, 'queued', 'sending', attempt, 'slot', $4, jsonb_build_object('bodySha256', encode(sha256(convert_to(body, 'UTF8')), 'hex'))
+       from s order by seq
+     )
+     select ${submissionColumns}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
+    [claim.id, claim.instanceId, claim.limit, claim.who],
+  )
+  return parseSubmissions(rows).map((submission, i) => ({
+    ...submission,
+    waitedMs: rows[i]?.waitedMs ?? 0,
+    xid: rows[i]?.xid ?? '',
+  }))
+}
+
+/**
+ * Whether a transaction has come to its end: neither a COMMIT that hangs nor a session that lingers may still make it
+ * true. One that the server knows nothing of is over: it is long ago, or of a server that was lost in a failover.
+ */
+export async function isOver(db: Database, xid: string): Promise<boolean> {
+  try {
+    const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
+    return rows[0]?.status !== 'in progress'
+  } catch (error) {
+    if (codeOf(error) === transactionInFuture) return true
+    throw error
+  }
+}
+
+/** SQLSTATE invalid_parameter_value: "transaction ID … is in the future". */
+const transactionInFuture = '22023'
+
+/**
+ * Gives back what a claim took that was never sent: its COMMIT went unanswered, or came true too late. Also what
+ * another instance has put in doubt since, when this one was silent: its owner knows better.
+ */
+export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
+  await db.query(
+    `with back as (
+       update outboxd.submission set state = 'queued', revision = revision + 1, due_at = now(), claim_id = null,
+         instance_id = null
+       where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt
+     ), cleared as (
+       update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
+         ${forgotten('step')}, report_due = true
+       where state = 'uncertain' and exists (
+         select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
+           and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
+       ) returning id, 'uncertain' as from_state, attempt
+     )
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+     select id, from_state, 'queued', attempt, 'never sent: the claim was lost', $2
+     from (select * from back union all select * from cleared) given`,
+    [claimId, who],
+  )
+}
+
+/** The accepted or probing submissions of polls in hand: found by their key, each only while the job is still its own. */
+export async function readPolled(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s
+     join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,
+    [polls.map(({ submissionId }) => submissionId), polls.map(({ job }) => job.id)],
+  )
+  return parseSubmissions(rows)
+}

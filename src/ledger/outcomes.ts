@@ -1,0 +1,240 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { boundText, exactText, textMax } from '../boundText.ts'
+import { ended, type OutcomeBatch, type State, type Transition, type WrittenStep } from '../model.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import * as budget from './budget.ts'
+import { inLines, type KeyOnFailure } from './keyOrder.ts'
+import * as pauses from './pauses.ts'
+import type { PollPlan, Queue } from './queue.ts'
+import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
+import { countRequests } from './requestCounts.ts'
+import { assigned, emptyStep, fields, remembered } from './submissions.ts'
+import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactions.ts'
+
+/** The ledger, as one instance of the daemon works on it. */
+export interface InstanceLedger {
+  pool: pg.Pool
+  queue: Queue
+  /** `who` is for the event log. */
+  instance: { id: string; who: string }
+  keyOnFailure: KeyOnFailure
+}
+
+export interface WrittenOutcomes {
+  written: WrittenStep[]
+  heldBack: number
+}
+
+/** Writes in one transaction what the fences allow; a batch may be written twice without harm. */
+export function writeOutcomes(
+  ledger: InstanceLedger & { backoff: pauses.PauseBackoff },
+  batch: OutcomeBatch,
+): Promise<WrittenOutcomes> {
+  return inTransaction(ledger.pool, (db) => writeBatch(ledger, db, batch))
+}
+
+async function writeBatch(
+  deps: InstanceLedger & { backoff: pauses.PauseBackoff },
+  db: Database,
+  batch: OutcomeBatch,
+): Promise<WrittenOutcomes> {
+  const written = await writeUnderFence(deps, db, batch.transitions)
+  const mass = await hearRefusals(deps, db, batch, written)
+  await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
+  if (batch.slots.length > 0) await budget.giveBack(db, batch.slots)
+  if (batch.trialSucceeded) await pauses.endPauses(db)
+  else if (batch.trialEnded) await pauses.endTrial(db)
+  if (batch.passages.length > 0) await pauses.recordPassages(db, batch.passages)
+  for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
+    await pauses.raisePause(db, pause, deps.backoff)
+  const { remaining } = batch
+  const heldBack = remaining === null ? 0 : await budget.holdBack(db, remaining.requests, remaining.ageMs())
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const requests = batch.transitions.flatMap(({ submission, request }) =>
+    request !== null && stepped.has(submission.id) ? [request] : [],
+  )
+  await countRequests(db, deps.instance.id, requests)
+  const queued = new Set(mass.flatMap((each) => each.queued))
+  return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
+}
+
+/** Of the records that were rejected in this batch, those that were under its fence. */
+async function hearRefusals(
+  { instance: { who }, keyOnFailure }: InstanceLedger,
+  db: Database,
+  { passages, refusals }: OutcomeBatch,
+  written: readonly WrittenStep[],
+): Promise<MassRefusal[]> {
+  const judged = passages.flatMap((passage) => (passage.judged ? [passage.resource] : []))
+  if (judged.length > 0) await endRuns(db, judged)
+  const ours = new Set(written.map(({ submissionId }) => submissionId))
+  const mass: MassRefusal[] = []
+  for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
+    const heard = await noteRefusal(db, refusal, { who, keyOnFailure })
+    if (heard !== null) mass.push(heard)
+  }
+  return mass
+}
+
+/** Writes the steps that are still ours, and lets those go that waited behind them. */
+export async function writeSteps(
+  deps: Omit<InstanceLedger, 'pool'>,
+  db: Database,
+  transitions: readonly Transition[],
+): Promise<WrittenStep[]> {
+  const written = await writeUnderFence(deps, db, transitions)
+  await releaseBehind(db, transitions, written, deps.keyOnFailure)
+  return written
+}
+
+/**
+ * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. What
+ * was accepted under another's id is written as uncertain.
+ */
+async function writeUnderFence(
+  { queue, instance }: Omit<InstanceLedger, 'pool'>,
+  db: Database,
+  transitions: readonly Transition[],
+): Promise<WrittenStep[]> {
+  if (transitions.length === 0) return []
+  const jobs = transitions.flatMap(({ job }) => (job ? [job] : []))
+  const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
+  const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
+  const judged = await checkIds(db, current)
+  const ours = judged.map((transition) => ({
+    ...transition,
+    nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
+  }))
+  const written = await writeTransitions(db, ours, instance.who)
+
+  const stepped = new Set(written.map((each) => each.submissionId))
+  const effective = ours.filter(({ submission }) => stepped.has(submission.id))
+  const plans: PollPlan[] = effective.flatMap(({ submission, change, nextJobId }) =>
+    nextJobId && 'pollInMs' in change
+      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }]
+      : [],
+  )
+  if (plans.length > 0) await queue.insert(db, plans)
+
+  const changed = new Set(judged.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
+  return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
+}
+
+/** Lets the next records go of the lines in which steps were written. After all records are locked: lines come last (lockJobs.ts). */
+async function releaseBehind(
+  db: Database,
+  transitions: readonly Transition[],
+  written: readonly WrittenStep[],
+  keyOnFailure: KeyOnFailure,
+): Promise<void> {
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
+  await inLines(db, records, keyOnFailure, async () => {})
+}
+
+/** Compares the ids that the service has just given with those that the ledger has. */
+async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
+  const ids = transitions.flatMap((transition) => givenId(transition) ?? [])
+  if (ids.length === 0) return transitions
+  await lockTransactionIds(db, ids)
+  return withoutDuplicates(transitions, await readHolders(db, ids))
+}
+
+/** What is written of a transition, with what the store adds to it: the next poll's job, where there is one. */
+export interface WritableTransition extends Omit<Transition, 'request'> {
+  nextJobId: string | null
+}
+
+/**
+ * Writes steps of submissions and their events, each under its fence: a step after a POST only while that attempt of
+ * that claim is still the one that is sending, a step after a poll only while its job is still the submission's.
+ * A worker that was thought dead and wakes up therefore changes nothing.
+ */
+export async function writeTransitions(
+  db: Database,
+  transitions: readonly WritableTransition[],
+  who: string,
+): Promise<Omit<WrittenStep, 'breach'>[]> {
+  const { rows } = await db.query<Omit<WrittenStep, 'breach'>>(
+    `with step as (
+       select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
+         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
+         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${fields})
+     ), written as (
+       update outboxd.submission s set
+         state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
+         due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
+         poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
+         ${assigned('t')},
+         -- A step that leaves it on the wire asks whether it arrived.
+         probing = t.state = 'sending',
+         -- A pause just met is counted from here; what was met before stays.
+         met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
+         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.passagesOf('s')} end,
+         accepted_at = case when t.state = 'queued' then null
+                            when t.state in ('accepted', 'completed')
+                              -- A probe found out late: the service has had it since it was sent.
+                              then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
+                            else s.accepted_at end,
+         refused_polls = coalesce(t."refusedPolls", s.refused_polls),
+         refused_event = case when t."refusedPolls" > 0 then ${pauses.lastEvent} else s.refused_event end,
+         unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
+         id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id,
+         ended_at = case when t.ended then clock_timestamp() end,
+         report_due = s.report_due or t.report
+       from step t
+       where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
+         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
+       returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
+         t."fromState", t.cause, t."errorCode", t.error, t."transactionId", t."claimId",
+         extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
+     ), event as (
+       -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
+       -- it, and the log stays readable. That it is this transaction alone, with the second refusal, is news.
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, "fromState", state, attempt, cause, $2,
+         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
+           -- Its owner may come back and know that nothing of this claim was ever sent.
+           'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
+       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
+     )
+     select id as "submissionId", type, state, lifetime_ms as "lifetimeMs", polls from written`,
+    [JSON.stringify(transitions.map(toStep)), who],
+  )
+  return rows
+}
+
+const endStates: ReadonlySet<State> = new Set(ended)
+
+function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
+  const { state } = change
+  return {
+    // What a change leaves out stays as it was read; the fence makes sure that it still is so.
+    ...Object.fromEntries(remembered.map((name) => [name, submission[name]])),
+    ...emptyStep,
+    ...storable({ ...change, cause }),
+    metPause: change.met?.reason ?? null,
+    metTimes: change.met?.times ?? null,
+    id: submission.id,
+    fromState: submission.state,
+    attempt: submission.attempt,
+    claimId: submission.claimId,
+    jobId: submission.jobId,
+    nextJobId,
+    ended: endStates.has(state),
+    report: state !== submission.state,
+  }
+}
+
+/** The service's words may bring what Postgres cannot hold, or an index. */
+function storable<T extends object>(step: T): T {
+  const entries = Object.entries(step).map(([name, value]) => {
+    if (typeof value !== 'string') return [name, value]
+    // An id that was altered would be another's.
+    return [name, name === 'transactionId' ? exactText(value) : boundText(value, charsMax[name])]
+  })
+  return Object.fromEntries(entries)
+}
+
+const charsMax: Record<string, number> = { errorCode: textMax.code, error: textMax.excerpt, cause: textMax.excerpt }

@@ -1,0 +1,170 @@
+import { boundText, textMax } from '../boundText.ts'
+import type { Config } from '../config.ts'
+import type { Passage, PauseCall } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** How long pauses last, time after time, in milliseconds by step; the last step stays. */
+export interface PauseBackoff {
+  throttled: readonly number[]
+  unavailable: readonly number[]
+  unauthorized: readonly number[]
+  unreachable: readonly number[]
+  /** Where each further try costs a record. */
+  patient: readonly number[]
+}
+
+/** How long each pause lasts, time after time: docs/contract.md, "What an answer means". */
+export function pauseBackoff({
+  unavailablePauseMs,
+  unauthorizedPauseMs,
+}: Pick<Config, 'unavailablePauseMs' | 'unauthorizedPauseMs'>): PauseBackoff {
+  return {
+    throttled: [1_000, 2_000, 4_000, 8_000],
+    unavailable: [unavailablePauseMs],
+    unauthorized: [unauthorizedPauseMs],
+    unreachable: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
+    patient: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 120_000, 300_000, 600_000, 1_200_000, 1_800_000],
+  }
+}
+
+/** The steps that a pause goes through. */
+export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+  if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
+  return call.patient ? backoff.patient : backoff[call.reason]
+}
+
+/** So many records that are answered by something else than the service may follow each other quickly. */
+const quickTries = 10
+
+/**
+ * Whether a row of outboxd.pause counts: an operator's whose time is over is over, since nobody needs a proof. Any other
+ * stands until a trial has shown that it is over.
+ */
+export const activePause = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
+
+/**
+ * Whether a row is of a pause that a trial has ended, and no record has proven so yet: until one has, records go one at a
+ * time. A row that nobody has come back to for an hour says nothing any more.
+ */
+export const unprovenPause = `cleared_at > clock_timestamp() - interval '1 hour'`
+
+/**
+ * Counts records that the service itself has answered. Where it judged one, the pauses that a trial had ended before are
+ * forgotten: now they are proven to be over for records, too. The counters are locked in one order, so that two instances never wait for
+ * each other in a circle.
+ */
+export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
+  await db.query(
+    `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
+     r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
+     insert into outboxd.passage as p (resource, met, count, at)
+     select r.resource, r.met, count(*), ${passagesOf('r')} + (select count(*) from r each where each.resource = r.resource)
+     from r group by r.resource, r.met order by r.resource, r.met
+     on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
+    [JSON.stringify(passages), passages.some(({ judged }) => judged)],
+  )
+}
+
+/** How many records of the resource of `s` have got through. */
+export function passagesOf(s: string): string {
+  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
+}
+
+/** So many passages ago a record that met a pause and left it behind still says that it passes by itself. */
+const recentPassages = 8
+
+/**
+ * What the submission `s` has met, as JSON: null where its answers have called for no pause. A service of whose answers
+ * every third is 503 makes records meet the pause three times by bad luck, and others recover from it all the while.
+ */
+export const metPause = (s: string): string =>
+  `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
+     'othersThrough', ${s}.met_passages < ${passagesOf(s)},
+     'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
+        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
+
+/**
+ * What the polls of the submission `s` have met, as JSON. A record that was accepted or completed since then got through;
+ * its own can only have been before. The log is read from there on, and only for a transaction that was refused. Where
+ * nobody else has anything under way, a trial that was answered well since speaks for all others: its pause is kept until a
+ * record goes.
+ */
+export const refusedPolls = (s: string): string =>
+  `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
+     select from outboxd.submission_event e where e.id > ${s}.refused_event
+       and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')
+       and e.from_state <> e.to_state)
+     or exists (select from outboxd.pause p where p.cleared_at > (
+       select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
+
+/** The event up to which all is before now. */
+export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
+
+/**
+ * The step of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
+ * flight at once count as one. A trial that ended the pause does not take it back to the first step, only a record does that
+ * gets through: what records alone meet would otherwise begin anew for ever.
+ */
+const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
+  when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
+
+/** Raises a pause for everyone, or prolongs it. */
+export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
+  const steps = backoffSteps(call, backoff)
+  await db.query(
+    `insert into outboxd.pause as p (reason, until, detail)
+     values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
+     on conflict (reason) do update set
+       since = case when p.cleared_at is not null and not (p.${unprovenPause}) then excluded.since else p.since end,
+       level = ${nextLevel},
+       until = greatest(p.until,
+         clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
+       probe_until = null, cleared_at = null, detail = excluded.detail`,
+    [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textMax.excerpt)],
+  )
+}
+
+/** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
+export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
+  const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
+    `select coalesce(bool_or(${activePause}), false) as "isPaused",
+       coalesce(bool_or(${unprovenPause}), false) as "isUnproven" from outboxd.pause`,
+  )
+  return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
+}
+
+/** Claims the right to the trial: every pause is over but none has been proven so. @returns whether it is ours */
+export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
+     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
+       and (probe_until is null or probe_until <= clock_timestamp())
+       and not exists (select from outboxd.pause where until is null or until > clock_timestamp())`,
+    [leaseMs],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** Claims the right to send the one record that proves that a pause is over. @returns whether it is ours */
+export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
+     where ${unprovenPause} and (probe_until is null or probe_until <= clock_timestamp())`,
+    [leaseMs],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** A trial was answered as it should be: the pauses whose time is over end for everyone. */
+export async function endPauses(db: Database): Promise<void> {
+  await db.query(
+    `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
+     update outboxd.pause set cleared_at = clock_timestamp(), probe_until = null
+     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()`,
+  )
+}
+
+/** Gives back the right to the trial or to the proof, as there was nothing to send or nothing came of it. */
+export async function endTrial(db: Database): Promise<void> {
+  await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
+}

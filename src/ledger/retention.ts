@@ -1,0 +1,246 @@
+import type { State } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** What may go: completed or discarded, and its row has been told so. Everything else waits for somebody. */
+export const mayGo = `state in ('completed', 'discarded') and not report_due`
+
+/** Its events are in the logs' chain: those that are not are not deleted. */
+const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
+  and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
+
+/** One whose transaction a person has named keeps its contents: that can be taken back, and it is sent again then. */
+export const mayBeEmptied = `${mayGo} and not id_by_person and emptied_at is null`
+
+/** How a batch is bounded. */
+export interface Batch {
+  /** Only what ended so many days ago, by the database's clock. */
+  olderThanDays: number
+  limit: number
+}
+
+/** How many of the oldest are looked at for each that goes. */
+const oldestPerRow = 10
+
+/** $1 is how many days ago they ended at least. */
+const isOld = `ended_at < now() - $1 * interval '1 day'`
+
+/**
+ * Deletes the submissions that ended longest ago, with their events. Of those whose row may be met again, that of the
+ * outbox that is served, what tells the row again stays.
+ *
+ * In a transaction that holds the lock of capture (7161): a row that is taken at this moment would otherwise be found neither here nor there.
+ * What somebody has locked is left for the next time.
+ *
+ * @returns how many
+ */
+export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    // Entries are chained by their age. To look for chained ones among all that are due, while the chain is far behind, took
+    // seconds; a few of the oldest may have a younger entry.
+    `with oldest as materialized (
+       select id from outboxd.submission where ${mayGo} and ${isOld}
+       order by ended_at limit ${oldestPerRow} * $2
+     ), chained as materialized (
+       select id from oldest submission where ${isChained} limit $2
+     ), due as (
+       select s.id from chained join outboxd.submission s using (id)
+       where ${mayGo} and ${isOld} for update of s skip locked
+     ), gone as (
+       delete from outboxd.submission s using due where s.id = due.id
+       returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
+     ), unmarked as (
+       update outboxd.history h set marked_event = null
+       where exists (select from outboxd.submission_event e join gone on gone.id = e.submission_id where e.id = h.marked_event)
+     ), remembered as (
+       insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
+         transaction_id, look_at)
+       select s.*, ${firstLook} from gone s where outbox = outboxd.current_outbox()
+       on conflict (outbox_id, outbox) do nothing
+     )
+     select count(*)::int as n from gone`,
+    [olderThanDays, limit],
+  )
+  return rows[0]?.n ?? 0
+}
+
+/**
+ * Empties payload, body and result of the submissions that ended longest ago, and what their events keep of these.
+ *
+ * @returns how many
+ */
+export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
+  const { rows } = await db.query<{ id: string }>(
+    `with due as (
+       select id from outboxd.submission where ${mayBeEmptied} and ${isOld} order by ended_at limit $2 for update skip locked
+     )
+     update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
+     from due where s.id = due.id returning s.id`,
+    [olderThanDays, limit],
+  )
+  // A statement of its own: the log allows it where it sees that the submission is empty.
+  if (rows.length > 0)
+    await db.query(
+      `update outboxd.submission_event set detail = outboxd.without_contents(detail)
+       where submission_id = any($1::uuid[]) and detail is distinct from outboxd.without_contents(detail)`,
+      [rows.map(({ id }) => id)],
+    )
+  return rows.length
+}
+
+/** What a batch aims at: well below the time for which it may hold a lock, as the next one may be slower. */
+const aimMs = 30
+
+/** For longer nobody holds a lock: the server ends the statement, and the batch is tried again smaller. */
+export const statementMaxMs = 80
+
+const rowsMax = 2_000
+
+/** A disk that nobody has warmed takes its time. */
+export const firstBatchRows = 50
+
+/**
+ * How many rows the next batch takes, after one of so many that took so long; null: it was given up. Grows to twice as many at
+ * most, since an empty batch says nothing of a full one. Pure.
+ */
+export function nextBatchRows(rows: number, tookMs: number | null): number {
+  if (tookMs === null) return Math.max(1, Math.floor(rows / 4))
+  const aimed = Math.floor((rows * aimMs) / Math.max(1, tookMs))
+  return Math.min(rowsMax, rows * 2, Math.max(1, aimed))
+}
+
+/** An id is known for so long after the end of its record, whatever became of its row; and then for as long as the row is there. */
+const knownDays = 366
+
+/** When to look for the first time, of the pruned submission `s`. */
+export const firstLook = `s.ended_at + interval '${knownDays} days'`
+
+/** A row is looked for again after so long: one that is still there, and one that is gone for the first time. */
+const lookAgainDays = 30
+
+/** The pruned submissions whose rows are to be looked for; those of an outbox that is not served any more are forgotten at once. */
+export async function takeLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
+  const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
+    `with due as (
+       select outbox_id, outbox from outboxd.pruned_submission where look_at <= now() order by look_at limit $1
+     ), former as (
+       delete from outboxd.pruned_submission p using due
+       where p.outbox_id = due.outbox_id and p.outbox = due.outbox and p.outbox <> outboxd.current_outbox()
+     )
+     select outbox_id as "outboxId", outbox = outboxd.current_outbox() as "isServed" from due`,
+    [limit],
+  )
+  const outboxIds = rows.flatMap(({ outboxId, isServed }) => (isServed ? [outboxId] : []))
+  return { outboxIds, forgotten: rows.length - outboxIds.length }
+}
+
+/** Forgets the ids of rows that are gone now and were at the look before; the others are looked for again. @returns how many are forgotten */
+export async function forgetGone(
+  db: Database,
+  outboxIds: readonly string[],
+  present: ReadonlySet<string>,
+): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `with look as (
+       select * from unnest($1::text[], $2::boolean[]) l(outbox_id, is_there)
+     ), gone as (
+       delete from outboxd.pruned_submission p using look
+       where p.outbox_id = look.outbox_id and p.outbox = outboxd.current_outbox() and not look.is_there and p.was_gone and p.look_at <= now()
+       returning 1
+     ), again as (
+       update outboxd.pruned_submission p set look_at = now() + $3 * interval '1 day', was_gone = not look.is_there from look
+       where p.outbox_id = look.outbox_id and p.outbox = outboxd.current_outbox() and (look.is_there or not p.was_gone)
+     )
+     select count(*)::int as n from gone`,
+    [outboxIds, outboxIds.map((id) => present.has(id)), lookAgainDays],
+  )
+  return rows[0]?.n ?? 0
+}
+
+/**
+ * CTEs that bring all that is left of pruned submissions back, to tell their rows again how they ended; these are `back`.
+ *
+ * @param pruned a CTE with rows of outboxd.pruned_submission
+ * @param who SQL: whose word it is
+ */
+export const bringBack = (pruned: string, who: string): string => `back as (
+    insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+      idempotency_key, emptied_at, report_due)
+    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+      gen_random_uuid(), clock_timestamp(), true
+    from ${pruned}
+    on conflict (outbox_id, outbox) do nothing
+    returning id, state
+  ), back_event as (
+    insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+    select id, state, state, 0, 'back from what was pruned: its row says no more how it ended', ${who} from back
+  ), forgotten as (
+    delete from outboxd.pruned_submission p using ${pruned}
+    where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
+  )`
+
+/** How long things are kept, in days. Null: for ever, or, of payloads, as long as the submission. */
+export interface Retention {
+  days: number | null
+  payloadDays: number | null
+}
+
+/** What would go now, of one state and age. */
+export interface PrunableCount {
+  state: State
+  /** In whole days since it ended. */
+  ageDays: number
+  submissions: number
+  /** Of these whose contents go and the rest stays. */
+  toEmpty: number
+}
+
+/** What would go now, by state and age. */
+export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
+  const { rows } = await db.query<PrunableCount>(
+    // Two branches, as there is an index for each. now() and not clock_timestamp(), which bounds no index scan.
+    `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
+       count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
+     from (
+       select state, ended_at, true as goes from outboxd.submission
+       where ${mayGo} and ended_at < now() - $1::float8 * interval '1 day'
+       union all
+       select state, ended_at, false from outboxd.submission
+       where ${mayBeEmptied} and ended_at < now() - $2::float8 * interval '1 day'
+         and coalesce(ended_at >= now() - $1::float8 * interval '1 day', true)
+     ) due group by 1, 2 order by 2 desc, 1`,
+    [days, payloadDays],
+  )
+  return rows
+}
+
+/** For how long the oldest that should have gone, or been emptied, has been due, milliseconds; 0 where none is. */
+export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
+  const { rows } = await db.query<{ overdueMs: number }>(
+    `select greatest(0, extract(epoch from greatest(
+       now() - (select min(ended_at) from outboxd.submission where ${mayGo}) - $1::float8 * interval '1 day',
+       now() - (select min(ended_at) from outboxd.submission where ${mayBeEmptied}) - $2::float8 * interval '1 day'
+     )))::float8 * 1000 as "overdueMs"`,
+    [days, payloadDays],
+  )
+  return rows[0]?.overdueMs ?? 0
+}
+
+/** What is left of a submission that was pruned. Times in epoch milliseconds. */
+export interface PrunedSubmission {
+  id: string
+  state: State
+  endedMs: number
+  prunedMs: number
+  transactionId: string | null
+}
+
+/** The pruned submission of a row of the outbox that is served; null where there is none. */
+export async function readPruned(db: Database, outboxId: string): Promise<PrunedSubmission | null> {
+  const { rows } = await db.query<PrunedSubmission>(
+    `select id, state, extract(epoch from ended_at)::float8 * 1000 as "endedMs",
+       extract(epoch from pruned_at)::float8 * 1000 as "prunedMs", transaction_id as "transactionId"
+     from outboxd.pruned_submission where outbox_id = $1 and outbox = outboxd.current_outbox()`,
+    [outboxId],
+  )
+  return rows[0] ?? null
+}

@@ -1,0 +1,218 @@
+import type pg from 'pg'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { type Budget, fitSlots, isFitted } from './budget.ts'
+import { isAlive, settingsHoldMs } from './instances.ts'
+import type { KeyOnFailure } from './keyOrder.ts'
+import { replaceProblems } from './problems.ts'
+import { epochMs } from './times.ts'
+
+/** What came of comparing settings. */
+export interface Agreed extends Agreement {
+  /** What held before, where it was something else; null where nothing has changed. */
+  before: Budget | null
+}
+
+/**
+ * Says what this instance was given, and makes hold for all what is safest while they differ: the smallest limit, the
+ * longest window, and the outbox.yaml of the daemons that run with it already. Said again and again, so that it ends by itself when the last instance with other settings is gone.
+ */
+export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
+  const standing = await sayAgain(pool, own)
+  return standing === null ? agreeAnew(pool, own) : { ...standing, before: null }
+}
+
+const isOver = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
+
+/** The usual round, for which nobody waits. @returns null where there is more to do than to say again what was said */
+async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
+  const { rowCount } = await db.query(
+    `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
+       and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
+       and not exists (select from outboxd.instance_setting where ${isOver})
+       and not exists (select from outboxd.problem where kind = 'settings_differ')`,
+    [instanceId, JSON.stringify(given), given[outboxFile] ?? null],
+  )
+  if (rowCount === 0) return null
+  const agreement = agree(await readSettings(db), null)
+  return agreement.differences.length === 0 && (await isFitted(db, agreement)) ? agreement : null
+}
+
+async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
+  return inTransaction(pool, async (db) => {
+    await saySettings(db, own)
+    await takeFileIntoForce(db, own)
+    const agreement = agree(await readSettings(db), await readFileInForce(db))
+    const before = await fitSlots(db, agreement)
+    await replaceProblems(
+      db,
+      'settings_differ',
+      agreement.differences.map((difference) => ({ ...difference, retryInMs: null })),
+    )
+    const isNew = before !== null && (before.requests !== agreement.requests || before.windowMs !== agreement.windowMs)
+    return { ...agreement, before: isNew ? before : null }
+  })
+}
+
+/** Takes the instance's settings away, as it stops. */
+export async function withdrawSettings(db: Database, instanceId: string): Promise<void> {
+  await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
+}
+
+/** Locked first of all, so that two instances never see each other half. */
+async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
+  await db.query('lock table outboxd.instance_setting in share row exclusive mode')
+  await db.query(`delete from outboxd.instance_setting where ${isOver}`)
+  await db.query(
+    `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure, given)
+     values ($1, $2, $3, $4, $5, $6, $7)
+     on conflict (instance_id) do update set said_at = clock_timestamp(), given = excluded.given`,
+    [
+      own.instanceId,
+      own.host,
+      own.requests,
+      own.windowMs,
+      own.requestTimeoutMs,
+      own.keyOnFailure,
+      JSON.stringify(own.given),
+    ],
+  )
+}
+
+/**
+ * The outbox.yaml of this instance is in force from now on, unless a daemon runs that has the one in force until now. A daemon that has
+ * said nothing for 12 s does not run; one that has just started has given no sign of life yet.
+ */
+async function takeFileIntoForce(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
+  await db.query(
+    `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
+     where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
+       select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFile}' = o.file_digest
+         and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAlive('i')})
+     )`,
+    [given[outboxFile] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
+  )
+}
+
+async function readFileInForce(db: Database): Promise<FileInForce | null> {
+  const { rows } = await db.query<FileInForce>(
+    `select file_digest as digest, ${epochMs('file_since')} as "sinceMs", file_by as by
+     from outboxd.outbox where is_current and file_digest is not null`,
+  )
+  return rows[0] ?? null
+}
+
+/** Whether rows are captured and written back by this file. */
+export async function isFileInForce(db: Database, digest: string): Promise<boolean> {
+  const { rowCount } = await db.query(
+    'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
+    [digest],
+  )
+  return rowCount === 0
+}
+
+/** How long a request of the daemons that have said it takes at most; null where none has. */
+export async function readLongestTimeout(db: Database): Promise<number | null> {
+  const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
+  return timeouts.length === 0 ? null : Math.max(...timeouts)
+}
+
+async function readSettings(db: Database): Promise<InstanceSettings[]> {
+  const { rows } = await db.query<InstanceSettings>(
+    `select instance_id as "instanceId", host, requests, window_ms::float8 as "windowMs",
+       request_timeout_ms::float8 as "requestTimeoutMs", key_on_failure as "keyOnFailure", given
+     from outboxd.instance_setting order by instance_id`,
+  )
+  return rows
+}
+
+/** The settings that all instances on one ledger should share. */
+export interface SharedSettings {
+  requests: number
+  windowMs: number
+  requestTimeoutMs: number
+  keyOnFailure: KeyOnFailure
+  /** Further settings, by the names of variables and files; none of an instance of 0.2.0. */
+  given: Readonly<Record<string, string>>
+}
+
+/** What an instance was given. */
+export interface InstanceSettings extends SharedSettings {
+  instanceId: string
+  host: string
+}
+
+/** What holds while instances differ, and who does. */
+export interface Agreement {
+  requests: number
+  windowMs: number
+  differences: { subject: string; detail: string }[]
+}
+
+/** How the daemons read and write the outbox, by a digest of outbox.yaml. */
+export interface FileInForce {
+  digest: string
+  sinceMs: number
+  /** The daemon that took it into force. */
+  by: string
+}
+
+/** The name under which the settings keep the digest of how the outbox is read. */
+export const outboxFile = 'outbox.yaml'
+
+/**
+ * The safest combination of what live instances were given: the smallest limit, the longest window. Every other setting each
+ * instance keeps for itself; of files that say how to read the outbox, one holds. Pure.
+ */
+export function agree(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
+  const requests = Math.min(...instances.map((each) => each.requests))
+  const windowMs = Math.max(...instances.map((each) => each.windowMs))
+  const all = instances.map((each) => ({ ...each, settings: settingsOf(each) }))
+  const names = new Set(all.flatMap(({ settings }) => Object.keys(settings)))
+  const differences = [...names].flatMap((name) => {
+    const holds = holding({ requests, windowMs })[name] ?? 'each keeps its own'
+    return differing(name, all, (value, values) =>
+      name === outboxFile && file !== null
+        ? fileDetail(value, file)
+        : `${name} is ${value} here; the instances have ${values.join(' and ')}, and ${holds} until they are the same`,
+    )
+  })
+  return { requests, windowMs, differences }
+}
+
+const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'>): Record<string, string> => ({
+  RATE_LIMIT_REQUESTS: `${requests} holds`,
+  RATE_LIMIT_WINDOW_SECONDS: `${windowMs / 1000} holds`,
+})
+
+/** What an instance has said; an instance of 0.2.0 says the first four only. */
+const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
+  RATE_LIMIT_REQUESTS: String(requests),
+  RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
+  REQUEST_TIMEOUT_SECONDS: String(requestTimeoutMs / 1000),
+  KEY_ON_FAILURE: keyOnFailure,
+  ...given,
+})
+
+/** One line for each instance that has said it, if they are not all the same. */
+function differing(
+  name: string,
+  instances: readonly (InstanceSettings & { settings: Record<string, string> })[],
+  detailOf: (value: string, values: readonly string[]) => string,
+): Agreement['differences'] {
+  const said = instances.flatMap((each) => {
+    const value = each.settings[name]
+    return value === undefined ? [] : [{ ...each, value }]
+  })
+  const values = [...new Set(said.map(({ value }) => value))]
+  if (values.length < 2) return []
+  return said.map(({ instanceId, host, value }) => ({
+    subject: `${instanceId.slice(0, 8)} on ${host}: ${name}`,
+    detail: detailOf(value, values.toSorted()),
+  }))
+}
+
+function fileDetail(digest: string, file: FileInForce): string {
+  const since = new Date(file.sinceMs).toISOString()
+  if (digest === file.digest) return `${outboxFile} is ${digest} here, which has been in force since ${since}`
+  return `${outboxFile} is ${digest} here, and ${file.digest} has been in force since ${since} (daemon ${file.by}): this daemon captures nothing and writes nothing back. That ends when all daemons have its file (\`outboxd reload\`), or when those with the other one have left`
+}

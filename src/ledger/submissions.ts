@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import {
+  type ColumnName,
+  columns,
+  type Lasting,
+  pauseReasons,
+  type Remembered,
+  type Submission,
+  states,
+} from '../model.ts'
+import { resourceNames } from '../resources.ts'
+import { metPause, refusedPolls } from './pauses.ts'
+
+/*
+ * SQL text about submissions, made of the table in src/model/columns.ts when this module loads.
+ */
+
+const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
+const empty = { count: 0, flag: false, text: null, ms: null }
+
+const names = Object.keys(columns) as ColumnName[]
+const namesOf = (...lasting: Lasting[]) => names.filter((name) => lasting.includes(columns[name].lasts))
+export const remembered = namesOf('transaction', 'start', 'submission') as (keyof Remembered)[]
+
+/** `repeatedAfter401` is the column repeated_after_401. */
+const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
+
+/** The values, for a select from `s`. */
+export const selected = (s: string, those: readonly ColumnName[]): string =>
+  those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
+
+const schemas = {
+  count: z.number(),
+  flag: z.boolean(),
+  uuid: z.string(),
+  text: z.string().nullable(),
+  ms: z.number().nullable(),
+}
+
+type Schema<N extends ColumnName> = (typeof schemas)[(typeof columns)[N]['holds']]
+
+/** How what was selected is parsed. */
+export const parsers = <N extends ColumnName>(those: readonly N[]) =>
+  Object.fromEntries(those.map((name) => [name, schemas[columns[name].holds]])) as { [K in N]: Schema<K> }
+
+const fromTable = [...remembered, 'polledRarely'] as const
+
+/** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
+export const submissionColumns = `
+  s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
+  extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
+  ${selected('s', fromTable)}, ${metPause('s')} as met, ${refusedPolls('s')} as "refusedPolls",
+  s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
+  coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
+  extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
+
+const row: z.ZodType<Submission> = z.object({
+  ...parsers(fromTable),
+  id: z.string(),
+  outboxId: z.string(),
+  type: z.string(),
+  key: z.string().nullable(),
+  resource: z.enum(resourceNames),
+  body: z.string(),
+  tracked: z.boolean(),
+  sendsOwnId: z.boolean(),
+  recordedMs: z.number(),
+  state: z.enum(states),
+  attempt: z.number(),
+  claimId: z.string().nullable(),
+  met: z
+    .object({
+      reason: z.enum(pauseReasons),
+      times: z.number(),
+      othersThrough: z.boolean(),
+      othersRecovered: z.boolean(),
+    })
+    .nullable(),
+  idByPerson: z.boolean(),
+  probing: z.boolean(),
+  jobId: z.string().nullable(),
+  ageMs: z.number(),
+  refusedPolls: z.object({ times: z.number(), othersThrough: z.boolean() }),
+  unknownForMs: z.number().nullable(),
+})
+
+/** Parses rows that were selected with `submissionColumns`. */
+export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
+
+/** The fields of a JSON record that has a value for every column, for json_to_recordset. */
+export const fields = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
+
+/** Sets every column to the record's value. */
+export const assigned = (record: string): string =>
+  names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
+
+/** What the columns of the last step alone hold where it says nothing of them. */
+export const emptyStep: Record<string, unknown> = Object.fromEntries(
+  namesOf('step').map((name) => [name, emptyOf(name)]),
+)
+
+/**
+ * Sets columns to what they are in the beginning: those that last for a step, or as well for a transaction, or as well
+ * until a start; with them those of that kind that this table does not have.
+ *
+ * @param instead SQL for columns that are to be something else
+ */
+export function forgotten(
+  lasting: Exclude<Lasting, 'submission'>,
+  instead: Partial<Record<ColumnName, string>> = {},
+): string {
+  const upTo = { step: 0, transaction: 1, start: 2 }[lasting]
+  const own = namesOf(...(['step', 'transaction', 'start'] as const).slice(0, upTo + 1))
+  return [
+    ...own.map((name) => `${columnOf(name)} = ${instead[name] ?? emptyOf(name)}`),
+    ...['', 'unknown_since = null, refused_polls = 0', 'met_pause = null, met_times = 0'].slice(1, upTo + 1),
+  ].join(', ')
+}
+
+function emptyOf(name: ColumnName): number | boolean | null {
+  const { holds } = columns[name]
+  if (holds === 'uuid') throw new Error(`${name} is never empty`)
+  return empty[holds]
+}

@@ -1,0 +1,122 @@
+import { comparableId, type RaisedProblem, type Transition } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Resource } from '../resources.ts'
+
+/** A transaction (or order), as the service knows it. */
+export interface TransactionRef {
+  resource: Resource
+  transactionId: string
+}
+
+/** A transaction and an order may be called the same. */
+export const nameOf = ({ resource, transactionId }: TransactionRef): string =>
+  `${resource} ${comparableId(transactionId)}`
+
+/**
+ * SQL: the submission `s` has this id. As `isSameId`, for UUIDs that are all in small letters or all in capitals: these two
+ * spellings an index finds.
+ */
+export function hasTransactionIdSql(id: string): string {
+  const spelled = (how: string) =>
+    `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
+  return `s.transaction_id in (${id}, ${spelled('lower')}, ${spelled('upper')})`
+}
+
+/** The submission that the ledger has under a transaction's id. */
+export interface Holder extends TransactionRef {
+  submissionId: string
+  outboxId: string
+  /** That it has this id is a person's word, not the service's. */
+  idByPerson: boolean
+}
+
+/**
+ * Makes everyone who writes one of these ids take turns until the transaction ends: two instances that are given the
+ * same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a circle; and
+ * taken before the locks of keys, by whoever needs both.
+ */
+export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
+  await db.query(
+    `select pg_advisory_xact_lock(7163, id) from (
+       select distinct hashtext(id) as id from unnest($1::text[]) id order by id
+     ) ids`,
+    [ids.map(nameOf)],
+  )
+}
+
+/** The submissions that have one of these ids. A transaction and an order may be called the same: they are not compared. */
+export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
+  const { rows } = await db.query<Holder>(
+    `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
+       s.id_by_person as "idByPerson"
+     from unnest($1::text[], $2::text[]) wanted(resource, id)
+     join outboxd.submission s on ${hasTransactionIdSql('wanted.id')} and s.resource = wanted.resource order by s.seq`,
+    [ids.map(({ resource }) => resource), ids.map(({ transactionId }) => transactionId)],
+  )
+  return rows
+}
+
+/** Another submission than this one that has the id; null where there is none. */
+export async function readOtherHolder(
+  db: Database,
+  transaction: TransactionRef,
+  submissionId: string,
+): Promise<Holder | null> {
+  return (await readHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
+}
+
+/** The id that the service has just given for a transition's record; null where the step is another. */
+export function givenId({ submission, change }: Transition): TransactionRef | null {
+  // A probe asks for the submission's own id, or for one that the service's Location names.
+  const isOwn = change.state === 'sending' && change.transactionId === submission.id
+  const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
+  return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
+}
+
+/**
+ * Makes uncertain what was accepted under an id that is another's already, in the ledger or earlier in the batch: one
+ * of the two answers was not the service's own (a proxy that caches gives the same to many), and who follows the id
+ * would say `completed` of a record that may never have arrived. The one who had it first keeps it. Pure.
+ */
+export function withoutDuplicates<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
+  const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
+  for (const holder of holders) if (!owners.has(nameOf(holder))) owners.set(nameOf(holder), holder)
+  return transitions.map((transition) => {
+    const given = givenId(transition)
+    if (given === null) return transition
+    const { id, outboxId } = transition.submission
+    const owner = owners.get(nameOf(given))
+    if (owner === undefined) owners.set(nameOf(given), { submissionId: id, outboxId })
+    return owner === undefined || owner.submissionId === id ? transition : duplicate(transition, owner.outboxId)
+  })
+}
+
+function duplicate<T extends Transition>(transition: T, ownersOutboxId: string): T {
+  const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} has already; it may or may not have arrived`
+  const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: cause } as const
+  return { ...transition, change, cause }
+}
+
+/**
+ * Returns one problem for the accepted records that the service has not ended for `stuckAfterMs`. Its subject is empty.
+ * Returns another for the records that were sent and that the service does not say it has. Its subject is `sending`.
+ * Both are counted in the small index of records that are polled.
+ */
+export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
+  const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(
+    `select probing, count(*)::int as count, (array_agg(outbox_id order by at))[1] as oldest,
+       to_char(min(at) at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as since
+     from outboxd.submission, lateral (select coalesce(accepted_at, sent_at) as at) asked
+     where job_id is not null and at < clock_timestamp() - $1 * interval '1 ms'
+     group by probing order by probing`,
+    [stuckAfterMs],
+  )
+  return rows.map(({ probing, count, oldest, since }) => {
+    const records = count === 1 ? 'record' : 'records'
+    const what = probing
+      ? `the service has not said what became of ${count} ${records} sent to it`
+      : `the service has not ended ${count} accepted ${records}`
+    const detail = `${what}, the oldest outbox:${oldest} since ${since}`
+    return { subject: probing ? 'sending' : '', detail, retryInMs: null }
+  })
+}

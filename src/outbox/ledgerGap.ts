@@ -1,0 +1,90 @@
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import type { Database } from '../postgres/database.ts'
+import type { Outbox } from './outbox.ts'
+import type { TakenRow } from './takenRows.ts'
+
+/** What came of comparing the outbox with the ledger. */
+export interface LedgerGap {
+  /** False where the rows do not say that they are under way, so that none can be found. */
+  canTell: boolean
+  /** Rows that say they were taken and that the ledger does not know, in the order of their ids. */
+  rows: TakenRow[]
+  /** There may be more: it was given up at a bound. */
+  isCut: boolean
+  /** The id from which to go on, where it was given up. */
+  after: string | null
+}
+
+export interface GapDeps {
+  /** Has rows told again that say they are under way of what the ledger knows; null: nobody tells them. */
+  tellAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
+  outbox: Pick<Outbox, 'readTaken'>
+  /** Asked between two slices: false gives up. */
+  goOn(): Promise<boolean>
+  rowsMax: number
+  /** A comparison that was given up, to go on with. */
+  begun: LedgerGap | null
+}
+
+/** Of a command: more at once would only be held in memory; the rest is for the next run. */
+export const commandRowsMax = 100_000
+
+/**
+ * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
+ * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.
+ */
+export async function findGap({ tellAgain, outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
+  const rows = [...(begun?.rows ?? [])]
+  let after = begun?.after ?? null
+  for (;;) {
+    const { unknown, known, upTo, canTell } = await outbox.readTaken(after)
+    rows.push(...unknown)
+    if (known.length > 0) await tellAgain?.(known)
+    if (upTo === null) return { canTell, rows, isCut: false, after: null }
+    after = upTo
+    if (rows.length >= rowsMax || !(await goOn())) return { canTell, rows, isCut: true, after }
+  }
+}
+
+/** In words, for the problem and for `check`; without the client's data. */
+export function gapMessage({ rows, isCut }: LedgerGap): string {
+  const [first] = rows
+  const oldest = rows
+    .map(({ createdAt }) => createdAt)
+    .filter((at) => at !== null)
+    .sort()[0]
+  const many = `${rows.length}${isCut ? ' or more' : ''}`
+  return `${many} rows say that they were taken and the ledger does not know them: the first is ${first?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. Nobody will send them: outboxd recover --dry-run shows them`
+}
+
+/** Says how the comparison stands. */
+export async function tellGap(ledger: Database, gap: LedgerGap): Promise<void> {
+  if (gap.rows.length > 0)
+    await raiseProblems(ledger, [{ kind: 'ledger_behind', subject: '', detail: gapMessage(gap), retryInMs: null }])
+  else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
+}
+
+/** Claims the comparison, where nobody has done so for that long. */
+export async function takeComparison(ledger: Database, everyMs: number): Promise<boolean> {
+  const { rowCount } = await ledger.query(
+    `update outboxd.outbox set compared_at = clock_timestamp() where is_current
+       and (compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms')`,
+    [everyMs],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** A row that a filter failed for, in a daemon that is no more or has another filter now: whoever meets it says so each minute. */
+export async function forgetUnfilterable(ledger: Database): Promise<void> {
+  await ledger.query(
+    `delete from outboxd.problem p where kind = 'row_skipped' and seen_at < clock_timestamp() - interval '5 minutes'
+       and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject)`,
+  )
+}
+
+/** A daemon of another table, service or ledger that was refused and has gone says nothing more. */
+export async function forgetForeign(ledger: Database): Promise<void> {
+  await ledger.query(
+    `delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') and seen_at < clock_timestamp() - interval '5 minutes'`,
+  )
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { claimQueued, isOver, unclaim } from '../../src/ledger/claims.ts'
+import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import type { Submission } from '../../src/model.ts'
+import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const claimUpTo = (limit: number, id = randomUUID()) =>
+  claimQueued(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })
+const idsOf = (submissions: readonly { id: string }[]) => submissions.map(({ id }) => id)
+
+test('the oldest go first, each committed to the wire as its next attempt', async () => {
+  const ids = [...(await ledger.capture([{}, {}])), ...(await ledger.capture([{}, {}]))]
+  const claimed = await claimUpTo(3)
+  expect(idsOf(claimed)).toEqual(ids.slice(0, 3))
+  expect(claimed[0]).toMatchObject({ state: 'sending', attempt: 1, body: '{"amount":1.10}' })
+  expect(claimed[0]?.waitedMs).toBeGreaterThanOrEqual(0)
+  expect(await ledger.events(ids[0] ?? '')).toEqual(['new -> queued: captured', 'queued -> sending: slot'])
+  expect(idsOf(await claimUpTo(3))).toEqual(ids.slice(3))
+})
+
+test('one that is not due yet, or waits for its predecessor, is not claimed', async () => {
+  const [due, later, first, second] = await ledger.capture([{}, {}, { key: 'k' }, { key: 'k' }])
+  await ledger.pool.query(`update outboxd.submission set due_at = now() + interval '1 h' where id = $1`, [later])
+  expect(idsOf(await claimUpTo(10))).toEqual([due, first])
+  expect(await ledger.row(second ?? '')).toMatchObject({ state: 'queued', held: true })
+})
+
+test('two who claim at once never get the same', async () => {
+  const ids = await ledger.capture(Array.from({ length: 60 }, () => ({})))
+  const claims = await Promise.all(Array.from({ length: 12 }, () => claimUpTo(7)))
+  const claimed = idsOf(claims.flat())
+  expect(new Set(claimed).size).toBe(claimed.length)
+  expect(claimed.length + (await claimUpTo(100)).length).toBe(ids.length)
+})
+
+test('a claim whose answer was lost is given back whole, and no other', async () => {
+  const ids = await ledger.capture([{}, {}, {}])
+  const lost = randomUUID()
+  await claimUpTo(2, lost)
+  await claimUpTo(1)
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.countStates()).toEqual({ queued: 2, sending: 1 })
+  expect(await ledger.row(ids[0] ?? '')).toMatchObject({ attempt: 1, claim_id: null, instance_id: null })
+  expect(await ledger.events(ids[0] ?? '')).toContain('sending -> queued: never sent: the claim was lost')
+  await unclaim(ledger.pool, lost, 'test')
+  expect(idsOf(await claimUpTo(10))).toEqual(ids.slice(0, 2))
+})
+
+test('a record is told how long it has waited since it was due', async () => {
+  const [id] = await ledger.capture([{}])
+  await ledger.pool.query(`update outboxd.submission set due_at = due_at - interval '30 s' where id = $1`, [id])
+  const [claimed] = await claimUpTo(1)
+  expect(claimed?.waitedMs).toBeGreaterThanOrEqual(30_000)
+  expect(claimed?.waitedMs).toBeLessThan(40_000)
+})
+
+test('what another instance has put in doubt meanwhile goes back, too: its owner knows that it was never sent', async () => {
+  const [id = '', other = ''] = await ledger.capture([{}, {}])
+  const lost = randomUUID()
+  const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
+  const inDoubt = claimed.map((each) => transition(each, { state: 'uncertain', error: 'died' }))
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: inDoubt }))
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
+  expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
+  expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
+  expect((await readSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
+})
+
+test('what an operator has settled since, or was sent since, stays as it is', async () => {
+  const [id = ''] = await ledger.capture([{}])
+  const lost = randomUUID()
+  const [first] = await claimUpTo(1, lost)
+  const doubt = (each: Submission) =>
+    ledger
+      .dispatch()
+      .writeOutcomes(outcomeBatch({ transitions: [transition(each, { state: 'uncertain', error: 'died' })] }))
+  await doubt(first as Submission)
+  await ledger.pool.query(`update outboxd.submission set state = 'queued', ended_at = null, due_at = now()`)
+  const [second] = await claimUpTo(1)
+  await doubt(second as Submission)
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 2 })
+})
+
+test('a transaction is over when it has ended, or when the server knows nothing of it', async () => {
+  const client = await ledger.pool.connect()
+  await client.query('begin')
+  const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
+  const xid = rows[0]?.xid ?? ''
+  expect(await isOver(ledger.pool, xid)).toBe(false)
+  await client.query('commit')
+  client.release()
+  expect(await isOver(ledger.pool, xid)).toBe(true)
+  expect(await isOver(ledger.pool, '999999999999')).toBe(true)
+})

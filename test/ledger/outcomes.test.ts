@@ -1,0 +1,379 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
+import { interpretAnswer } from '../../src/daemon/submit/submit.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { createMaintenance, type Maintenance } from '../../src/ledger/maintenance.ts'
+import { writeSteps } from '../../src/ledger/outcomes.ts'
+import type { PollJob, Submission } from '../../src/model.ts'
+import { readSubmitAnswer } from '../../src/service/reading.ts'
+import { response } from '../support/answers.ts'
+import type { GivenChange } from '../support/change.ts'
+import {
+  claim,
+  fitSlots,
+  type Ledger,
+  openLedger,
+  outcomeBatch,
+  plentyOfSlots,
+  type TestDispatch,
+  transition,
+} from '../support/ledger.ts'
+
+let ledger: Ledger
+let dispatch: TestDispatch
+beforeAll(async () => {
+  ledger = await openLedger()
+  dispatch = ledger.dispatch()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+const accepted = (pollInMs = 0): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
+
+async function sending(): Promise<Submission> {
+  await ledger.capture([{}])
+  return (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
+}
+
+/** A submission whose poll is due. */
+async function due(): Promise<string> {
+  const submission = await sending()
+  await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))
+  return submission.id
+}
+
+/** A submission with its poll in hand. */
+async function polling(): Promise<{ submission: Submission; job: PollJob }> {
+  await due()
+  return (await claim(dispatch, { polls: 1 })).polls[0] as { submission: Submission; job: PollJob }
+}
+
+/** The ledger, the budget and the queue, to compare. */
+async function everything(): Promise<Record<string, unknown>> {
+  const queries = {
+    submissions: 'select * from outboxd.submission order by seq',
+    events: 'select * from outboxd.submission_event order by id',
+    counts: 'select state, sum(delta) from outboxd.state_delta group by state order by state',
+    slots: 'select * from outboxd.slot where lease > 0 order by id',
+    pauses: 'select * from outboxd.pause order by reason',
+    jobs: 'select id, state, retry_count from pgboss.job order by id',
+  }
+  const dumps = Object.entries(queries).map(async ([name, sql]) => [name, (await ledger.pool.query(sql)).rows])
+  return Object.fromEntries(await Promise.all(dumps))
+}
+
+describe('a claim', () => {
+  test('takes submissions, polls and slots for them together', async () => {
+    const [poll] = [await due()]
+    const ids = await ledger.capture([{}, {}])
+    const claimed = await claim(dispatch, { submissions: 2, polls: 1 })
+    expect(claimed.submissions.map(({ id }) => id)).toEqual(ids)
+    expect(claimed.polls).toMatchObject([{ submission: { id: poll, state: 'accepted' }, job: { retryCount: 0 } }])
+    expect(claimed.slots).toHaveLength(1)
+  })
+
+  test('with fewer slots than asked for takes less, of both kinds', async () => {
+    for (let i = 0; i < 3; i++) await due()
+    await ledger.capture([{}, {}, {}])
+    await fitSlots(ledger.pool, 4)
+    await ledger.pool.query(`update outboxd.slot set free_at = '-infinity'`)
+    const claimed = await claim(dispatch, { submissions: 3, polls: 3 })
+    expect(claimed.slots).toHaveLength(4)
+    expect([claimed.submissions.length, claimed.polls.length]).toEqual([2, 2])
+  })
+
+  test('without any slot takes nothing', async () => {
+    await due()
+    await ledger.capture([{}])
+    await ledger.pool.query(`update outboxd.slot set free_at = 'infinity'`)
+    expect(await claim(dispatch, { submissions: 1, polls: 1 })).toEqual({
+      submissions: [],
+      polls: [],
+      slots: [],
+      proves: false,
+    })
+  })
+
+  test('takes nothing while a pause stands', async () => {
+    await ledger.capture([{}])
+    await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
+    expect(await claim(dispatch, { submissions: 1 })).toEqual({ submissions: [], polls: [], slots: [], proves: false })
+  })
+
+  test('for a trial takes what it needs, and only one does', async () => {
+    await ledger.capture([{}, {}])
+    await pauseThatIsOver()
+    const claims = await Promise.all([1, 2, 3].map(() => claim(ledger.dispatch(), { submissions: 1, trial: true })))
+    expect(claims.map(({ submissions }) => submissions.length).sort()).toEqual([0, 0, 1])
+  })
+
+  test('that finds nothing for a trial leaves it to others', async () => {
+    await pauseThatIsOver()
+    await claim(dispatch, { submissions: 1, trial: true })
+    await ledger.capture([{}])
+    expect((await claim(ledger.dispatch(), { submissions: 1, trial: true })).submissions).toHaveLength(1)
+  })
+
+  test('of which any part fails, took nothing', async () => {
+    await due()
+    await ledger.capture([{}])
+    const before = await everything()
+    const queue = { ...ledger.queue, fetch: () => Promise.reject(new Error('the queue is away')) }
+    const commits: unknown[] = []
+    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, permits: 2, trial: false }
+    await expect(ledger.dispatch({ queue } as object).claim(request, (taken) => commits.push(taken))).rejects.toThrow(
+      'away',
+    )
+    expect(await everything()).toEqual(before)
+    expect(commits).toEqual([])
+  })
+
+  test('throws away polls of submissions that no longer wait for them', async () => {
+    const id = await due()
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'discarded', job_id = null, poll_at = null, ended_at = now() where id = $1`,
+      [id],
+    )
+    expect((await claim(dispatch, { polls: 5 })).polls).toEqual([])
+    expect(await ledger.liveJobs()).toEqual([])
+  })
+
+  test('given back whose answer was lost leaves its polls to come back by themselves', async () => {
+    await ledger.capture([{}])
+    const id = randomUUID()
+    await dispatch.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }, () => {})
+    await dispatch.unclaim(id)
+    expect((await claim(dispatch, { submissions: 1 })).submissions).toHaveLength(1)
+  })
+})
+
+async function pauseThatIsOver(): Promise<void> {
+  await dispatch.writeOutcomes(outcomeBatch({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
+  await ledger.pool.query(`update outboxd.pause set until = clock_timestamp()`)
+}
+
+describe('a batch of outcomes', () => {
+  test('of an acceptance enqueues the first poll with it', async () => {
+    const id = await due()
+    expect(await ledger.liveJobs()).toEqual([(await ledger.read(id)).jobId])
+    expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([{ submission: { id } }])
+  })
+
+  test('of a pending poll completes its job and enqueues the next', async () => {
+    const { submission, job } = await polling()
+    const change: GivenChange = { state: 'accepted', polls: 1, pollInMs: 5_000 }
+    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, change, job)] }))
+    const { jobId } = await ledger.read(submission.id)
+    expect(jobId).not.toBe(job.id)
+    expect(await ledger.liveJobs()).toEqual([jobId])
+  })
+
+  test('of an end completes the job, and there is no next', async () => {
+    const { submission, job } = await polling()
+    const { written } = await dispatch.writeOutcomes(
+      outcomeBatch({ transitions: [transition(submission, { state: 'completed', polls: 1 }, job)] }),
+    )
+    expect(written).toMatchObject([{ submissionId: submission.id, state: 'completed', polls: 1 }])
+    expect(written[0]?.lifetimeMs).toBeGreaterThan(0)
+    expect(await ledger.liveJobs()).toEqual([])
+  })
+
+  test('of a poll whose job is another’s by now writes nothing', async () => {
+    const { submission, job } = await polling()
+    await ledger.pool.query('update pgboss.job set retry_count = retry_count + 1 where id = $1', [job.id])
+    const before = await everything()
+    const late = transition(submission, { state: 'completed' }, job)
+    expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
+    expect(await everything()).toEqual(before)
+  })
+
+  test('written twice does no more than once', async () => {
+    const [submission, slotted] = [await sending(), await sending()]
+    const { slots } = await claim(dispatch, { submissions: 1 })
+    const whole = outcomeBatch({
+      transitions: [transition(submission, accepted(60_000)), transition(slotted, { state: 'failed' })],
+      slots: slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 })),
+    })
+    expect((await dispatch.writeOutcomes(whole)).written).toHaveLength(2)
+    const once = await everything()
+    expect((await dispatch.writeOutcomes(whole)).written).toEqual([])
+    expect({ ...(await everything()), slots: null }).toEqual({ ...once, slots: null })
+  })
+
+  test('of which any part is refused is not written at all', async () => {
+    const [good, bad] = [await sending(), await sending()]
+    const { submission, job } = await polling()
+    const before = await everything()
+    const refused = outcomeBatch({
+      transitions: [
+        transition(good, accepted()),
+        transition(submission, { state: 'completed' }, job),
+        transition(bad, { state: 'accepted', pollInMs: 0 }), // without an id
+      ],
+      pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }],
+    })
+    await expect(dispatch.writeOutcomes(refused)).rejects.toThrow('check constraint')
+    expect(await everything()).toEqual(before)
+  })
+
+  test('of words that were cut in the middle of an emoji is written (it was refused, and tried again for ever)', async () => {
+    const submission = await sending()
+    const deps = {
+      policy: 'hold',
+      limits: submitLimits,
+      read: readSubmitAnswer,
+      firstPollMs: () => 0,
+      newKey: randomUUID,
+    } as const
+    const { step } = interpretAnswer(deps, submission, response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }))
+    expect(step.cause.isWellFormed()).toBe(true)
+    const torn = { ...step, cause: `${step.cause}\ud83d` } // as if a part before had cut it
+    const { written } = await dispatch.writeOutcomes(
+      outcomeBatch({ transitions: [{ submission, job: null, request: null, ...torn }] }),
+    )
+    expect(written).toMatchObject([{ state: 'rejected' }])
+  })
+
+  test('of a good answer ends the pauses whose time is over', async () => {
+    await pauseThatIsOver()
+    await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true }))
+    expect((await ledger.pool.query('select from outboxd.pause where cleared_at is null')).rowCount).toBe(0)
+  })
+
+  test('of a trial whose answer proved nothing lets another begin', async () => {
+    await due()
+    await pauseThatIsOver()
+    expect(await dispatch.claimTrial(1)).toHaveLength(1)
+    expect(await dispatch.claimTrial(1)).toBe(null)
+    expect((await claim(dispatch, { polls: 1, trial: true })).polls).toEqual([])
+    await dispatch.writeOutcomes(outcomeBatch({ trialEnded: true }))
+    expect((await claim(dispatch, { polls: 1, trial: true })).polls).toHaveLength(1)
+  })
+
+  test('after a trial lets one record go alone, and all when it has got through', async () => {
+    await ledger.capture([{}, {}, {}])
+    await pauseThatIsOver()
+    expect((await claim(dispatch, { submissions: 3 })).submissions).toEqual([])
+    await dispatch.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
+    const first = await claim(dispatch, { submissions: 3 })
+    expect([first.submissions.length, first.proves]).toEqual([1, true])
+    expect((await claim(ledger.dispatch(), { submissions: 3 })).submissions).toEqual([])
+    await dispatch.writeOutcomes(
+      outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }], trialEnded: true }),
+    )
+    expect(await claim(dispatch, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], proves: false })
+  })
+
+  test('counts how often a record met a pause, and sees whether others got through and recovered since', async () => {
+    const submission = await sending()
+    const meets = (times: number): GivenChange => ({
+      state: 'queued',
+      dueInMs: 0,
+      met: { reason: 'unauthorized', times },
+    })
+    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, meets(1))] }))
+    const met = async () => (await ledger.read(submission.id)).met
+    expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
+    await dispatch.writeOutcomes(
+      outcomeBatch({ passages: [{ resource: 'orders', met: 'unauthorized', judged: true }] }),
+    )
+    expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
+    await dispatch.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: 'throttled', judged: true }] }))
+    expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
+    await dispatch.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: 'unauthorized', judged: true }] }))
+    expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
+    const again = (await claim(dispatch, { submissions: 1 })).submissions[0] as Submission
+    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(again, meets(2))] }))
+    // Who recovered a few records ago says still that it passes by itself.
+    expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
+    await dispatch.writeOutcomes(
+      outcomeBatch({ passages: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, judged: true })) }),
+    )
+    expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
+  })
+
+  test('that hears of fewer requests left than we count holds back', async () => {
+    await fitSlots(ledger.pool, 100)
+    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
+      written: [],
+      heldBack: 90,
+    })
+    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
+      written: [],
+      heldBack: 0,
+    })
+  })
+})
+
+describe('maintenance', () => {
+  const instance = { id: randomUUID(), version: 'test', host: 'test' }
+  const maintenance = (): Maintenance =>
+    createMaintenance({
+      pool: ledger.pool,
+      queue: ledger.queue,
+      instance,
+      keyOnFailure: 'continue',
+      writeSteps: (db, transitions) =>
+        writeSteps(
+          { queue: ledger.queue, instance: { id: instance.id, who: 'test' }, keyOnFailure: 'continue' },
+          db,
+          transitions,
+        ),
+    })
+
+  test('gives a tracked submission whose job was lost a new one, to be asked about at once', async () => {
+    const [lost, kept] = [await due(), await due()]
+    await ledger.pool.query('delete from pgboss.job where id = (select job_id from outboxd.submission where id = $1)', [
+      lost,
+    ])
+    const before = await ledger.row(kept)
+    expect(await maintenance().recreateMissingJobs()).toBe(1)
+    expect(await maintenance().recreateMissingJobs()).toBe(0)
+    expect(await ledger.row(kept)).toEqual(before)
+    expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id).sort()).toEqual(
+      [lost, kept].sort(),
+    )
+  })
+
+  test('leaves alone whose poll is in hand, or not due yet', async () => {
+    await polling()
+    const submission = await sending()
+    await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted(3_600_000))] }))
+    await ledger.pool.query(`delete from pgboss.job where state = 'created'`)
+    expect(await maintenance().recreateMissingJobs()).toBe(0)
+  })
+
+  test('a late answer to a poll whose job was replaced changes nothing', async () => {
+    const { submission, job } = await polling()
+    await ledger.pool.query('delete from pgboss.job')
+    await maintenance().recreateMissingJobs()
+    const late = transition(submission, { state: 'completed' }, job)
+    expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
+    expect(await ledger.countStates()).toEqual({ accepted: 1 })
+  })
+
+  test('rescues in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
+    const submission = await sending()
+    const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
+    expect(await maintenance().writeSteps([transition(submission, probe)])).toHaveLength(1)
+    expect(await ledger.liveJobs()).toHaveLength(1)
+    expect(
+      (await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))).written,
+    ).toEqual([])
+    expect((await claim(dispatch, { polls: 1 })).polls).toMatchObject([
+      { submission: { id: submission.id, probing: true } },
+    ])
+  })
+
+  test('finds what the dead left', async () => {
+    await sending()
+    await writeHeartbeat(ledger.pool, instance)
+    expect(await maintenance().readOrphaned()).toEqual([])
+    await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '13 s'`)
+    expect(await maintenance().readOrphaned()).toHaveLength(1)
+  })
+})

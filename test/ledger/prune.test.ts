@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type PruneEnd, prune } from '../../src/ledger/prune.ts'
+import { pruneBatch } from '../../src/ledger/retention.ts'
+import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { states } from '../../src/model.ts'
+import { begin } from '../../src/postgres/database.ts'
+import type { GivenChange } from '../support/change.ts'
+import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await ledger.pool.query('truncate outboxd.pruned_submission')
+  await fitSlots(ledger.pool, 100)
+})
+
+const ninety = { days: 90, payloadDays: null }
+
+/** A record that came to an end, as the daemon writes it, and that its row was told. */
+async function ended(change: GivenChange, days: number): Promise<string> {
+  const [id = ''] = await ledger.capture([{ payload: '{"iban":"DE1"}' }])
+  const work = ledger.dispatch()
+  const { submissions, slots } = await claim(work, { submissions: 1 })
+  const [sending] = submissions
+  if (sending?.id !== id) throw new Error('something else was in front of it')
+  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
+  await endAgo(ledger.pool, days, `id = '${id}'`)
+  return id
+}
+
+let transactions = 0
+const completed = (): GivenChange => ({
+  state: 'completed',
+  transactionId: `tx-${++transactions}`,
+  result: '{"iban":"DE1"}',
+})
+const exists = async (id: string) => (await ledger.row(id)).id === id
+
+describe('what goes', () => {
+  test('completed and discarded records go with their events when their days are over, and the counts with them', async () => {
+    const gone = [await ended(completed(), 91), await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 91)]
+    await ledger.pool.query(`update outboxd.submission set state = 'discarded' where state = 'failed'`)
+    const young = await ended(completed(), 89)
+    expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, forgotten: 0, end: 'through' })
+    for (const id of gone) expect([await exists(id), await ledger.events(id)]).toEqual([false, []])
+    expect(await ledger.events(young)).toHaveLength(3)
+    const { submissions } = await readSnapshot(ledger.pool)
+    expect(submissions).toEqual({ ...Object.fromEntries(states.map((state) => [state, 0])), completed: 1 })
+  })
+
+  test('what is not chained yet is not looked at again and again: a batch asks for the events of few of them (6 s with a million after an upgrade)', async () => {
+    await ledger.capture(Array.from({ length: 2_000 }, () => ({})))
+    await ledger.pool.query('truncate outboxd.chain_block')
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'completed', held = false, due_at = null, report_due = false, ended_at = now() - interval '91 days'`,
+    )
+    await ledger.pool.query('analyze outboxd.submission, outboxd.submission_event')
+    await using transaction = await begin(ledger.pool)
+    const looks = async () => {
+      const { rows } = await transaction.db.query<{ n: number }>(
+        `select (idx_scan + seq_tup_read)::int as n from pg_stat_xact_user_tables where relid = 'outboxd.submission_event'::regclass`,
+      )
+      return rows[0]?.n ?? 0
+    }
+    const before = await looks()
+    expect(await pruneBatch(transaction.db, { olderThanDays: 90, limit: 10 })).toBe(0)
+    expect((await looks()) - before).toBeLessThanOrEqual(100)
+  })
+
+  test('what waits for a person never goes, nor what is under way, nor an outcome that its row was not told', async () => {
+    const kept = [
+      await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 4_000),
+      await ended({ state: 'rejected', errorCode: 'E001', error: 'no' }, 4_000),
+      await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 4_000),
+    ]
+    const untold = await ended(completed(), 4_000)
+    await ledger.pool.query('update outboxd.submission set report_due = true where id = $1', [untold])
+    kept.push(untold, ...(await ledger.capture([{}])))
+    expect(await pruneAll(ledger.pool, { days: 1, payloadDays: 1 })).toMatchObject({ submissions: 0, emptied: 0 })
+    for (const id of kept) expect(await exists(id)).toBe(true)
+  })
+
+  test('with RETENTION_DAYS=0 all is kept, and contents may go all the same', async () => {
+    const id = await ended(completed(), 4_000)
+    expect(await pruneAll(ledger.pool, { days: null, payloadDays: null })).toMatchObject({ submissions: 0, emptied: 0 })
+    expect(await pruneAll(ledger.pool, { days: null, payloadDays: 30 })).toMatchObject({ submissions: 0, emptied: 1 })
+    expect(await exists(id)).toBe(true)
+  })
+
+  test('the database itself refuses to delete anything else, and events without their submission', async () => {
+    await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
+    await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('is uncertain and is not deleted')
+    await ended(completed(), 100)
+    await expect(ledger.pool.query('delete from outboxd.submission_event')).rejects.toThrow('append-only')
+  })
+})
+
+describe('contents', () => {
+  test('payload, body and result are emptied, and what a replay kept of them; the rest stays', async () => {
+    const id = await ended(completed(), 31)
+    await ledger.pool.query(
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       values ($1, 'failed', 'queued', 1, 'replay', 'operator', '{"former":{"code":"E1","body":"{\\"iban\\":1}","payload":"x"}}')`,
+      [id],
+    )
+    const before = await ledger.row(id)
+    expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ submissions: 0, emptied: 1 })
+    const after = await ledger.row(id)
+    expect(after).toEqual({ ...before, payload: null, body: null, result: null, emptied_at: expect.any(Date) })
+    const { rows } = await ledger.pool.query('select detail from outboxd.submission_event where cause = $1', ['replay'])
+    expect(rows).toEqual([{ detail: { former: { code: 'E1' } } }])
+    expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ emptied: 0 })
+    await expect(ledger.pool.query(`update outboxd.submission_event set detail = '{}'`)).rejects.toThrow('append-only')
+  })
+
+  test('of one whose transaction a person has named they stay: it can be taken back, and is sent again then', async () => {
+    const id = await ended(completed(), 31)
+    await ledger.pool.query('update outboxd.submission set id_by_person = true where id = $1', [id])
+    expect(await pruneAll(ledger.pool, { days: 90, payloadDays: 30 })).toMatchObject({ emptied: 0 })
+  })
+})
+
+describe('beside others', () => {
+  /** A transaction of another session. */
+  async function another() {
+    const transaction = await begin(ledger.pool)
+    onTestFinished(() => transaction[Symbol.asyncDispose]())
+    return transaction
+  }
+
+  async function round(turn: 'try' | 'wait'): Promise<PruneEnd> {
+    return prune(
+      { ledger: ledger.pool, outbox: allThere },
+      { retention: ninety, turn, goOn: () => true, onProgress() {} },
+    )
+  }
+
+  test('a record that an operator has in hand is left for the next time, and not waited for', async () => {
+    const [id, other] = [await ended(completed(), 100), await ended(completed(), 100)]
+    const operator = await another()
+    await operator.db.query('select from outboxd.submission where id = $1 for update', [id])
+    expect(await pruneAll(ledger.pool, ninety)).toMatchObject({ submissions: 1, end: 'through' })
+    expect([await exists(id), await exists(other)]).toEqual([true, false])
+    await operator.db.query(
+      `update outboxd.submission set state = 'uncertain', revision = revision + 1 where id = $1`,
+      [id],
+    )
+    await operator.commit()
+    expect(await pruneAll(ledger.pool, ninety)).toMatchObject({ submissions: 0 })
+    expect(await exists(id)).toBe(true)
+  })
+
+  test('one prunes at a time, and none while rows are taken', async () => {
+    const id = await ended(completed(), 100)
+    for (const lock of [7165, 7161]) {
+      const holder = await another()
+      await holder.db.query(`select pg_advisory_xact_lock(${lock})`)
+      expect(await round('try')).toBe('elsewhere')
+      await holder.commit()
+    }
+    expect(await exists(id)).toBe(true)
+    expect(await round('try')).toBe('through')
+    expect(await exists(id)).toBe(false)
+  })
+
+  test('a batch that is slow is given up and done in smaller ones, so that no lock is held for longer', async () => {
+    await ledger.capture(Array.from({ length: 120 }, () => ({})))
+    await completeAgo(ledger.pool, 100)
+    await ledger.pool.query(`create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.004); return old; end $$;
+      create trigger slow before delete on outboxd.submission for each row execute function slow()`)
+    onTestFinished(async () => void (await ledger.pool.query('drop function slow cascade')))
+    const tookMs: number[] = []
+    let beganMs = performance.now()
+    await prune(
+      { ledger: ledger.pool, outbox: allThere },
+      {
+        retention: ninety,
+        turn: 'wait',
+        goOn() {
+          beganMs = performance.now()
+          return true
+        },
+        onProgress: () => tookMs.push(performance.now() - beganMs),
+      },
+    )
+    expect(await ledger.countStates()).toEqual({})
+    expect(tookMs.length).toBeGreaterThan(5) // 50 at once would take 200 ms
+  })
+
+  test('interrupted after any batch it goes on where it was', async () => {
+    await ledger.capture(Array.from({ length: 120 }, () => ({})))
+    await completeAgo(ledger.pool, 100)
+    let isInterrupted = false
+    const end = await prune(
+      { ledger: ledger.pool, outbox: allThere },
+      {
+        retention: ninety,
+        turn: 'wait',
+        goOn: () => !isInterrupted,
+        onProgress: () => {
+          isInterrupted = true
+        },
+      },
+    )
+    const { completed = 0 } = await ledger.countStates()
+    expect(end).toBe('begun')
+    expect(completed).toBeGreaterThan(0)
+    expect(await pruneAll(ledger.pool, ninety)).toMatchObject({ submissions: completed })
+  })
+})

@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { takeSlots } from '../../src/ledger/budget.ts'
+import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
+import { agreeOnBudget, type InstanceSettings, isFileInForce, withdrawSettings } from '../../src/ledger/settings.ts'
+import { begin } from '../../src/postgres/database.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const given: Omit<InstanceSettings, 'instanceId'> = {
+  host: 'erp-1',
+  requests: 100,
+  windowMs: 60_000,
+  requestTimeoutMs: 30_000,
+  keyOnFailure: 'continue',
+  given: {},
+}
+
+function instance(settings: Partial<InstanceSettings> = {}) {
+  const own = { instanceId: randomUUID(), ...given, ...settings }
+  return {
+    own,
+    agree: () => agreeOnBudget(ledger.pool, own),
+    leave: () => withdrawSettings(ledger.pool, own.instanceId),
+  }
+}
+
+const problems = async () => (await readProblems(ledger.pool, 100)).map(({ kind, subject }) => `${kind} ${subject}`)
+
+async function holds(): Promise<{ requests: number; windowMs: number; slots: number }> {
+  const { rows } = await ledger.pool.query(
+    `select requests, window_ms::float8 as "windowMs", (select sum(permits)::int from outboxd.slot) as slots
+     from outboxd.budget`,
+  )
+  return rows[0]
+}
+
+test('instances with the same settings have nothing to say', async () => {
+  const [one, other] = [instance(), instance()]
+  await one.agree()
+  expect(await other.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
+  expect(await problems()).toEqual([])
+})
+
+test('while they differ the smallest limit and the longest window hold, and each difference is a problem', async () => {
+  const strict = instance({ requests: 50, windowMs: 60_000 })
+  const loose = instance({ requests: 100, windowMs: 120_000, host: 'erp-2' })
+  await strict.agree()
+  expect(await loose.agree()).toMatchObject({ requests: 50, before: { requests: 50, windowMs: 60_000 } })
+  expect(await holds()).toEqual({ requests: 50, windowMs: 120_000, slots: 50 })
+  const of = ({ own }: typeof strict) => `settings_differ ${own.instanceId.slice(0, 8)} on ${own.host}:`
+  expect((await problems()).sort()).toEqual(
+    [strict, loose]
+      .flatMap((each) => [`${of(each)} RATE_LIMIT_REQUESTS`, `${of(each)} RATE_LIMIT_WINDOW_SECONDS`])
+      .sort(),
+  )
+})
+
+test('a timeout, and KEY_ON_FAILURE, are said to differ, too', async () => {
+  await instance().agree()
+  const { differences } = await instance({ requestTimeoutMs: 5_000, keyOnFailure: 'block' }).agree()
+  expect(differences.map(({ detail }) => detail.split(' ')[0])).toEqual(
+    ['REQUEST_TIMEOUT_SECONDS', 'KEY_ON_FAILURE'].flatMap((variable) => [variable, variable]),
+  )
+})
+
+test('a rolling change comes to its end by itself, when the last instance with the old settings has left', async () => {
+  const [old, another, fresh] = [instance({ requests: 50 }), instance({ requests: 50 }), instance()]
+  for (const each of [old, another, fresh]) await each.agree()
+  await old.leave()
+  expect(await fresh.agree()).toMatchObject({ requests: 50, differences: expect.objectContaining({ length: 2 }) })
+  await another.leave()
+  expect(await fresh.agree()).toMatchObject({ requests: 100, differences: [], before: { requests: 50 } })
+  expect(await problems()).toEqual([])
+})
+
+test('one that was killed counts for a minute, and one that wakes up late counts again', async () => {
+  const [killed, alive] = [instance({ requests: 10 }), instance()]
+  await killed.agree()
+  expect(await alive.agree()).toMatchObject({ requests: 10 })
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '61 s'`)
+  expect(await alive.agree()).toMatchObject({ requests: 100 })
+  expect(await killed.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
+})
+
+test('a slot is taken for the timeout of who takes it, and the window that holds', async () => {
+  await instance({ windowMs: 120_000 }).agree()
+  await instance({ requestTimeoutMs: 300_000 }).agree()
+  await takeSlots(ledger.pool, 1, 306_000, randomUUID())
+  const { rows } = await ledger.pool.query(
+    `select round(extract(epoch from max(free_at) - clock_timestamp()) / 10)::int * 10 as seconds from outboxd.slot`,
+  )
+  expect(rows).toEqual([{ seconds: 430 }])
+})
+
+test('many instances that start at once agree', async () => {
+  const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
+  await Promise.all(all.map(({ agree }) => agree()))
+  expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
+})
+
+test('whoever says the same again waits for nobody who is about to say something', async () => {
+  const one = instance()
+  await one.agree()
+  await using other = await begin(ledger.pool)
+  await other.db.query(`set local idle_in_transaction_session_timeout = '30s'`) // for whom one would wait to no end
+  await other.db.query(`insert into outboxd.instance_setting
+    (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
+    values (gen_random_uuid(), 'erp-2', 10, 60000, 30000, 'continue')`)
+  expect(await one.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
+  await other.commit()
+  expect(await one.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
+})
+
+test('of one that was killed nothing is left after a minute, though it had been given the same', async () => {
+  const [killed, alive] = [instance(), instance()]
+  await killed.agree()
+  await alive.agree()
+  await ledger.pool.query(
+    `update outboxd.instance_setting set said_at = said_at - interval '61 s' where instance_id = $1`,
+    [killed.own.instanceId],
+  )
+  await alive.agree()
+  const { rows } = await ledger.pool.query('select instance_id as id from outboxd.instance_setting')
+  expect(rows).toEqual([{ id: alive.own.instanceId }])
+})
+
+test('what is said keeps counting as long as it is said again', async () => {
+  const [one, other] = [instance({ requests: 10 }), instance({ requests: 10 })]
+  await one.agree()
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
+  await one.agree()
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
+  await other.agree()
+  const { rows } = await ledger.pool.query('select from outboxd.instance_setting')
+  expect(rows).toHaveLength(2)
+})
+
+test('slots that somebody has changed by hand fit again, though nobody has said anything new', async () => {
+  const one = instance()
+  await one.agree()
+  await ledger.pool.query('delete from outboxd.slot where id in (select id from outboxd.slot limit 3)')
+  await one.agree()
+  expect(await holds()).toMatchObject({ slots: 100 })
+})
+
+test('a problem that a restored ledger brings back is gone at the next look', async () => {
+  const one = instance()
+  await one.agree()
+  await raiseProblems(ledger.pool, [{ kind: 'settings_differ', subject: 'gone', detail: 'was', retryInMs: null }])
+  await one.agree()
+  expect(await problems()).toEqual([])
+})
+
+test('settings that only 0.2.0 does not say are compared among those that say them', async () => {
+  await instance().agree() // of 0.2.0
+  await instance({ given: { UNCERTAIN_POLICY: 'hold', 'mapping of data': 'aaaa' } }).agree()
+  const { differences } = await instance({ given: { UNCERTAIN_POLICY: 'resend', 'mapping of data': 'bbbb' } }).agree()
+  expect(differences.map(({ detail }) => detail).sort()).toEqual([
+    'UNCERTAIN_POLICY is hold here; the instances have hold and resend, and each keeps its own until they are the same',
+    'UNCERTAIN_POLICY is resend here; the instances have hold and resend, and each keeps its own until they are the same',
+    'mapping of data is aaaa here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
+    'mapping of data is bbbb here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
+  ])
+})
+
+test('an instance that reads other mapping files says so with its next round', async () => {
+  const [one, other] = [
+    instance({ given: { 'mapping of data': 'a' } }),
+    instance({ given: { 'mapping of data': 'a' } }),
+  ]
+  await one.agree()
+  await other.agree()
+  other.own.given = { 'mapping of data': 'b' }
+  expect((await other.agree()).differences).toHaveLength(2)
+  one.own.given = { 'mapping of data': 'b' }
+  expect((await one.agree()).differences).toEqual([])
+})
+
+describe('the outbox.yaml in force', () => {
+  const file = (digest: string, host = 'erp-1') => instance({ given: { 'outbox.yaml': digest }, host })
+  const inForce = async (...digests: string[]) => {
+    const held = await Promise.all(digests.map((digest) => isFileInForce(ledger.pool, digest)))
+    return digests.filter((_, i) => held[i])
+  }
+  beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))
+
+  test('is that of the daemons that run, until the last of them has left; then that of who comes first', async () => {
+    const [old, another, fresh] = [file('old'), file('old'), file('new', 'erp-2')]
+    for (const each of [old, another]) await each.agree()
+    const { differences } = await fresh.agree()
+    expect(differences.map(({ detail }) => detail).sort()).toEqual([
+      expect.stringMatching(
+        /^outbox.yaml is new here, and old has been in force since 20\S+ \(daemon \w+ on erp-1\): this daemon captures nothing and writes nothing back/,
+      ),
+      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
+      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
+    ])
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    await old.leave()
+    await fresh.agree()
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    await another.leave()
+    expect((await fresh.agree()).differences).toEqual([])
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
+
+  test('changes at once when all daemons have read the new file', async () => {
+    const [one, other] = [file('old'), file('old')]
+    for (const each of [one, other]) await each.agree()
+    one.own.given = { 'outbox.yaml': 'new' }
+    await one.agree()
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    other.own.given = { 'outbox.yaml': 'new' }
+    await other.agree()
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
+
+  test('does not wait for a daemon that was killed and counts as dead', async () => {
+    const [killed, fresh] = [file('old'), file('new')]
+    await killed.agree()
+    await ledger.pool.query(
+      `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'erp-1', now() - interval '13 s')`,
+      [killed.own.instanceId],
+    )
+    await fresh.agree()
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
+})

@@ -1,0 +1,131 @@
+import { expect, test } from 'vitest'
+import { comparisonBounds, createComparison } from '../../src/outbox/comparison.ts'
+import { rests, type Setup, setup } from '../outbox/setup.ts'
+
+/** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
+
+const ddl = `create table source (id bigint generated always as identity primary key, payload jsonb default '{}')`
+const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
+const sequence = `${common}sequence: id\n`
+const problems = async ({ ledger }: Setup) => (await ledger.query('select kind, detail from outboxd.problem')).rows
+const compare = ({ ledger, outbox }: Setup) =>
+  createComparison({ ledger, outbox, who: 'test', ...comparisonBounds }).runOnce(0, () => true)
+const load = ({ pool }: Setup, ids: string) =>
+  pool.query(`insert into source (id) overriding system value values ${ids}`)
+
+/** Rows 1, 3 and 5 are taken, and the position is behind them. */
+async function passed(yaml: string): Promise<Setup> {
+  const given = await setup({ ddl, yaml })
+  await given.pool.query('insert into source select from generate_series(1, 5); delete from source where id in (2, 4)')
+  expect(await given.capture()).toEqual(['1', '3', '5'])
+  await rests(given)
+  return given
+}
+
+test('rows that were loaded behind the position are found, told, and taken by every instance, once', async () => {
+  const given = await passed(sequence)
+  const another = given.describedAs(sequence)
+  await rests(another)
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+  await load(given, '(2), (4)')
+  expect(await another.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([
+    { kind: 'rows_passed_over', detail: expect.stringMatching(/^2 rows waited .*\(the first is 2\)/) },
+  ])
+  expect(await another.outbox.backlog()).toMatchObject({ waiting: 2 })
+  expect(await another.outbox.hasNew()).toBe(true)
+  expect(await another.capture()).toEqual(['2', '4'])
+  await rests(another)
+  expect(await given.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+})
+
+test('in the order of transactions, too', async () => {
+  const given = await passed(common)
+  await load(given, '(2)')
+  // Up to the row's own transaction, which lies behind all that still run.
+  const settle = `update outboxd.outbox_cursor set position[1] = o.xmin::text from source o
+    where o.id = 2 and o.xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
+  await expect.poll(async () => (await given.ledger.query(settle)).rowCount, { timeout: 50_000 }).toBe(1)
+  expect(await given.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await given.capture()).toEqual(['2'])
+})
+
+test('rows that wait in front of the position, or lie before the start, are none of these', async () => {
+  const given = await passed(sequence)
+  await given.ledger.query(`update outboxd.outbox set start_id = '3' where is_current`)
+  await given.capture()
+  await given.pool.query('insert into source default values')
+  await load(given, '(2)')
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+})
+
+test('a table that is too large for one comparison is compared in several, one after the other', async () => {
+  const given = await passed(sequence)
+  await load(given, '(4)')
+  const comparison = createComparison({ ...given, who: 'test', slicesMost: 1, sliceRows: 2 })
+  expect(await comparison.runOnce(0, () => true)).toBe('done')
+  expect(await problems(given)).toEqual([])
+  expect(await comparison.runOnce(0, () => true)).toBe('done')
+  expect(await problems(given)).toMatchObject([{ kind: 'rows_passed_over' }])
+  expect(await given.capture()).toEqual(['4'])
+})
+
+test('a table that cannot be read by its ids in time is not compared, and nothing fails', async () => {
+  const given = await setup({
+    ddl: `${ddl}; create table gate (shut boolean); create function slow(bigint) returns boolean immutable language plpgsql as
+      $$ begin if exists (select from gate) then perform pg_sleep(5); end if; return true; end $$`,
+    yaml: `${sequence}filter: slow(id)`,
+  })
+  await given.pool.query('insert into source default values')
+  expect(await given.capture()).toEqual(['1'])
+  await rests(given)
+  await given.pool.query('insert into gate values (true)')
+  await given.pool.query(`set statement_timeout = '2s'`) // of the one connection that is used here
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+})
+
+test('a row that says that it is under way, though its record came to its end and the row was told so, is told again', async () => {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
+  expect(await given.capture()).toEqual(['1', '2', '3'])
+  await given.ledger.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = outbox_id, report_due = false
+     where outbox_id <> '3'`,
+  )
+  await given.pool.query(`update outbox set status = 'completed' where id = 2`)
+  expect(await compare(given)).toBe('done')
+  const due = async () =>
+    (await given.ledger.query('select outbox_id as id from outboxd.submission where report_due order by seq')).rows
+  expect(await due()).toEqual([{ id: '1' }])
+
+  await given.ledger.query(
+    `insert into outboxd.pruned_submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id)
+     select gen_random_uuid(), '4', outbox, type, row_stamp, recorded_at, 'completed', now(), '4' from outboxd.submission where outbox_id = '1'`,
+  )
+  await given.pool.query(`insert into outbox (type, payload, status) values ('data', '{}', 'accepted')`)
+  expect(await compare(given)).toBe('done')
+  expect(await due()).toEqual([{ id: '1' }, { id: '4' }])
+})
+
+test('where a table says nothing of an end, no row is told again for ever', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state text default 'new',
+      at timestamptz default now())`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: payload\ncreated_at: at\nstate: { status: state, new: new, queued: taken }\n`,
+  })
+  await given.pool.query('insert into source default values')
+  expect(await given.capture()).toEqual(['1'])
+  await given.ledger.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = '1', report_due = false`,
+  )
+  expect(await compare(given)).toBe('done')
+  const { rows } = await given.ledger.query('select from outboxd.submission where report_due')
+  expect(rows).toEqual([])
+})

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { readProblems } from '../../src/ledger/problems.ts'
+import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { createLockWatch } from '../../src/outbox/lockedRows.ts'
+import { setup } from '../outbox/setup.ts'
+import { statusSays } from '../support/statusSays.ts'
+
+/** Watches the table of a test with a clock that the test moves. */
+async function watch(table: { ddl?: string; yaml?: string } = {}) {
+  const { pool, outbox, capture, connect, url } = await setup(table)
+  let nowMs = 0
+  const deps = { outbox, ledger: pool, elapsedMs: () => nowMs }
+  const look = createLockWatch(deps)
+  await capture() // the ledger belongs to this table from now on
+  return {
+    pool,
+    url,
+    capture,
+    connect,
+    look,
+    /** Another instance, which has seen nothing yet. */
+    another: () => createLockWatch(deps),
+    async lookAfter(ms: number) {
+      nowMs += ms
+      await look()
+    },
+    async told() {
+      return (await readProblems(pool, 100)).filter(({ kind }) => kind === 'row_locked')
+    },
+  }
+}
+
+async function openForm(connect: Awaited<ReturnType<typeof watch>>['connect'], id: string | number) {
+  const form = await connect()
+  await form.query(`set application_name = 'order form'`)
+  const { rows } = await form.query<{ pid: number }>('select pg_backend_pid() as pid')
+  await form.query('begin')
+  await form.query('select from outbox where id = $1 for update', [id])
+  return { form, pid: rows[0]?.pid }
+}
+
+test('a row that a form keeps locked is told after a minute with who holds it, and no more when it is captured', async () => {
+  const { pool, url, capture, connect, look, lookAfter, another, told } = await watch()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{"secret": 1}'), ('data', '{}')`)
+  const { form, pid } = await openForm(connect, 1)
+  expect(await capture()).toEqual(['2'])
+  await look()
+  await lookAfter(59_000)
+  expect(await told()).toEqual([])
+
+  await lookAfter(1_000)
+  const [problem, ...others] = await told()
+  expect(others).toEqual([])
+  expect(problem).toMatchObject({ subject: '1', detail: expect.stringContaining(`pid ${pid} (order form, idle in`) })
+  expect(problem?.detail).not.toContain('select')
+  const says = await statusSays({ DATABASE_URL: url })
+  expect(says).not.toContain('All is well')
+  expect(says).toMatch(/The daemon cannot capture 1 row of the outbox \(1\), since another session has it locked/)
+
+  await another()()
+  expect(await told()).toMatchObject([{ subject: '1', sinceMs: problem?.sinceMs }])
+
+  await form.query('rollback')
+  expect(await capture()).toEqual(['1'])
+  await lookAfter(5_000)
+  expect(await told()).toEqual([])
+})
+
+test('an instance that has seen nothing yet clears what is no longer locked', async () => {
+  const { pool, connect, look, lookAfter, another, told } = await watch()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  const { form } = await openForm(connect, 1)
+  await look()
+  await lookAfter(60_000)
+  expect(await told()).toHaveLength(1)
+  await form.query('rollback')
+  await another()()
+  expect(await told()).toEqual([])
+})
+
+test('a row that two sessions share, or one through a savepoint, is told too', async () => {
+  const { pool, connect, look, lookAfter, told } = await watch()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}'), ('data', '{}')`)
+  for (const reader of [await connect(), await connect()])
+    await reader.query('begin; select from outbox where id = 1 for share')
+  const nested = await connect()
+  await nested.query('begin; savepoint s; update outbox set key = key where id = 2; release s')
+  await look()
+  await lookAfter(60_000)
+  const bySome = expect.stringContaining('by several sessions, or one that cannot be seen')
+  expect(await told()).toMatchObject([
+    { subject: '1', detail: bySome },
+    { subject: '2', detail: bySome },
+  ])
+})
+
+test('a row that others refer to is not locked for a claim, nor one whose update was taken back', async () => {
+  const { pool, connect, look, lookAfter, told } = await watch({
+    ddl: 'create table line (outbox_id bigint references outbox)',
+  })
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}'), ('data', '{}')`)
+  const erp = await connect()
+  await erp.query('begin; insert into line values (1)')
+  await pool.query('begin; update outbox set key = key where id = 2; rollback')
+  await look()
+  await lookAfter(60_000)
+  expect(await told()).toEqual([])
+})
+
+test('where rows do not say that they are taken, a lock keeps none from being captured', async () => {
+  const ddl = 'create table doc (id bigint generated always as identity primary key, body jsonb)'
+  const { pool, capture, connect, look, lookAfter, told } = await watch({ ddl, yaml: cursorTable })
+  await pool.query(`insert into doc (body) values ('{}'), ('{}')`)
+  const form = await connect()
+  await form.query('begin; select from doc where id = 1 for update')
+  await look()
+  expect(await capture()).toEqual(['1', '2'])
+  await lookAfter(60_000)
+  expect(await told()).toEqual([])
+})
+const cursorTable = 'table: doc\nid: id\ntype: { constant: data }\npayload: body\nstate: none\n'
+
+test('the metrics count the rows', async () => {
+  const { pool, connect, look, lookAfter, told } = await watch()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  await openForm(connect, 1)
+  await look()
+  await lookAfter(60_000)
+  const { kind } = (await told())[0] ?? { kind: 'row_skipped' as const }
+  const metrics = createMetrics({ version: 'test', clock: systemClock })
+  metrics.setSnapshot({
+    ...(await readSnapshot(pool)),
+    pauses: [],
+    outboxWaiting: 1,
+  })
+  expect(await metrics.render()).toContain(`outboxd_problems{kind="${kind}"} 1`)
+})

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest'
+import { createNamedRowSearch } from '../../src/outbox/namedRow.ts'
+
+type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]['readTaken']>>
+
+const row = (outboxId: string, transactionId: string | null) => ({
+  ...{ outboxId, transactionId },
+  ...{ stamp: '', createdAt: null, stateText: 'queued' },
+})
+
+const none = { kind: 'none' }
+const unknown = { kind: 'unknown' }
+
+/** A table in slices of one row, each of which takes 600 ms to read. */
+function table(rows: Slice['unknown']) {
+  let nowMs = 0
+  const asked: (string | null)[] = []
+  const readTaken = async (after: string | null): Promise<Slice> => {
+    asked.push(after)
+    nowMs += 600
+    const index = rows.findIndex(({ outboxId }) => outboxId === after) + 1
+    const isLast = index >= rows.length - 1
+    return { unknown: rows.slice(index, index + 1), known: [], upTo: isLast ? null : `${index + 1}`, canTell: true }
+  }
+  const wait = (ms: number) => {
+    nowMs += ms
+  }
+  return { ...createNamedRowSearch({ readTaken }, () => nowMs), asked, wait }
+}
+
+test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
+  const { find, asked } = table([row('1', null), row('2', null), row('3', 'tx-3')])
+  expect(await find()).toEqual(unknown)
+  expect(await find()).toEqual({ kind: 'named', outboxId: '3' })
+  expect(asked).toEqual([null, '1', '2'])
+})
+
+test('a row that comes later is found: that there was none holds for ten times as long as the search took', async () => {
+  const rows = [row('1', null)]
+  const { find, wait } = table(rows)
+  expect(await find()).toEqual(none)
+  rows.push(row('2', 'tx-2'))
+  wait(5_999)
+  expect(await find()).toEqual(none)
+  wait(1)
+  expect(await find()).toEqual({ kind: 'named', outboxId: '2' })
+})
+
+test('who has rows in hand is told of one that came with them, and who looks again and again at once after that', async () => {
+  const rows = [row('1', null), row('2', null), row('3', null)]
+  const { find, findNow, asked } = table(rows)
+  const named = { kind: 'named', outboxId: '1' }
+  expect([await find(), await find(), await findNow(), await findNow()]).toEqual([unknown, none, unknown, none])
+  rows[0] = row('1', 'tx-1')
+  expect([await find(), await findNow(), await find()]).toEqual([none, named, named])
+  expect(asked).toEqual([null, '1', '2', null, '1', '2', null, null])
+})
+
+test('rows that say only that they are under way are none: nobody sends them twice', async () => {
+  expect(await table([row('1', null)]).find()).toEqual(none)
+})
+
+test('after a slice that takes too long the next search begins anew, and what was found holds no longer each time', async () => {
+  let nowMs = 0
+  const asked: (string | null)[] = []
+  const readTaken = async (after: string | null): Promise<Slice> => {
+    asked.push(after)
+    nowMs += 100
+    if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })
+    return { unknown: [], known: [], upTo: '1', canTell: true }
+  }
+  const { find } = createNamedRowSearch({ readTaken }, () => nowMs)
+  for (const waitMs of [1_999, 2_000, 2_000]) {
+    expect(await find()).toEqual(none)
+    nowMs += waitMs
+  }
+  expect(asked).toEqual([null, '1', null, '1'])
+})
+
+test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
+  const failing = (code: string) =>
+    createNamedRowSearch({ readTaken: () => Promise.reject(Object.assign(new Error(code), { code })) }, () => 0).find
+  expect(await failing('57014')()).toEqual(none)
+  await expect(failing('42501')()).rejects.toThrow('42501')
+})

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { readProblems } from '../../src/ledger/problems.ts'
+import { createComparison } from '../../src/outbox/comparison.ts'
+import { migrateOutbox } from '../../src/store/migrateStores.ts'
+import { type Setup, setup } from '../outbox/setup.ts'
+
+/** A status that nobody knows: such a row is never taken, and somebody has to hear of it. */
+
+const compare = (given: Setup, { sliceRows = 2, slicesMost = 100 } = {}) =>
+  createComparison({ ...given, who: 'test', sliceRows, slicesMost }).runOnce(0, () => true)
+const told = async ({ ledger }: Setup) =>
+  (await readProblems(ledger, 10)).map(({ kind, detail }) => `${kind}: ${detail}`)
+const withoutCheck = 'alter table outbox drop constraint if exists outboxd_knows_status'
+const insert = (...statuses: string[]) =>
+  statuses.map((status) => `insert into outbox (type, payload, status) values ('data', '{}', '${status}')`).join(';')
+
+test('our own table refuses a status that nobody knows', async () => {
+  const { pool } = await setup()
+  for (const status of ['NEW', 'pending', 'new ', ''])
+    await expect(pool.query(insert(status))).rejects.toThrow('outboxd_knows_status')
+  await pool.query(insert('new', 'completed'))
+})
+
+test('a table of before: its rows stay as they are and are told, new ones are refused, and migrating again changes nothing', async () => {
+  const given = await setup()
+  const { pool, url } = given
+  await pool.query(`${withoutCheck}; ${insert('NEW', 'new')}`)
+  await migrateOutbox(url, 'outbox')
+  await migrateOutbox(url, 'outbox')
+  await expect(pool.query(insert('NEW'))).rejects.toThrow('outboxd_knows_status')
+  expect((await pool.query('select status from outbox order by id')).rows).toEqual([
+    { status: 'NEW' },
+    { status: 'new' },
+  ])
+  expect(await given.capture()).toEqual(['2'])
+  await compare(given)
+  expect(await told(given)).toEqual([expect.stringContaining('"NEW" (1 row, the first is 1)')])
+  await pool.query(`update outbox set status = 'new' where id = 1`)
+  await compare(given)
+  expect(await told(given)).toEqual([])
+})
+
+const described = `table: source
+id: id
+type: { constant: data }
+payload: payload
+filter: not mine
+`
+const ddl = `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', mine boolean default false,
+  status text, done boolean)`
+const forms: [string, string, RegExp | null][] = [
+  [
+    'marked as taken',
+    'state: { status: status, new: [open, again], queued: taken, completed: sent }',
+    /"draft" \(2 rows, the first is 1\), NULL \(1 row, the first is 3\)/,
+  ],
+  ['marked at the end', 'state: { status: status, new: open, completed: sent }', /"draft" \(2 rows.*NULL \(1 row/],
+  ['where NULL waits', 'state: { status: status, new: [null, open], completed: sent }', /^((?!NULL).)*$/],
+  ['with no word for what becomes of rows', 'state: { status: status, new: open }', null],
+  ['a flag', 'state: { flag: done, set: [queued] }', null],
+  ['none', 'state: none', null],
+]
+
+test.each(
+  forms,
+)('a described status, %s: rows with none of its values are told, but for those outside the filter', async (_, state, want) => {
+  const given = await setup({ ddl, yaml: described + state })
+  await given.pool.query(`insert into source (status) values ('draft'), ('draft'), (null), ('sent'), ('open');
+    insert into source (status, mine) values ('archived', true)`)
+  await compare(given)
+  const found = (await told(given)).filter((each) => each.startsWith('unknown_status'))
+  expect(found).toEqual(want === null ? [] : [expect.stringMatching(want)])
+  for (const each of found) expect(each).not.toMatch(/archived|sent"|open"/)
+})
+
+test('a table that is too large for one comparison is read on by the next, and the problem stays until its end was reached', async () => {
+  const given = await setup()
+  await given.pool.query(`${withoutCheck}; ${insert('NEW', 'completed', 'completed', 'NEW', 'pending')}`)
+  const comparison = createComparison({ ...given, who: 'test', sliceRows: 2, slicesMost: 1 })
+  const round = () => comparison.runOnce(0, () => true)
+  await round()
+  expect(await told(given)).toEqual([expect.stringMatching(/"NEW" \(1 row, the first is 1\), and perhaps more/)])
+  await round()
+  await round()
+  expect(await told(given)).toEqual([
+    expect.stringMatching(/"NEW" \(2 rows, the first is 1\), "pending" \(1 row, the first is 5\)$/),
+  ])
+  await given.pool.query(`update outbox set status = 'completed'`)
+  await round()
+  expect(await told(given)).toHaveLength(1)
+  await round()
+  await round()
+  expect(await told(given)).toEqual([])
+})
