@@ -15,7 +15,6 @@ import {
   whyNoAnswer,
 } from './exchange.ts'
 import type { Finding } from './finding.ts'
-import { hideSecrets } from './masking.ts'
 import {
   CannotAsk,
   type Given,
@@ -27,6 +26,7 @@ import {
   Stopped,
 } from './question.ts'
 import { accessTokenIn, tokenSample } from './samples/calls.ts'
+import { hideSecrets } from './savedExchanges.ts'
 import type { Slots } from './slots.ts'
 
 export interface PartsDeps {

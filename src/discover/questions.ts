@@ -18,6 +18,8 @@ import {
   askOrderUnknownCustomer,
   askUnknownOrder,
   judgeOrder,
+  orderLifeSample,
+  orderSample,
 } from './judges/orders.ts'
 import {
   askRateLimit,
@@ -77,7 +79,6 @@ import {
   tokensSample,
   windowSample,
 } from './samples/calls.ts'
-import { orderLifeSample, orderSample } from './samples/orders.ts'
 import {
   amountsSample,
   lengthsSample,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { fitWindows, type Observation } from '../../src/discover/fitWindow.ts'
+import { fitWindows, type Observation } from '../../src/discover/judges/rate.ts'
 import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
 import { ask, customers } from './ask.ts'

@@ -1,9 +1,8 @@
 import type { ConnectionSeen } from '../connection.ts'
 import { type Exchange, endedAtMs } from '../exchange.ts'
 import { type Finding, likely, showMs, sure, unknown } from '../finding.ts'
-import { judgeAddress } from '../judgeAddress.ts'
 import type { Parts } from '../question.ts'
-import { connectionSample, firstCallSample, firstExchangeSample } from '../samples/calls.ts'
+import { connectionSample, firstCallSample, firstExchangeSample, judgeAddress } from '../samples/calls.ts'
 
 export async function askAddress(parts: Parts): Promise<Finding> {
   const { first, beside } = await parts.sample(firstExchangeSample)
