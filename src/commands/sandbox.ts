@@ -148,7 +148,6 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
     `  the five endpoints   ${url}/oauth/token, ${url}/api/v1/...`,
     `  their description    ${url}/openapi.json`,
     `  ledger and faults    ${url}/_sandbox/ledger, ${url}/_sandbox/faults`,
-    ...(settings.controlToken === undefined ? [`  all that as a page   ${url}/_sandbox/`] : []),
     'To send to it, set',
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { checkout, sourceMain } from '../support/program.ts'
+import { setup, submission } from './setup.ts'
 
 /** The examples of docs/sandbox.md, "In your own CI", as they stand there; .ci/package runs them on the package. */
 
@@ -20,6 +21,27 @@ test.concurrent('the shell script takes a token, submits, asks, orders and reads
   const { stdout } = await run('sh', ['-c', exampleIn('sh')], { cwd: folder, env })
   expect(stdout).toContain('{"status":"ok"}')
   expect(stdout).toContain('OrderCreated')
+})
+
+test('the three curl commands show what arrived, what became of it, and change a setting', async () => {
+  await using s = await setup()
+  await s.call('POST', '/api/v1/data', submission())
+  const { transactionId } = (await s.call('POST', '/api/v1/data', submission())).json
+  const [, , block = ''] = page.split('```sh\n')
+  const commands = (block.split('```\n', 1)[0] ?? '').replaceAll('localhost:8080', new URL(s.sandbox.url).host)
+  expect(commands.match(/^curl/gm)).toHaveLength(3)
+  const answers = await Promise.all(
+    commands
+      .trim()
+      .split('\n')
+      .map((command) => run('sh', ['-c', command])),
+  )
+  const [ledger, transactions, settings] = answers.map(({ stdout }) => JSON.parse(stdout))
+  expect(ledger.rows.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200])
+  expect(transactions.rows[1].transactionId).toBe(transactionId)
+  expect(settings).toMatchObject({ processingTime: 'constant:30', changed: ['processingTime'] })
+  expect((await s.control('GET', '/ledger?last=1')).rows).toMatchObject([{ sequence: 3 }])
+  expect((await s.control('GET', '/ledger?last=1&endpoint=token')).rows).toMatchObject([{ sequence: 1 }])
 })
 
 test.concurrent('the vitest file passes', async () => {

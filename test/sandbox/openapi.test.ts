@@ -102,9 +102,9 @@ test('it has the range of amounts, answers to which fields may be added, the eve
 })
 
 test('it has the statuses that are set, and where two are the same it has both answers', () => {
-  const statuses = { addressStatus: 403, unknownIdStatus: 400, e002Status: 400, e003Status: 401 }
+  const statuses = { addressStatus: 451, unknownIdStatus: 400, e002Status: 400, e003Status: 401 }
   const changed: Json = openApiDocument({ ...live, ...statuses })
-  const { 400: refused, 403: address, 409: conflict } = changed.paths['/api/v1/data'].post.responses
+  const { 400: refused, 451: address, 409: conflict } = changed.paths['/api/v1/data'].post.responses
   expect(refused.description).toContain('E002')
   expect(address.description).toBe('the address is not allow-listed')
   expect(conflict).toBeUndefined()

@@ -32,6 +32,27 @@ describe('who has not shown who he is', () => {
     expect((await ask('sandbox-secret')).status).toBe(200)
   })
 
+  test('a page of another site is refused, and uses up none of the guesses of its visitor', async () => {
+    await s.control('PATCH', '/settings', { unauthenticatedRequests: 2, rateLimitTokens: true, rateLimitRequests: 2 })
+    const { url } = s.sandbox
+    const page = { origin: 'http://evil.example', authorization: '' }
+    const form = { ...page, 'content-type': 'application/x-www-form-urlencoded' }
+    const image = { authorization: '', 'sec-fetch-site': 'cross-site' }
+    for (let times = 0; times < 4; times += 1) {
+      const answers = [
+        await s.call('POST', '/oauth/token', 'client_id=sandbox&client_secret=wrong', form),
+        await s.call('POST', '/oauth/token', 'client_id=sandbox&client_secret=wrong', { ...form, origin: 'null' }),
+        await s.call('POST', '/api/v1/data', submission(), page),
+        await s.call('GET', '/api/v1/data/x', undefined, image),
+      ]
+      expect(statuses(answers)).toEqual([403, 403, 403, 403])
+    }
+    const { rows }: Json = await s.control('GET', '/ledger')
+    expect(rows.map(({ counted }: Json) => counted)).not.toContain(true)
+    expect((await s.call('POST', '/oauth/token', 'x', { ...form, origin: url })).status).toBe(400)
+    expect((await ask('sandbox-secret')).status).toBe(200)
+  })
+
   test('of 40 guesses at once, exactly so many are told that they are wrong', async () => {
     await s.control('PATCH', '/settings', { unauthenticatedRequests: 10 })
     const answers = statuses(await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`guess ${n}`))))

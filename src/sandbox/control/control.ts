@@ -17,7 +17,6 @@ import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { followEvents } from './followEvents.ts'
-import { pageRoutes } from './page.ts'
 import { readRate } from './readRate.ts'
 import * as shown from './shownRows.ts'
 
@@ -40,6 +39,7 @@ const flag = z.stringbool().default(false)
 const limit = z.coerce.number().int().min(1).max(1_000_000)
 const ledgerQuery = {
   since: z.coerce.number().int().min(0).default(0),
+  last: limit.optional(),
   limit: limit.default(1000),
   endpoint: z.string().nullable().default(null),
   idempotencyKey: z.string().nullable().default(null),
@@ -79,10 +79,12 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     const health = await readHealth(parts.pool)
     return reply.code(health.status === 'ok' ? 200 : 503).send(health)
   })
-  pageRoutes(app, controls)
   app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
-    return sendRows(reply, shown.ledgerRows(pool, readQuery(clients, query, ledgerQuery)))
+    const { last, ...filter } = readQuery(clients, query, ledgerQuery)
+    if (last === undefined) return sendRows(reply, shown.ledgerRows(pool, filter))
+    const since = await shown.sequenceBeforeNewest(pool, { ...filter, limit: last })
+    return sendRows(reply, shown.ledgerRows(pool, { ...filter, since, limit: last }))
   })
   app.delete('/ledger', async ({ query }) => {
     const { client, everything } = readQuery(clients, query, resetQuery)

@@ -4,6 +4,7 @@ import { sameSecret } from '../clients.ts'
 import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
 import type { Failures } from '../gate/failures.ts'
+import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -66,24 +67,21 @@ function judgeStranger(request: ControlRequest): Answer | undefined {
   if (httpVersion === '1.0') {
     return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
   }
-  const { host = '', origin, 'sec-fetch-site': site } = headers
+  const { host = '' } = headers
   if (hosts > 1) return problem(403, `The request has ${hosts} Hosts: ask for one, ${orToken}.`)
   if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
     return problem(403, `The Host is not this machine: ask for localhost or by its address, ${orToken}.`)
   }
-  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
-    return problem(
-      403,
-      `A page of ${origin} sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
-    )
-  }
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    return problem(
-      403,
-      `A page of another site sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
-    )
-  }
-  return undefined
+  const page = foreignPage(headerOf(headers))
+  return page === undefined ? undefined : fromPage(page)
+}
+
+function headerOf(headers: IncomingHttpHeaders) {
+  return (name: string) => headers[name]?.toString()
+}
+
+function fromPage(page: string): Answer {
+  return problem(403, `A page of ${page} sent this, and only the sandbox's own may: ask without a page, ${orToken}.`)
 }
 
 function fromElsewhere(address: string): Answer {
@@ -139,9 +137,14 @@ export function guardControl(token: string | undefined, failures: Failures): onR
     const who = `control ${facts.address}`
     const tooMany = facts.isOpen || token === undefined ? undefined : failures.refusal(who, request.arrivedUs)
     const judged = tooMany ?? judgeControl(facts, token)
-    const refusal = judged?.status === 401 ? (failures.count(who, request.arrivedUs) ?? judged) : judged
-    if (refusal === undefined) return
-    return sendAnswer(reply, refusal)
+    const refusal = judged?.status === 401 ? refuseWrongToken() : judged
+    return refusal && sendAnswer(reply, refusal)
+
+    /** A page of another site uses up none of its visitor's tries. */
+    function refuseWrongToken() {
+      const page = foreignPage(headerOf(facts.headers))
+      return page === undefined ? (failures.count(who, request.arrivedUs) ?? judged) : fromPage(page)
+    }
   }
 }
 

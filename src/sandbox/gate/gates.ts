@@ -6,6 +6,8 @@ import { isForm } from './maskSecrets.ts'
 
 /** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
 export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
+  const page = refusePage(arrival)
+  if (page) return page
   const { address, arrivedUs, authorization } = arrival
   const caller = await parts.tokens.identify(authorization)
   const client = caller.kind === 'client' ? caller.id : null
@@ -23,6 +25,8 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
 
 /** Lets a request for a token pass: it says what the window of its client or address would take, and counts where that is set. */
 export async function tokenGate({ clients, rates, failures, live }: Parts, arrival: Arrival): Promise<Admission> {
+  const page = refusePage(arrival)
+  if (page) return page
   const { address, arrivedUs, contentType, body } = arrival
   const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell who has guessed right
   const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
@@ -35,6 +39,27 @@ export async function tokenGate({ clients, rates, failures, live }: Parts, arriv
 /** Lets everything pass and counts nothing. */
 export async function openGate(): Promise<Admission> {
   return { client: null, counted: false, headers: {}, refusal: undefined }
+}
+
+/**
+ * Names the web page that sent a request, unless the page is of the sandbox's own origin; undefined for any other program.
+ *
+ * A browser sends what a page tells it to, without asking its user: Origin and Sec-Fetch-Site say that it did.
+ *
+ * @see Fetch Metadata Request Headers (W3C)
+ */
+export function foreignPage(header: (name: string) => string | undefined): string | undefined {
+  const [origin, site] = [header('origin'), header('sec-fetch-site')]
+  if (origin !== undefined && origin.toLowerCase() !== `http://${header('host')?.toLowerCase()}`) return origin
+  return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
+}
+
+/** Counts nothing: a page that a developer has open could use up the tries of his address, and keep his programs out. */
+function refusePage({ header }: Arrival): Admission | undefined {
+  const page = foreignPage(header)
+  if (page === undefined) return undefined
+  const refusal = problem(403, `A page of ${page} sent this, and web pages are not clients of the service.`)
+  return { client: null, counted: false, headers: {}, refusal }
 }
 
 /** On every answer of the API and the token endpoint, unless that is set otherwise: docs/interface.md, 8. */

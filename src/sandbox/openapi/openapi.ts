@@ -53,7 +53,7 @@ ${numberDigitsMax} digits, written out without an exponent. A known path with an
 }
 
 /** Of every call of the API, and of those with a body. */
-const refusedAnyway = ['invalid', 'unauthorized', 'address', 'tooMany', 'mistake', 'down'] as const
+const refusedAnyway = ['invalid', 'unauthorized', 'page', 'address', 'tooMany', 'mistake', 'down'] as const
 const refusedBodies = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
 
 const oauth = [{ oauth: [] }]
@@ -74,7 +74,7 @@ function grantToken(live: LiveSettings) {
       live,
       ...tokenAnswers(live),
       tooSlow,
-      ...problems(live, 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
+      ...problems(live, 'page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
     ),
   }
 }

@@ -32,6 +32,7 @@ const refusals = {
     'what was sent is not valid: `errors` names the fields, `code` is E001 for a customer that is not known',
   ],
   unauthorized: [401, 'the token is missing or not valid', { 'WWW-Authenticate': headerRef('Challenge') }],
+  page: [403, 'a page of another web site asked: its Origin is not that of the service'],
   tooLarge: ['tooLargeStatus', 'the body is too large'],
   mediaType: [415, 'the body is not of the media type that is taken here'],
   tooMany: [429, 'more requests than the limit allows', { 'Retry-After': headerRef('RetryAfter') }],
