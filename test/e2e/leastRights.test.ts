@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type AdoptOptions, adopt } from '../../src/commands/adopt.ts'
 import { check } from '../../src/commands/check.ts'
 import { discard } from '../../src/commands/discard.ts'
 import { erase } from '../../src/commands/erase.ts'
@@ -111,6 +112,16 @@ test('a daemon carries a record to its end, and commands change what they change
   expect(checked).toMatchObject({ code: 0, printed: expect.stringMatching(/^ok {7}ledger/m) })
   expect((await says(runs, (context) => status(context, {}))).printed).toMatch(/^All is well/)
   expect(denied).toEqual([])
+})
+
+test('the role that runs may say that the service or the outbox is another, if no daemon runs', async () => {
+  const adopts = (env: Record<string, string>, options: AdoptOptions) =>
+    says({ ...runs, ...env }, (context) => adopt(context, { ...options, yes: true, as: 'operator' }))
+  const moved = { SERVICE_CLIENT_ID: 'another-client' }
+  expect(await adopts(moved, { service: true, dryRun: true })).toMatchObject({ code: 0 })
+  expect(await adopts(moved, { service: true, same: true })).toMatchObject({ code: 0 })
+  expect(await adopts({}, { service: true })).toMatchObject({ code: 0 })
+  expect(await adopts({}, { same: true })).toMatchObject({ code: 0 })
 })
 
 test('the role that runs owns nothing, adds nothing to the outbox, and changes no column there but ours', async () => {
