@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import type { StatedActor } from '../ledger/operator/acts.ts'
+import type { StatedActor } from '../ledger/operator/operator.ts'
 import type { CommandContext } from './context.ts'
 
 /** What every command takes that changes something. */

@@ -5,7 +5,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
 import { isAlive } from './instances.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
-import { type Actor, actorDetail } from './operator/acts.ts'
+import { type Actor, actorDetail } from './operator/operator.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { bringBack } from './retention.ts'
 import {

@@ -1,5 +1,8 @@
 import type { Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { inTransaction } from '../postgres/database.ts'
+import type { Operator } from './operator/operator.ts'
+import { logAct } from './operator/operator.ts'
 import { parseSubmissions, submissionColumns } from './submissions.ts'
 
 /** Says that this instance lives. @returns the number of the reload that it has not answered; null where there is none */
@@ -119,6 +122,15 @@ export interface InstanceReload {
 export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
+
+/** An operator asks all that live to read their files again. @returns them */
+export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
+  return inTransaction(ledger, async (db) => {
+    const instances = await askReload(db)
+    await logAct(db, actor, 'reload', { instances: instances.map(({ id }) => id) })
+    return instances
+  })
+}
 
 /** Asks all that live to read their files again. @returns them */
 export async function askReload(db: Database): Promise<InstanceReload[]> {

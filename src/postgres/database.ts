@@ -4,6 +4,8 @@ import { SessionPool } from './sessionPool.ts'
 import { asText, ownSettings } from './sessionSettings.ts'
 import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
 
+export type { Pool } from 'pg'
+
 /** Statements with their values; a pool and a client both are one. */
 export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
 import {
@@ -10,17 +9,16 @@ import {
 import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
-import { judgeHistory } from '../ledger/history/decideHistory.ts'
-import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
+import type { FoundHistory } from '../ledger/history/readHistory.ts'
 import { type InstanceReload, readPublishedTypes, readReloads } from '../ledger/instances.ts'
-import type { StatedActor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
+import type { Seen, StatedActor } from '../ledger/operator/operator.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type BudgetSlots, readBudgetSlots } from '../ledger/operator/readBudgetSlots.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { readRevisions } from '../ledger/operator/readRevisions.ts'
-import { type ReadOnlyCause, readReadOnly, readSystemId } from '../ledger/operator/readServer.ts'
+import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { type DoubtfulRecord, type NamedTransaction, readNamed } from '../ledger/operator/recoverDoubtful.ts'
@@ -30,7 +28,6 @@ import {
   readDoubtful,
   readDoubtfulRecords,
   readLastRecovery,
-  saysRestored,
 } from '../ledger/operator/recoverHistory.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
@@ -42,44 +39,40 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
-import { ownNames } from '../ledger/ownNames.ts'
 import { type Period, readPeriods, type Span } from '../ledger/periods.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount, type PrunedSubmission, readPruned } from '../ledger/retention.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import {
-  readLedgerId,
-  readLedgerName,
-  readServiceUse,
-  type ServiceIdentity,
-  type ServiceUse,
-} from '../ledger/servedService.ts'
+import { readServiceUse, type ServiceIdentity, type ServiceUse } from '../ledger/servedService.ts'
 import { type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { OutboxRecord, Problem } from '../model.ts'
-import { comparisonBounds, findPassedOver, type PassedOver } from '../outbox/comparison.ts'
-import { mayBeRowsFault } from '../outbox/failingRows.ts'
-import { commandRowsMax, findGap, type LedgerGap } from '../outbox/ledgerGap.ts'
-import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
-import { createNamedRowSearch } from '../outbox/namedRow.ts'
-import { openOutbox } from '../outbox/openOutbox.ts'
+import {
+  countRowsOfUnknownStatus,
+  describeOtherDaemons,
+  findLedgerBesideOurs,
+  findLostRows,
+  findRowsPassedOver,
+  isHistoryUnseen,
+  mayWaitingBeSent,
+  readFoundHistory,
+  readReadable,
+} from '../operations/compareDatabases.ts'
+import type { Databases, LedgerSessions } from '../operations/databases.ts'
+import { openDatabases, operatorOf, readOutboxLocks, withOutbox } from '../operations/databases.ts'
+import type { PassedOver } from '../outbox/comparison.ts'
+import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
-import { countUnknownStatuses, noStatuses, type StatusCount } from '../outbox/unknownStatuses.ts'
+import type { SecondLedger } from '../outbox/secondLedger.ts'
+import type { StatusCount } from '../outbox/unknownStatuses.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
-import { assertMigrated } from './migrateStores.ts'
-import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
-
-const goodbyeMs = 1_000
-
-const outboxName = 'outboxd command outbox'
+import { type OperatorChanges, operatorChanges } from './operatorChanges.ts'
 
 /** The databases, as an operator's commands use them. */
-export interface OperatorStore extends AsyncDisposable {
+export interface OperatorStore extends Databases {
   /** What this person changes, for this reason: the logs say so. */
   actingAs(actor: StatedActor): OperatorChanges
   /** The ERP's database is first asked when one of these is called. */
@@ -205,11 +198,6 @@ export interface OperatorStore extends AsyncDisposable {
   readAudit(span: AuditSpan): AsyncGenerator<AuditEntry>
 }
 
-export interface LedgerSessions {
-  connections?: number
-  lockMs?: number
-}
-
 /**
  * Opens the ledger for a command.
  *
@@ -222,59 +210,19 @@ export async function openOperatorStore(
   config: StoreConfig,
   account: string,
   outboxTable: () => OutboxTable | string,
-  { connections = 2, lockMs }: LedgerSessions = {},
+  sessions?: LedgerSessions,
 ): Promise<OperatorStore> {
-  const onIdleError = () => {} // the next statement says so
-  const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
-  const pool = createPool({
-    ...{ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError },
-    settings: lockMs === undefined ? ownNames : { ...ownNames, lock_timeout: String(lockMs) },
-  })
-  const outboxPool = createPool({
-    url: databaseUrl,
-    name: outboxName,
-    connections: 2,
-    onIdleError,
-    // A person waits: a table that somebody has locked is said to be so, and not waited for.
-    settings: { lock_timeout: '2500' },
-  })
-  // Whom the others wait for is asked on a connection of its own.
-  const lockPool = createPool({ url: databaseUrl, name: 'outboxd command locks', connections: 1, onIdleError })
-  const close = async () => {
-    const ends = [pool.end(), outboxPool.end(), lockPool.end()]
-    // A question that was given up may still wait for its answer.
-    await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
-  }
-  let outbox: Outbox | undefined
-  const onOutbox = <T>(work: (outbox: Outbox) => Promise<T>) =>
-    withDatabase('DATABASE_URL', databaseUrl, async () => {
-      outbox ??= openOutbox(outboxPool, outboxTable(), config.payloadMaxBytes, pool)
-      return work(outbox)
-    })
-
-  try {
-    await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(pool, stateDatabaseUrl))
-  } catch (error) {
-    await close()
-    throw error
-  }
+  const databases = await openDatabases(config, account, outboxTable, sessions)
+  const { ledger: pool, erp: outboxPool } = databases
+  const { keyOnFailure } = config
+  const onOutbox = <T>(work: (outbox: Outbox) => Promise<T>) => withOutbox(databases, work)
   return {
+    ...databases,
     outbox: {
       readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
-      readReadable: (outboxId) =>
-        onOutbox((erp) =>
-          erp.readRecord(outboxId).catch((error: unknown) => {
-            if (!mayBeRowsFault(error)) throw error
-            return null
-          }),
-        ),
-      describeOtherDaemons: () =>
-        onOutbox(async ({ qualified }) => {
-          const daemons = await findOtherDaemons(outboxPool, qualified, await readLedgerName(pool))
-          return daemons.length === 0 ? null : otherLedgerMessage(qualified, daemons)
-        }),
-      findSecondLedger: () =>
-        onOutbox(async (erp) => findSecondLedger(outboxPool, await readLedgerId(pool), (await erp.identify()).table)),
+      readReadable: (outboxId) => readReadable(databases, outboxId),
+      describeOtherDaemons: () => describeOtherDaemons(databases),
+      findSecondLedger: () => findLedgerBesideOurs(databases),
       readSaid: (outboxIds) => onOutbox((erp) => erp.readSaid(outboxIds)),
       readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
       findRemarks: () => onOutbox((erp) => erp.findRemarks()),
@@ -299,14 +247,7 @@ export async function openOperatorStore(
     searchText: (filter, text, bounds) => searchText(pool, filter, text, bounds),
     readCauses: (filter, rowsMax) => readCauses(pool, filter, rowsMax),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
-    actingAs: (actor) =>
-      operatorChanges({
-        ...{ ledger: pool, config, actor: { ...actor, account } },
-        outbox: {
-          findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)),
-          readTaken: (after) => onOutbox((erp) => erp.readTaken(after)),
-        },
-      }),
+    actingAs: (actor) => operatorChanges(databases, operatorOf(databases, actor)),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readPruned: (outboxId) => readPruned(pool, outboxId),
     readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
@@ -320,44 +261,20 @@ export async function openOperatorStore(
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
     readServiceUse: (service) => readServiceUse(pool, service, false),
-    findGap: (goOn, isWaitingToo = false) =>
-      onOutbox((erp) => {
-        const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }
-        return findGap({ tellAgain: null, outbox, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null })
-      }),
-    readFoundHistory: (sayer) =>
-      readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
-    async isHistoryUnseen() {
-      const view = await readHistory(pool, nothingRemembered)
-      if (view === null || view.foundForMs !== null) return false
-      const findNamed = () => onOutbox((erp) => createNamedRowSearch(erp).find())
-      return (await judgeHistory(view, null, findNamed)).kind === 'found'
-    },
+    findGap: (goOn, isWaitingToo) => findLostRows(databases, goOn, isWaitingToo),
+    readFoundHistory: (sayer) => readFoundHistory(pool, sayer),
+    isHistoryUnseen: () => isHistoryUnseen(databases),
     readLastRecovery: () => readLastRecovery(pool),
     readDoubtful: () => readDoubtful(pool),
     readDoubtfulRecords: () => readDoubtfulRecords(pool),
     readNamed: (named) => readNamed(pool, named),
-    async mayWaitingBeSent() {
-      const [ours, erps] = await Promise.all([readSystemId(pool), onOutbox(() => readSystemId(outboxPool))])
-      return ours === null || erps === null || ours === erps || !(await onOutbox(async (erp) => erp.saysTaken))
-    },
-    findPassedOver: (goOn) =>
-      onOutbox((erp) =>
-        findPassedOver({
-          outbox: erp,
-          goOn: async () => goOn(),
-          sliceRows: comparisonBounds.sliceRows,
-          after: null,
-        }),
-      ),
-    countUnknownStatuses: (goOn) =>
-      onOutbox((erp) =>
-        countUnknownStatuses(erp, noStatuses, { goOn: async () => goOn(), sliceRows: comparisonBounds.sliceRows }),
-      ),
+    mayWaitingBeSent: () => mayWaitingBeSent(databases),
+    findPassedOver: (goOn) => findRowsPassedOver(databases, goOn),
+    countUnknownStatuses: (goOn) => countRowsOfUnknownStatus(databases, goOn),
     countPrunable: () => countPrunable(pool, config.retention),
     readPublishedTypes: () => readPublishedTypes(pool),
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
-    readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
+    readOutboxLocks: () => readOutboxLocks(databases),
     readHeartbeatLocks: () => readLockingSessions(pool, daemonSessions.heartbeat),
     readRecordsOfKey: (key) => readRecordsOfKey(pool, key),
     readUnkeptAmounts: (ids) => readUnkeptAmounts(pool, ids),
@@ -365,6 +282,5 @@ export async function openOperatorStore(
     readHands: (filter, before, limit) => readHands(pool, filter, before, limit),
     readAudit: (span) => readAudit(pool, span),
     readProblems: (limit) => readProblems(pool, limit),
-    [Symbol.asyncDispose]: close,
   }
 }

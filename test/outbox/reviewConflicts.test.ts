@@ -3,7 +3,6 @@ import { problemMessage } from '../../src/cli/problemMessage.ts'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -165,7 +164,7 @@ test('adopt --same accepts an edit of the key, too: the row is told the outcome 
   await given.capture()
   expect(await said(given)).toEqual([expect.stringMatching(byKey)])
   const identity = await given.outbox.identify()
-  await inTransaction(given.pool, (db) => adoptOutbox(db, { identity, rows: 'same', start: null }, testActor))
+  await adoptOutbox({ ledger: given.pool, actor: testActor }, { identity, rows: 'same', start: null })
   await given.outbox.reviewConflicts()
   expect(await said(given)).toEqual([])
   const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
@@ -369,7 +368,7 @@ test('a ledger of before knows its rows by when they were recorded', async () =>
 /** An operator says whose rows they are. */
 async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
   const identity = await outbox.identify()
-  await inTransaction(pool, (db) => adoptOutbox(db, { identity, rows, start: null }, testActor))
+  await adoptOutbox({ ledger: pool, actor: testActor }, { identity, rows, start: null })
 }
 
 /** Until nothing is left, and the position has passed what is taken. */

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
@@ -65,9 +64,8 @@ test('daemons with two descriptions each keep a position of their own', async ()
 test('rows before the start position stay out when the description changes', async () => {
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
-  await inTransaction(ledger, async (db) =>
-    adoptOutbox(db, { identity: await outbox.identify(), rows: 'same', start: { id: '3', at: null } }, testActor),
-  )
+  const start = { id: '3', at: null }
+  await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.identify(), rows: 'same', start })
   const wide = describedAs(`${common}${after}`)
   expect(await wide.outbox.backlog()).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
@@ -76,10 +74,10 @@ test('rows before the start position stay out when the description changes', asy
 test('a start position that is moved back brings the rows between', async () => {
   const { before, after } = forms['a filter, by a sequence']
   const given = await setup({ ddl, yaml: `${common}${after}` })
-  const start = async (id: string) =>
-    inTransaction(given.ledger, async (db) =>
-      adoptOutbox(db, { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } }, testActor),
-    )
+  const start = async (id: string) => {
+    const adoption = { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } } as const
+    await adoptOutbox({ ledger: given.ledger, actor: testActor }, adoption)
+  }
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
   await given.outbox.adopt('test')
   await start('4')

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import type { StatedActor } from '../../ledger/operator/acts.ts'
+import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import type { BulkRun, CarriedOut, Skipped } from '../../operations/bulkChange.ts'
 import type { Discarded } from '../../operations/discard.ts'

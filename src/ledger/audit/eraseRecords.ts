@@ -1,6 +1,8 @@
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { type Actor, logAct } from '../operator/acts.ts'
+import { inTransaction } from '../../postgres/database.ts'
+import type { Operator } from '../operator/operator.ts'
+import { type Actor, logAct } from '../operator/operator.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
 import { mayGo } from '../retention.ts'
 
@@ -59,11 +61,15 @@ export interface Erasure {
 
 /**
  * Erases what may be a person's data: key, payload, body, result, error, and of the events what was noted beside the step. Times, states, ids,
- * amounts and the events' digests stay; so the logs' chain does. In a transaction; beside daemons, which are done with these.
+ * amounts and the events' digests stay; so the logs' chain does. Beside daemons, which are done with these.
  *
  * @returns the ids of those that were erased; the others took a step since they were read
  */
-export async function eraseRecords(db: Database, erasures: readonly Erasure[], actor: Actor): Promise<string[]> {
+export function eraseRecords({ ledger, actor }: Operator, erasures: readonly Erasure[]): Promise<string[]> {
+  return inTransaction(ledger, (db) => erase(db, erasures, actor))
+}
+
+async function erase(db: Database, erasures: readonly Erasure[], actor: Actor): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select s.id from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)

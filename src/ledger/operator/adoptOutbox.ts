@@ -1,7 +1,9 @@
 import type { Database } from '../../postgres/database.ts'
+import { inTransaction } from '../../postgres/database.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import { isSameService, readServiceUse, type ServiceIdentity, type ServiceUse, writeService } from '../servedService.ts'
-import { type Actor, logAct } from './acts.ts'
+import type { Operator } from './operator.ts'
+import { type Actor, logAct } from './operator.ts'
 
 /** What an operator says of the outbox table that is configured. */
 export interface Adoption {
@@ -37,9 +39,13 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
 
 /**
  * Says which outbox the ledger belongs to from now on. Waits for whoever captures: all instances see it before they take
- * another row. In a transaction.
+ * another row.
  */
-export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
+export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'>, adoption: Adoption): Promise<void> {
+  return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
+}
+
+async function writeAdoption(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
   if (rows === 'same') await sayRowsAreSame(db)
@@ -89,22 +95,24 @@ export interface ServiceAdoption {
 }
 
 /**
- * Says which service the ledger belongs to from now on. In a transaction.
+ * Says which service the ledger belongs to from now on.
  *
  * @param isSame the service is the same one: it knows what was sent to its former address, or by its former client
  */
-export async function adoptService(
-  db: Database,
+export function adoptService(
+  { ledger, actor }: Operator,
   { service, isSame }: { service: ServiceIdentity; isSame: boolean },
-  actor: Actor,
 ): Promise<ServiceAdoption> {
-  const use = await readServiceUse(db, service, true)
-  const kind = judgeServiceUse(use, isSame)
-  if (kind !== 'adopted') return { kind, use }
-  await writeService(db, use.configured, actor.who)
-  const { baseUrl, authUrl } = use.configured
-  await logAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former: use.served?.baseUrl ?? null })
-  return { kind, use }
+  return inTransaction(ledger, async (db) => {
+    const use = await readServiceUse(db, service, true)
+    const kind = judgeServiceUse(use, isSame)
+    if (kind !== 'adopted') return { kind, use }
+    await writeService(db, use.configured, actor.who)
+    const { baseUrl, authUrl } = use.configured
+    const former = use.served?.baseUrl ?? null
+    await logAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former })
+    return { kind, use }
+  })
 }
 
 /** Whether a ledger can change its service as things are. Pure. */

@@ -1,16 +1,30 @@
+import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { type Actor, actorDetail } from './acts.ts'
+import type { Queue } from '../queue.ts'
+import type { Operator, Seen } from './operator.ts'
+import { type Actor, actorDetail, inLinesOf, withQueue } from './operator.ts'
 
 /**
  * Gives up submissions that wait for a person, and accepted ones, which then are no longer asked about. What went wrong
  * stays with them, and so does the id of the transaction.
  *
- * @param seen as they were read: those that took a step since are left alone
- * @returns those that were discarded, each with the poll that is not to come any more
+ * @returns the ids of those that were discarded
  */
-export async function discardSubmissions(
+export async function writeDiscards(operator: Operator, seen: readonly (Seen & { state: State })[]): Promise<string[]> {
+  const discard = (queue: Queue | null) =>
+    inLinesOf(operator, seen, async (db) => {
+      const discarded = await discardLocked(db, seen, operator.actor)
+      const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
+      if (jobs.length > 0) await queue?.remove(db, jobs)
+      return discarded.map(({ id }) => id)
+    })
+  return seen.some(({ state }) => state === 'accepted') ? withQueue(operator, discard) : discard(null)
+}
+
+/** @returns each with the poll that is not to come any more */
+async function discardLocked(
   db: Database,
-  seen: readonly { id: string; revision: number }[],
+  seen: readonly Seen[],
   { who, reason, account }: Actor,
 ): Promise<{ id: string; formerJobId: string | null }[]> {
   const { rows } = await db.query<{ id: string; formerJobId: string | null }>(

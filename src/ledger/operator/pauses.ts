@@ -1,15 +1,17 @@
 import type { PauseReason } from '../../model.ts'
-import type { Database } from '../../postgres/database.ts'
+import { inTransaction } from '../../postgres/database.ts'
 import { activePause } from '../pauses.ts'
-import type { Actor, StatedActor } from './acts.ts'
+import { believeRefusals } from '../refusals.ts'
+import type { Operator, StatedActor } from './operator.ts'
+import { logAct } from './operator.ts'
 
 /** What is said of an operator's pause while it stands. */
 export const pauseDetail = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
 /** Pauses everyone, or changes the operator's pause that stands. @param forMs null: until `endOperatorPause` */
-export async function raiseOperatorPause(db: Database, actor: Actor, forMs: number | null): Promise<void> {
-  await db.query(
+export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: number | null): Promise<void> {
+  await ledger.query(
     `with pause as (
        insert into outboxd.pause (reason, until, detail)
        values ('operator', clock_timestamp() + $2::float8 * interval '1 ms', $1)
@@ -24,8 +26,8 @@ export async function raiseOperatorPause(db: Database, actor: Actor, forMs: numb
 }
 
 /** Ends the operator's pause. @returns what was said when it was raised; null where there was none, or it was over by itself */
-export async function endOperatorPause(db: Database, { who, account, reason }: Actor): Promise<string | null> {
-  const { rows } = await db.query<{ detail: string; isOn: boolean }>(
+export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
+  const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (
        delete from outboxd.pause where reason = 'operator' returning detail, ${activePause} as is_on
      ), act as (
@@ -42,8 +44,8 @@ export async function endOperatorPause(db: Database, { who, account, reason }: A
  * Lets the other pauses come to their end now: one trial request goes before all resume, as it does at the end of
  * each.
  */
-export async function shortenPauses(db: Database, { who, account, reason }: Actor): Promise<PauseReason[]> {
-  const { rows } = await db.query<{ reason: PauseReason }>(
+export async function shortenPauses({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason[]> {
+  const { rows } = await ledger.query<{ reason: PauseReason }>(
     `with shortened as (
        update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
        where reason <> 'operator' and cleared_at is null and until is not null returning reason
@@ -56,4 +58,13 @@ export async function shortenPauses(db: Database, { who, account, reason }: Acto
     [who, account, reason],
   )
   return rows.map((row) => row.reason)
+}
+
+/** Takes mass refusals at their word for `forMs`. @returns what was said in them */
+export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
+  return inTransaction(ledger, async (db) => {
+    const said = await believeRefusals(db, forMs)
+    if (said.length > 0) await logAct(db, actor, 'resume --believe-refusals', { said })
+    return said
+  })
 }

@@ -6,8 +6,8 @@ import { isAsSeen } from '../history/writeHistory.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
 import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactions.ts'
-import { type Actor, actorDetail } from './acts.ts'
-import { resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
+import { type Actor, actorDetail } from './operator.ts'
+import { pollsOf, resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
 
 /** A record that the ledger has as queued, or as not sent on, and that may have been sent. */
 export interface DoubtfulRecord extends SeenSubmission {
@@ -113,10 +113,6 @@ export async function recoverDoubtful(
   })
   return true
 }
-
-/** The first polls of what has arrived and is tracked. */
-export const pollsOf = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
-  arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))
 
 async function writeUncertain(
   db: Database,

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { agreeByPerson, isAsSeen, raiseFound } from '../history/writeHistory.ts'
 import { epochMs } from '../times.ts'
-import { type Actor, actorDetail, logAct } from './acts.ts'
+import { type Actor, actorDetail, logAct } from './operator.ts'
 import { type DoubtfulRecord, uncertain, wentBack } from './recoverDoubtful.ts'
 
 /** What a person takes records for that may have been sent. */

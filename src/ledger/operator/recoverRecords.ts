@@ -5,9 +5,9 @@ import { insertCaptured } from '../capture.ts'
 import { inLines, type KeyOnFailure } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
 import { lockTransactionIds, nameOf, readHolders } from '../transactions.ts'
-import type { Actor } from './acts.ts'
-import { pollsOf, rowNamesAnothers } from './recoverDoubtful.ts'
-import { resolveArrived } from './resolveSubmission.ts'
+import type { Actor } from './operator.ts'
+import { rowNamesAnothers } from './recoverDoubtful.ts'
+import { pollsOf, resolveArrived } from './resolveSubmission.ts'
 
 /** A record that the ledger has lost. */
 export interface LostRecord extends CapturedRecord {

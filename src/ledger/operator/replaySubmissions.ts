@@ -4,7 +4,8 @@ import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { forgotten } from '../submissions.ts'
-import { type Actor, actorDetail } from './acts.ts'
+import type { Operator } from './operator.ts'
+import { type Actor, actorDetail, inLinesOf } from './operator.ts'
 
 /** What a replay maps anew. */
 export interface ReplayableSubmission {
@@ -68,7 +69,11 @@ export async function readReplayable(
  *
  * @returns the ids of those that were queued; the others took a step in between
  */
-export async function writeReplays(
+export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
+  return inLinesOf(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
+}
+
+async function replayLocked(
   db: Database,
   replays: readonly Replay[],
   { newKeys, actor: { who, reason, account } }: { newKeys: boolean; actor: Actor },

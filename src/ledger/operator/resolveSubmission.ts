@@ -1,13 +1,68 @@
+import { randomUUID } from 'node:crypto'
 import { exactFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
+import type { Queue } from '../queue.ts'
 import { forgotten } from '../submissions.ts'
-import { type Actor, actorDetail } from './acts.ts'
+import type { Holder, TransactionRef } from '../transactions.ts'
+import { readOtherHolder } from '../transactions.ts'
+import type { Operator, Seen } from './operator.ts'
+import { type Actor, actorDetail, inLinesOf, withQueue } from './operator.ts'
 import { keepsKey } from './replaySubmissions.ts'
 
 /** A submission that a person settles, as it was read. */
-export interface SeenSubmission {
-  id: string
-  revision: number
+export type SeenSubmission = Pick<Seen, 'id' | 'revision'>
+
+/** What came of saying that a submission arrived. */
+export type ArrivalSettled =
+  | { kind: 'settled'; tracked: boolean }
+  /** The ledger has that transaction under another submission. */
+  | { kind: 'taken'; by: Holder }
+  /** It took a step since it was seen, or there is nothing to settle. */
+  | { kind: 'changed' }
+
+/** A person knows that it arrived, and as which transaction. Its first poll is due at once. */
+export function writeArrived(operator: Operator, seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled> {
+  const settle =
+    (queue: Queue) =>
+    async (db: Database): Promise<ArrivalSettled> => {
+      const by = await readOtherHolder(db, transaction, seen.id)
+      if (by) return { kind: 'taken', by }
+      const { id, revision } = seen
+      const arrival = { id, revision, transactionId: transaction.transactionId, jobId: randomUUID() }
+      const [settled] = await resolveArrived(db, [arrival], { how: 'resolved', actor: operator.actor })
+      if (settled === undefined) return { kind: 'changed' }
+      if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
+      await queue.insert(db, pollsOf([settled]))
+      return { kind: 'settled', tracked: settled.tracked }
+    }
+  return withQueue(operator, (queue) => inLinesOf(operator, [seen], settle(queue), [transaction]))
+}
+
+/**
+ * A person knows that it never arrived: it is sent again.
+ *
+ * @returns whether it keeps its idempotency key; null if it took a step since it was seen, or there is nothing to settle
+ */
+export function writeNotArrived(operator: Operator, seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null> {
+  const terms = { idempotencyKey: randomUUID(), newKey, actor: operator.actor }
+  return withQueue(operator, (queue) =>
+    inLinesOf(operator, [seen], async (db) => {
+      const settled = await resolveNotArrived(db, seen, terms)
+      if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
+      return settled
+    }),
+  )
+}
+
+/** A person takes back the id that a person gave. @returns false if nobody gave it one, or it took a step since it was seen */
+export function writeTakenBack(operator: Operator, seen: Seen): Promise<boolean> {
+  return withQueue(operator, (queue) =>
+    inLinesOf(operator, [seen], async (db) => {
+      const taken = await takeBack(db, seen, operator.actor)
+      if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
+      return taken !== null
+    }),
+  )
 }
 
 /**
@@ -89,7 +144,7 @@ export async function resolveArrived(
  * @param idempotencyKey the one for when it is not kept
  * @returns null where there is nothing to settle, or it took a step since it was read
  */
-export async function resolveNotArrived(
+async function resolveNotArrived(
   db: Database,
   { id, revision }: SeenSubmission,
   { idempotencyKey, newKey, actor }: { idempotencyKey: string; newKey: boolean; actor: Actor },
@@ -121,7 +176,7 @@ export async function resolveNotArrived(
  *
  * @returns null where its id is no person's, or it took a step since it was read
  */
-export async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
+async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with former as (
        select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and s.id_by_person and s.emptied_at is null for update
@@ -144,3 +199,7 @@ export async function takeBack(db: Database, { id, revision }: SeenSubmission, a
 }
 
 const takenBack = "'the transaction id that a person had given was taken back: it may or may not have arrived'"
+
+/** The first polls of what has arrived and is tracked. */
+export const pollsOf = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
+  arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))

@@ -1,4 +1,27 @@
-import type { Database } from '../../postgres/database.ts'
+import type { TransactionRef } from '../transactions.ts'
+import { lockJobsOf } from '../queue.ts'
+import { lockTransactionIds } from '../transactions.ts'
+import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
+import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
+
+import { openQueue, type Queue } from '../queue.ts'
+
+
+/** The ledger, as one person changes it, and what the logs say of that person. */
+export interface Operator {
+  readonly ledger: Pool
+  /** The ledger's address, for the queue. */
+  readonly url: string
+  readonly keyOnFailure: KeyOnFailure
+  readonly actor: Actor
+}
+
+/** A submission as the operator saw it: if it took a step since, it is left alone. */
+export interface Seen {
+  id: string
+  revision: number
+  key: string | null
+}
 
 /** Who changes something, and why. */
 export interface Actor {
@@ -10,7 +33,7 @@ export interface Actor {
   account: string
 }
 
-/** What a command or a page says of him; the store adds the account. */
+/** What a command or a page says of them; `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
 /** What an operator does that is no step of one submission, as he says it after `outboxd`; the last three are the console's. */
@@ -61,3 +84,32 @@ export async function logAct(
 /** What an event keeps of its actor beside his name, as jsonb. @param value of a placeholder: of the reason, and of the account */
 export const actorDetail = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
+
+/**
+ * Runs `work` in a transaction that has these records, their polls, their lines and ids that are to be theirs locked, in
+ * the one order (lockJobs.ts), and lets the lines' heads go after it.
+ */
+export function inLinesOf<T>(
+  { ledger, keyOnFailure }: Operator,
+  seen: readonly Pick<Seen, 'id' | 'key'>[],
+  work: (db: Database) => Promise<T>,
+  ids: readonly TransactionRef[] = [],
+): Promise<T> {
+  return inTransaction(ledger, async (db) => {
+    await lockJobsOf(db, seen)
+    if (ids.length > 0) await lockTransactionIds(db, ids)
+    const locked = await lockSubmissions(db, seen)
+    // A replay can give a record another key: the lines of both are ours.
+    return inLines(db, [...seen, ...locked], keyOnFailure, () => work(db))
+  })
+}
+
+/** Opens the queue of polls for one act. */
+export async function withQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
+  const queue = await openQueue(url, () => {}) // the next statement says so
+  try {
+    return await work(queue)
+  } finally {
+    await queue.close()
+  }
+}

@@ -1,0 +1,145 @@
+import { judgeHistory } from '../ledger/history/decideHistory.ts'
+import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
+import { readSystemId } from '../ledger/operator/readServer.ts'
+import { sayRestored, saysRestored } from '../ledger/operator/recoverHistory.ts'
+import { renewEnds } from '../ledger/reports.ts'
+import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
+import { readLongestTimeout } from '../ledger/settings.ts'
+import type { OutboxRecord } from '../model.ts'
+import type { PassedOver } from '../outbox/comparison.ts'
+import { comparisonBounds, findPassedOver } from '../outbox/comparison.ts'
+import { mayBeRowsFault } from '../outbox/failingRows.ts'
+import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import { commandRowsMax, findGap, tellGap } from '../outbox/ledgerGap.ts'
+import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
+import { createNamedRowSearch } from '../outbox/namedRow.ts'
+import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
+import type { StatusCount } from '../outbox/unknownStatuses.ts'
+import { countUnknownStatuses, noStatuses } from '../outbox/unknownStatuses.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { slotReachMs } from '../slotReach.ts'
+
+import { type Databases, withOutbox } from './databases.ts'
+
+/*
+ * Questions that only the outbox and the ledger together can answer.
+ */
+
+/** Says that a daemon of another ledger serves the outbox, and what to do; null if none does. */
+export function describeOtherDaemons(databases: Databases): Promise<string | null> {
+  const { ledger, erp } = databases
+  return withOutbox(databases, async ({ qualified }) => {
+    const daemons = await findOtherDaemons(erp, qualified, await readLedgerName(ledger))
+    return daemons.length === 0 ? null : otherLedgerMessage(qualified, daemons)
+  })
+}
+
+/** Finds a ledger in the outbox's own database that is not ours. */
+export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger | null> {
+  const { ledger, erp } = databases
+  return withOutbox(databases, async (outbox) =>
+    findSecondLedger(erp, await readLedgerId(ledger), (await outbox.identify()).table),
+  )
+}
+
+/** Reads a row of the outbox; null if there is none, or if what the row holds raises an error. */
+export function readReadable(databases: Databases, outboxId: string): Promise<OutboxRecord | null> {
+  return withOutbox(databases, (outbox) =>
+    outbox.readRecord(outboxId).catch((error: unknown) => {
+      if (!mayBeRowsFault(error)) throw error
+      return null
+    }),
+  )
+}
+
+/**
+ * Finds rows that say they were taken and that the ledger does not know.
+ *
+ * @param goOn asked between slices
+ * @param isWaitingToo also rows that wait and name a transaction: nobody captures meanwhile
+ */
+export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
+  return withOutbox(databases, (outbox) =>
+    findGap({
+      outbox: { readTaken: (after) => outbox.readTaken(after, isWaitingToo) },
+      ...{ tellAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
+    }),
+  )
+}
+
+/** Finds rows that wait behind the position up to which the table was read. @param goOn asked between slices */
+export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<PassedOver> {
+  const { sliceRows } = comparisonBounds
+  return withOutbox(databases, (outbox) => findPassedOver({ outbox, goOn: async () => goOn(), sliceRows, after: null }))
+}
+
+/** Counts rows whose status the description does not name. @param goOn asked between slices */
+export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<StatusCount> {
+  const { sliceRows } = comparisonBounds
+  return withOutbox(databases, (outbox) =>
+    countUnknownStatuses(outbox, noStatuses, { goOn: async () => goOn(), sliceRows }),
+  )
+}
+
+/**
+ * Tells whether rows that wait may have been sent: the outbox is on the ledger's server and went back with it, or nobody
+ * can tell; or its rows do not say at once that they are taken.
+ */
+export async function mayWaitingBeSent(databases: Databases): Promise<boolean> {
+  const [ours, erps] = await Promise.all([
+    readSystemId(databases.ledger),
+    withOutbox(databases, () => readSystemId(databases.erp)),
+  ])
+  return ours === null || erps === null || ours === erps || !(await withOutbox(databases, async (erp) => erp.saysTaken))
+}
+
+/** True if the ledger's history is not the one that was agreed to, and no daemon has looked at it yet. */
+export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
+  const view = await readHistory(databases.ledger, nothingRemembered)
+  if (view === null || view.foundForMs !== null) return false
+  const findNamed = () => withOutbox(databases, (outbox) => createNamedRowSearch(outbox).find())
+  return (await judgeHistory(view, null, findNamed)).kind === 'found'
+}
+
+/**
+ * Reads what was found of the ledger's history; null if it is as it was agreed to.
+ *
+ * @param sayer a person who says that the ledger was put back, as if that was found now
+ */
+export function readFoundHistory(ledger: Database, sayer?: string): Promise<FoundHistory | null> {
+  return readFound(ledger, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer })
+}
+
+/** The longest that a request takes, if no daemon has said how long its requests may take. */
+const usualTimeoutMs = 30_000
+
+/** Says that the ledger was put back as it had been: every daemon stops. */
+export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
+  return inTransaction(ledger, async (db) => {
+    const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
+    await sayRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
+  })
+}
+
+/**
+ * Compares the outbox with the ledger and notes how it stands. Rows that know less of their ends are told again.
+ *
+ * @returns how many are told again
+ */
+export async function compareOutbox(
+  databases: Databases,
+  { ledger, actor }: Operator,
+  goOn: () => boolean,
+): Promise<number> {
+  let toldAgain = 0
+  const gap = await findGap({
+    async tellAgain(outboxIds) {
+      toldAgain += await renewEnds(ledger, outboxIds, actor.who)
+    },
+    outbox: { readTaken: (after) => withOutbox(databases, (outbox) => outbox.readTaken(after)) },
+    ...{ goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
+  })
+  await tellGap(ledger, gap)
+  return toldAgain
+}

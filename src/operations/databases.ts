@@ -1,0 +1,101 @@
+import { setTimeout } from 'node:timers/promises'
+import type { StoreConfig } from '../config.ts'
+import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
+import { ownNames } from '../ledger/ownNames.ts'
+import { openOutbox } from '../outbox/openOutbox.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
+import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
+import { assertMigrated } from '../store/migrateStores.ts'
+
+/**
+ * The databases, as commands and the console use them: a handle that functions are called with.
+ *
+ *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
+ *     withOutbox(databases, (outbox) => outbox.readNew(10))          asks the ERP's table
+ *     writeDiscards(operatorOf(databases, actor), seen)              changes the ledger in a person's name
+ */
+export interface Databases extends AsyncDisposable {
+  readonly config: StoreConfig
+  /** user@host that gives the command, for the logs. */
+  readonly account: string
+  readonly ledger: Pool
+  /** The ERP's database. A statement waits 2.5 s for a lock: a person waits for the answer. */
+  readonly erp: Pool
+  /** Sees whose locks `erp` waits for, on a connection of its own. */
+  readonly locks: Pool
+  /** The outbox as it is described. Use `withOutbox`. */
+  readonly outboxTable: () => Outbox
+}
+
+export interface LedgerSessions {
+  connections?: number
+  /** How long each waits for a lock of another session. */
+  lockMs?: number
+}
+
+const outboxName = 'outboxd command outbox'
+
+/** How long closing waits for a question that was given up and still has no answer. */
+const goodbyeMs = 1_000
+
+/**
+ * Opens the databases for a person. The ERP's is first asked by `withOutbox`.
+ *
+ * @param outboxTable how to read the outbox, asked when it is first used: a broken description does not prevent a pause
+ * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
+ */
+export async function openDatabases(
+  config: StoreConfig,
+  account: string,
+  outboxTable: () => OutboxTable | string,
+  { connections = 2, lockMs }: LedgerSessions = {},
+): Promise<Databases> {
+  const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
+  const onIdleError = () => {} // the next statement says so
+  const settings = lockMs === undefined ? ownNames : { ...ownNames, lock_timeout: String(lockMs) }
+  const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
+  const erp = createPool({
+    ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
+    settings: { lock_timeout: '2500' },
+  })
+  const locks = createPool({ url: databaseUrl, name: 'outboxd command locks', connections: 1, onIdleError })
+  let outbox: Outbox | undefined
+  const databases: Databases = {
+    ...{ config, account, ledger, erp, locks },
+    outboxTable() {
+      outbox ??= openOutbox(erp, outboxTable(), payloadMaxBytes, ledger)
+      return outbox
+    },
+    async [Symbol.asyncDispose]() {
+      const ends = Promise.allSettled([ledger.end(), erp.end(), locks.end()])
+      await Promise.race([ends, setTimeout(goodbyeMs, undefined, { ref: false })])
+    },
+  }
+  try {
+    await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(ledger, stateDatabaseUrl))
+    return databases
+  } catch (error) {
+    await databases[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Asks the outbox. @throws DatabaseUnusable that names the ERP's database, if the question fails because of it */
+export function withOutbox<T>(
+  { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
+  ask: (outbox: Outbox) => Promise<T>,
+): Promise<T> {
+  return withDatabase('DATABASE_URL', config.databaseUrl, async () => ask(outboxTable()))
+}
+
+/** The ledger, as this person changes it. */
+export function operatorOf({ config, ledger, account }: Databases, actor: StatedActor): Operator {
+  const { stateDatabaseUrl: url, keyOnFailure } = config
+  return { ledger, url, keyOnFailure, actor: { ...actor, account } }
+}
+
+/** Sessions whose locks a question to the outbox waits for, whichever command asked it. */
+export const readOutboxLocks = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
+  readLockingSessions(locks, outboxName)

@@ -1,0 +1,34 @@
+import { createChain } from '../ledger/audit/chain.ts'
+import { logAct, type Operator } from '../ledger/operator/operator.ts'
+import type { Pruned, PruneEnd, PruneRound } from '../ledger/prune.ts'
+import { prune } from '../ledger/prune.ts'
+
+import { type Databases, withOutbox } from './databases.ts'
+
+/** Deletes and empties what the retention of this configuration says, after it has chained the logs. */
+export async function pruneLedger(
+  databases: Databases,
+  { ledger, actor }: Operator,
+  { goOn, onProgress }: Pick<PruneRound, 'goOn' | 'onProgress'>,
+): Promise<PruneEnd> {
+  const { retention } = databases.config
+  await createChain(ledger).runOnce(goOn) // what is not in the chain yet is not deleted
+  let pruned: Pruned | null = null
+  try {
+    return await prune(
+      {
+        ledger,
+        outbox: { findPresent: (ids) => withOutbox(databases, (outbox) => outbox.findPresent(ids)) },
+      },
+      {
+        ...{ retention, turn: 'wait', goOn },
+        onProgress(soFar) {
+          pruned = soFar
+          onProgress(soFar)
+        },
+      },
+    )
+  } finally {
+    if (pruned !== null) await logAct(ledger, actor, 'prune', { ...retention, ...(pruned as Pruned) })
+  }
+}
