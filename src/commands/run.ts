@@ -93,8 +93,8 @@ export async function run(context: CommandContext): Promise<number> {
     read: (part, inForce) => readCredentials(context.env, part, inForce),
     holdsAt,
     onRenewed(part, { cert, ca }) {
-      metrics.certificateExpires('client', earliestExpiryMs(cert))
-      metrics.certificateExpires('ca', earliestExpiryMs(ca))
+      metrics.certificateExpiry.set(earliestExpiryMs(cert), { certificate: 'client' })
+      metrics.certificateExpiry.set(earliestExpiryMs(ca), { certificate: 'ca' })
       log.info(renewed[part])
     },
     onBroken: (part, detail) => log.error(`${broken[part]}; what was read before stays in force`, { detail }),

@@ -6,9 +6,9 @@ import type { Clock } from '../clock.ts'
 import { type Config, type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
-import { loops as loopNames } from '../observe/instruments.ts'
 import type { Log } from '../observe/log.ts'
-import type { LoopName, Metrics } from '../observe/metrics.ts'
+import { type LoopName, loops as loopNames } from '../observe/metricRows.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
 import { earliestExpiryMs } from '../pem.ts'
 import { isPassing } from '../postgres/database.ts'
@@ -77,14 +77,14 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const store = await openPatiently(deps, (why) => health.waitsFor(why))
   opened.defer(() => store.close())
   const credentials = deps.credentials ?? fixedCredentials(config.service)
-  metrics.certificateExpires('client', earliestExpiryMs(credentials.now().cert))
-  metrics.certificateExpires('ca', earliestExpiryMs(credentials.now().ca))
+  metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
+  metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
   const client = createServiceClient({
     service: config.service,
     credentials: renewedAtMostEachSecond(credentials, clock),
     maxInFlight: config.maxInFlight,
     clock,
-    onCertificate: (expiresAtMs) => metrics.certificateExpires('service', expiresAtMs),
+    onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
   const loopHealth = createLoopHealth(clock)

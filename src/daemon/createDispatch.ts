@@ -99,7 +99,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     claim: store.claims.claim,
     unclaim: store.claims.unclaim,
     claimTrial: store.claims.claimTrial,
-    token: () => tokens.ready().finally(() => metrics.tokenExpires(tokens.expiresAtMs() ?? 0)),
+    token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
     isRefusedForAge: tokens.isRefusedForAge,
     submit: (submission, accessToken, isValid) => submit(stages.submit, submission, accessToken, isValid),
@@ -110,7 +110,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     outcomeOf,
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
-    onWaited: metrics.waitedForSlot,
+    onWaited: metrics.slotWait.observe,
     onAttempted: attemptListener(deps, tokens, starvation),
     onRoom,
     onFailed: (error) => deps.log.error('the outcome of a request could not be worked out', { error }),
@@ -169,14 +169,14 @@ function createWriter(
 }
 
 function createTokenKeeper(
-  { config, clock, metrics, client, credentials, telemetry }: DispatchDeps,
+  { config, clock, client, credentials, telemetry }: DispatchDeps,
   tokenSlot: TokenSlot<TokenAnswer>,
   starvation: StarvationWatch,
 ): Tokens {
   return createTokens({
     clock,
     refreshMs: config.service.tokenRefreshMs,
-    breached: metrics.breach,
+    breached: telemetry.breached,
     async requestToken(mayLeave) {
       const answered = await client.requestToken(mayLeave)
       if (answered !== null) telemetry.requestDone('token', answered.answer)

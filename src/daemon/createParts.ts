@@ -6,7 +6,8 @@ import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { type Mappings, usedResource } from '../mapping/loadMappings.ts'
 import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { Log } from '../observe/log.ts'
-import type { LoopName, Metrics } from '../observe/metrics.ts'
+import type { LoopName } from '../observe/metricRows.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts'
 import { blameFor } from '../postgres/database.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -251,7 +252,7 @@ function pruningOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry): 
     readOverdueMs: store.readPruneOverdueMs,
     elapsedMs: clock.stopwatch(),
     onPruned: telemetry.pruned,
-    showOverdue: metrics.pruneOverdue,
+    showOverdue: metrics.pruneOverdue.set,
     tellBehind: (problems) => store.problems.replace('prune_behind', problems),
   })
 }
@@ -264,7 +265,7 @@ function chainingOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry):
     tellBroken: (detail) =>
       store.problems.replace('chain_broken', detail === null ? [] : [{ subject: '', detail, retryInMs: null }]),
     onEndOfDay: telemetry.chainStood,
-    showBehind: metrics.chainBehind,
+    showBehind: metrics.chainBehind.set,
   })
 }
 
@@ -299,7 +300,11 @@ function observingOf(
   sawWaiting: (rows: number) => Promise<void>,
 ): Observing {
   return createObserving({
-    watchDatabases: async () => metrics.setDatabases(await store.readUp()),
+    async watchDatabases() {
+      const { outbox, ledger } = await store.readUp()
+      metrics.databaseUp.set(Number(outbox), { database: 'outbox' })
+      metrics.databaseUp.set(Number(ledger), { database: 'ledger' })
+    },
     agreeOnSettings: store.agreeOnSettings,
     warn: log.warn,
     readLedger: store.readSnapshot,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { tableUntried } from '../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { failureMessage } from '../observe/failureMessage.ts'
+import { failureMessage } from '../observe/redact.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import type { TableTrial } from '../store/openStore.ts'

@@ -1,5 +1,5 @@
 import type { InstanceProblem } from '../ledger/problems.ts'
-import { failureMessage } from '../observe/failureMessage.ts'
+import { failureMessage } from '../observe/redact.ts'
 import type { LostClaim } from './dispatch/lostClaims.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { Starvation } from './dispatch/starvation.ts'

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts'
 import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
-import type { LoopName, Metrics } from '../observe/metrics.ts'
+import type { LoopName } from '../observe/metricRows.ts'
+import type { Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
 import type { Parts } from './createParts.ts'
 import { type Loop, type Part, startLoop } from './loop.ts'
@@ -46,7 +47,8 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
       backoffMaxMs,
       succeeded() {
         health.succeeded(name)
-        metrics.loopSucceeded(name, clock.nowMs())
+        metrics.loopLastSuccess.set(clock.nowMs(), { loop: name })
+        metrics.loopAge.restart({ loop: name })
       },
       failed(_, error) {
         health.failed(name, error)

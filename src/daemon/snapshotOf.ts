@@ -1,5 +1,5 @@
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
-import type { Snapshot } from '../observe/metrics.ts'
+import type { Snapshot } from '../observe/metricRows.ts'
 
 /** What both databases say now, for the metrics. Pure. */
 export function snapshotOf(ledger: LedgerSnapshot, outbox: { waiting: number; oldestMs: number | null }): Snapshot {

@@ -1,189 +1,185 @@
-import { Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, type GaugeConfiguration, Histogram, Registry } from 'prom-client'
 import type { Clock } from '../clock.ts'
-import {
-  type Breach,
-  type Outcome,
-  type PauseReason,
-  type ProblemKind,
-  pauseReasons,
-  problemKinds,
-  type State,
-  states,
-} from '../model.ts'
-import type { Endpoint } from '../resources.ts'
-import { createAges } from './ages.ts'
-import {
-  type certificates,
-  countedCodes,
-  createInstruments,
-  databases,
-  finishes,
-  type Instruments,
-  type loops,
-  otherType,
-} from './instruments.ts'
+import { type LabelValues, type MetricRow, metricRows, type Snapshot } from './metricRows.ts'
 
-/** How a submission ended. */
-export type Finish = (typeof finishes)[number]
+type Rows = typeof metricRows
 
-export type LoopName = (typeof loops)[number]
-
-export type DatabaseName = (typeof databases)[number]
-
-export type CertificateName = (typeof certificates)[number]
-
-/** What the databases say now; a loop reads it and hands it over, so that a scrape never waits for a database. */
-export interface Snapshot {
-  /** The ledger's clock: what waits is as old as it says, whatever the clock of a host. */
-  nowMs: number
-  submissions: Record<State, number>
-  /** Outbox rows that nobody has taken yet. */
-  outboxWaiting: number
-  /** Creation of the oldest row that is to be sent, epoch ms; also behind a pause or in backoff. */
-  oldestUnsentMs: number | null
-  /** Acceptance of the oldest transaction that is still processing, epoch ms. */
-  oldestAcceptedMs: number | null
-  /** End of the failed or rejected record that has waited longest for a person, epoch ms. */
-  oldestForPersonMs: number | null
-  pauses: readonly PauseReason[]
-  /** How many of each kind stand; a kind that is left out has none. */
-  problems: Partial<Record<ProblemKind, number>>
-  /** Outcomes that the outbox's rows have yet to be told. */
-  reportsDue: number
-  /** When the oldest of those came about, epoch ms. */
-  oldestReportDueMs: number | null
-  rateCapacity: number
-  rateAvailable: number
+/** The labels of one call: a closed set of values, or any text if the row has `other` for those that it does not list. */
+type Labels<Values> = {
+  [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
+    ? 'other' extends Value
+      ? string
+      : Value
+    : never
 }
 
+/** No labels for a row that has none. */
+type LabelsOf<Row> = Row extends { labels: infer Values } ? [labels: Labels<Values>] : []
+
+/** What a part does with a metric of the row: it adds to a counter, sets a gauge, lets a histogram observe. */
+type Handle<Row> = Row extends { kind: 'counter' }
+  ? { add(by: number, ...labels: LabelsOf<Row>): void }
+  : Row extends { kind: 'histogram' }
+    ? { observe(value: number | null, ...labels: LabelsOf<Row>): void }
+    : Row extends { kind: 'gauge' }
+      ? { set(value: number | null, ...labels: LabelsOf<Row>): void }
+      : Row extends { kind: 'stopwatch' }
+        ? { restart(...labels: LabelsOf<Row>): void }
+        : never
+
 /**
- * What operators see through Prometheus (docs/runbook.md says what to do about it). Parts declare the one method that they need.
+ * What operators see through Prometheus: a handle for each row of `metricRows` that parts count by.
  *
- * No method throws; a duration that is not a finite number is not observed, and a negative one, from two clocks that
- * disagree, counts as 0.
+ * No method throws. A number that is not finite is left out, and a negative one, from two clocks that disagree, counts as 0; null
+ * sets a gauge to 0 and is not observed. Methods may be passed on by themselves.
  */
-export interface Metrics {
-  requestDone(endpoint: Endpoint, outcome: Outcome, tookMs: number): void
-  /** The service sent an error code; codes outside the interface count as `other`. */
-  serviceError(code: string): void
-  breach(kind: Breach): void
-  /** A submission ended. `durationMs` runs from the row's creation; null where the table does not say when that was. */
-  finished(outcome: Finish, durationMs: number | null, type: string): void
-  /** A transaction ended after this many polls. */
-  transactionPolled(polls: number): void
-  waitedForSlot(waitMs: number): void
-  /** Slots that are left unused because someone else spends from the same budget. */
-  heldBack(slots: number): void
-  tokenExpires(atMs: number): void
-  replayed(count: number): void
-  loopSucceeded(loop: LoopName, atMs: number): void
+export type Metrics = {
+  readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
+} & {
+  /** Sets every gauge of kind `shown`, and from when the ages count. */
   setSnapshot(snapshot: Snapshot): void
-  /** Whether each database answers. */
-  setDatabases(up: Record<DatabaseName, boolean>): void
-  /** When a certificate ends, epoch ms; null where there is none. */
-  certificateExpires(certificate: CertificateName, atMs: number | null): void
   /** The mapping files were read and are in force from now on; their record types are told apart. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   /** The mapping files were read and cannot be used: those before stay in force. */
   mappingsBroken(): void
-  /** What was let go of the ledger. */
-  pruned(pruned: Pruned): void
-  /** For how long the oldest that should have gone has been due, milliseconds. */
-  pruneOverdue(overdueMs: number): void
-  /** For how long the oldest entry has waited that is not in the logs' chain. */
-  chainBehind(behindMs: number): void
   /** The text of one scrape, in Prometheus' text format 0.0.4. */
   render(): Promise<string>
 }
 
-export interface Pruned {
-  submissions: number
-  /** Of these the rest is kept. */
-  emptied: number
-  /** Ids that need not be known any more. */
-  forgotten: number
-}
-
-export interface MetricsDeps {
-  version: string
-  clock: Pick<Clock, 'stopwatch'>
-}
-
 /** Builds every metric on a registry of its own. */
-export function createMetrics({ version, clock }: MetricsDeps): Metrics {
+export function createMetrics({ version, clock }: { version: string; clock: Pick<Clock, 'stopwatch'> }): Metrics {
   const registry = new Registry()
-  const to = createInstruments(registry)
-  to.buildInfo.set({ version }, 1)
-  const ages = createAges(clock, to)
-  const knownTypes = new Set<string>()
+  const rows = Object.entries<MetricRow>(metricRows)
+  const instruments = Object.fromEntries(rows.map(([name, row]) => [name, createInstrument(row, registry, clock)]))
+  const metrics = instruments as unknown as Metrics
+  addDefaults(registry, version)
   return {
-    requestDone(endpoint, outcome, tookMs) {
-      to.requests.inc({ endpoint, outcome })
-      ifFinite(tookMs, (ms) => to.requestSeconds.observe({ endpoint, outcome }, ms / 1000))
-    },
-    serviceError: (code) => to.serviceErrors.inc({ code: countedCodes.find((known) => known === code) ?? 'other' }),
-    breach: (kind) => to.contractBreaches.inc({ kind }),
-    finished(outcome, durationMs, type) {
-      to.finished.inc({ outcome })
-      to.finishedByType.inc({ type: knownTypes.has(type) ? type : otherType, outcome })
-      ifFinite(durationMs, (ms) => to.submissionSeconds.observe({ outcome }, ms / 1000))
-    },
-    transactionPolled: (polls) => ifFinite(polls, (count) => to.pollsPerTransaction.observe(count)),
-    waitedForSlot: (waitMs) => ifFinite(waitMs, (ms) => to.slotWaitSeconds.observe(ms / 1000)),
-    heldBack: (slots) => ifFinite(slots, (count) => to.rateHeldBack.set(count)),
-    tokenExpires: (atMs) => ifFinite(atMs, (ms) => to.tokenExpiry.set(ms / 1000)),
-    replayed: (count) => ifFinite(count, (replays) => to.replays.inc(replays)),
-    loopSucceeded(loop, atMs) {
-      ages.loopSucceeded(loop)
-      ifFinite(atMs, (ms) => to.loopLastSuccess.set({ loop }, ms / 1000))
-    },
+    ...metrics,
     setSnapshot(snapshot) {
-      ages.snapshotTaken(snapshot)
-      show(to, snapshot)
+      for (const instrument of Object.values(instruments)) instrument.show?.(snapshot)
     },
-    setDatabases(up) {
-      for (const database of databases) to.databaseUp.set({ database }, up[database] ? 1 : 0)
-    },
-    certificateExpires: (certificate, atMs) =>
-      ifFinite(atMs ?? 0, (ms) => to.certificateExpiry.set({ certificate }, ms / 1000)),
     mappingsLoaded(types, atMs) {
-      for (const type of types) {
-        knownTypes.add(type)
-        for (const outcome of finishes) to.finishedByType.inc({ type, outcome }, 0)
-      }
-      to.mappingsReloadSuccessful.set(1)
-      ifFinite(atMs, (ms) => to.mappingsReloadTime.set(ms / 1000))
+      instruments.finishedByType?.addValues?.('type', types)
+      metrics.mappingsReloadSuccessful.set(1)
+      metrics.mappingsReloadTime.set(atMs)
     },
-    pruned({ submissions, emptied, forgotten }) {
-      to.pruned.inc({ what: 'submission' }, submissions)
-      to.pruned.inc({ what: 'contents' }, emptied)
-      to.pruned.inc({ what: 'id' }, forgotten)
-    },
-    chainBehind: (behindMs) => ifFinite(behindMs, (ms) => to.chainBehind.set(ms / 1000)),
-    pruneOverdue: (overdueMs) => ifFinite(overdueMs, (ms) => to.pruneOverdue.set(ms / 1000)),
-    mappingsBroken: () => to.mappingsReloadSuccessful.set(0),
-    render() {
-      ages.show()
-      return registry.metrics()
-    },
+    mappingsBroken: () => metrics.mappingsReloadSuccessful.set(0),
+    render: () => registry.metrics(),
   }
 }
 
-function show(to: Instruments, snapshot: Snapshot): void {
-  for (const state of states) ifFinite(snapshot.submissions[state], (count) => to.submissions.set({ state }, count))
-  for (const reason of pauseReasons) to.paused.set({ reason }, snapshot.pauses.includes(reason) ? 1 : 0)
-  for (const kind of problemKinds) ifFinite(snapshot.problems[kind] ?? 0, (count) => to.problems.set({ kind }, count))
-  ifFinite(snapshot.outboxWaiting, (count) => to.outboxWaiting.set(count))
-  ifFinite(snapshot.oldestUnsentMs ?? 0, (ms) => to.oldestUnsent.set(ms / 1000))
-  ifFinite(snapshot.oldestAcceptedMs ?? 0, (ms) => to.oldestAccepted.set(ms / 1000))
-  ifFinite(snapshot.oldestForPersonMs ?? 0, (ms) => to.oldestForPerson.set(ms / 1000))
-  ifFinite(snapshot.reportsDue, (count) => to.reportsDue.set(count))
-  ifFinite(snapshot.oldestReportDueMs ?? 0, (ms) => to.oldestReportDue.set(ms / 1000))
-  ifFinite(snapshot.rateCapacity, (count) => to.rateCapacity.set(count))
-  ifFinite(snapshot.rateAvailable, (count) => to.rateAvailable.set(count))
+type Given = Record<string, string>
+
+/** A row at work, with the methods of its kind. */
+interface Instrument {
+  add?(by: number, labels?: Given): void
+  set?(value: number | null, labels?: Given): void
+  observe?(value: number | null, labels?: Given): void
+  restart?(labels?: Given): void
+  show?(snapshot: Snapshot): void
+  /** Tells further values of a label apart, each at 0 first. */
+  addValues?(label: string, values: Iterable<string>): void
 }
 
-/** prom-client throws on what is not a finite number and on counters that go down; a metric is not worth a crash. */
-function ifFinite(value: number | null | undefined, use: (atLeastZero: number) => void): void {
-  if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value))
+function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock, 'stopwatch'>): Instrument {
+  const known = new Map(Object.entries(row.labels ?? {}).map(([label, values]) => [label, new Set(values)]))
+  const config = { name: row.name, help: row.help, labelNames: [...known.keys()], registers: [registry] }
+  const all = combinations(row.labels ?? {})
+  const perUnit = row.name.endsWith('_seconds') ? 1_000 : 1
+  const listed = (given: Given = {}): Given =>
+    Object.fromEntries(
+      Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
+    )
+  /** prom-client throws on what is not a finite number and on counters that go down; a metric is not worth a crash. */
+  const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
+    if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
+  }
+
+  switch (row.kind) {
+    case 'counter': {
+      const counter = new Counter(config)
+      for (const labels of all) counter.inc(labels, 0)
+      return {
+        add: (by, given) => ifFinite(by, (amount) => counter.inc(listed(given), amount)),
+        addValues(label, values) {
+          for (const value of values) {
+            known.get(label)?.add(value)
+            for (const labels of combinations({ ...row.labels, [label]: [value] })) counter.inc(labels, 0)
+          }
+        },
+      }
+    }
+    case 'histogram': {
+      const histogram = new Histogram({ ...config, buckets: [...row.buckets] })
+      for (const labels of all) histogram.zero(labels)
+      return { observe: (value, given) => ifFinite(value, (amount) => histogram.observe(listed(given), amount)) }
+    }
+    case 'gauge':
+    case 'shown': {
+      const gauge = new Gauge(config)
+      for (const labels of all) gauge.set(labels, 0)
+      const set = (value: number | null | undefined, given?: Given) =>
+        ifFinite(value ?? 0, (amount) => gauge.set(listed(given), amount))
+      if (row.kind === 'gauge') return { set }
+      return {
+        show(snapshot) {
+          const value = row.of(snapshot)
+          const isOne = typeof value !== 'object' || value === null
+          for (const labels of all) set(isOne ? value : value[Object.values(labels)[0] ?? ''], labels)
+        },
+      }
+    }
+    case 'age': {
+      let ageMs = () => 0
+      growingGauge(config, () => [[{}, Math.max(0, ageMs()) / perUnit]])
+      return {
+        show(snapshot) {
+          const fromMs = row.since(snapshot)
+          const sinceReadMs = clock.stopwatch()
+          ageMs = () => (fromMs === null ? 0 : snapshot.nowMs - fromMs + sinceReadMs())
+        },
+      }
+    }
+    case 'stopwatch': {
+      const started = clock.stopwatch()
+      const restarted = new Map<string, () => number>()
+      const sinceMs = (labels: Given) => (restarted.get(JSON.stringify(labels)) ?? started)()
+      growingGauge(config, () => all.map((labels) => [labels, sinceMs(labels) / perUnit]))
+      return { restart: (given) => void restarted.set(JSON.stringify(listed(given)), clock.stopwatch()) }
+    }
+    default:
+      return row satisfies never
+  }
+}
+
+/** A gauge whose values are worked out when they are scraped: no host's clock makes an age older. */
+function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
+  new Gauge({
+    ...config,
+    collect() {
+      for (const [labels, value] of read()) this.set(labels, value)
+    },
+  })
+}
+
+/** Every combination of the labels' values; one without labels if there are none. */
+function combinations(labels: LabelValues): Given[] {
+  return Object.entries(labels).reduce<Given[]>(
+    (before, [label, values]) => before.flatMap((given) => values.map((value) => ({ ...given, [label]: value }))),
+    [{}],
+  )
+}
+
+/**
+ * How far apart the ticks are by which nodejs_eventloop_lag_* measures: that much is no lag. One each 10 ms, as is usual, takes
+ * a third of a per cent of a core; a daemon that has nothing to do takes one.
+ */
+const tickMs = 100
+
+/** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics` refuses), and the version. */
+function addDefaults(registry: Registry, version: string): void {
+  const help = 'Always 1; the label says which version runs.'
+  new Gauge({ name: 'outboxd_build_info', help, labelNames: ['version'], registers: [registry] }).set({ version }, 1)
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: tickMs })
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
 }

@@ -1,39 +1,31 @@
 import type { Contract } from '../config.ts'
-import type {
-  Answer,
-  AttemptResult,
-  CapturedRecord,
-  Outcome,
-  State,
-  Submission,
-  ToldReport,
-  WrittenStep,
+import {
+  type Answer,
+  type AttemptResult,
+  type Breach,
+  type CapturedRecord,
+  ended,
+  isSuccess,
+  type Outcome,
+  type State,
+  type Submission,
+  type ToldReport,
+  type WrittenStep,
 } from '../model.ts'
-import { ended } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
-import { contradictions } from './contradictions.ts'
 import type { Log } from './log.ts'
-import type { Finish, Metrics, Pruned } from './metrics.ts'
+import { countedCodes, type Finish } from './metricRows.ts'
+import type { Metrics } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
 
-/** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
-export interface Telemetry {
-  /** Records are in the ledger; those that did not map came to their end there. */
-  captured(records: readonly Captured[]): void
-  requestDone(endpoint: Endpoint, answer: Answer): void
-  attempted(submission: Submission, attempted: AttemptResult): void
-  /** Rows were told their outcomes, or could not be. */
-  reported(told: readonly ToldReport[]): void
-  outcomesWritten(result: { written: readonly WrittenStep[]; heldBack: number }): void
-  orphansRescued(count: number): void
-  /** Operators gave commands: another process did the work, the daemon counts it. `discards`: the record type of each. */
-  operatorActed(acts: { replays: number; discards: readonly string[] }): void
-  jobsRecreated(count: number): void
-  /** The ledger let go what it need not keep. */
-  pruned(pruned: Pruned): void
-  /** A day is over: where the logs' chain stood. */
-  chainStood(head: { number: string; hash: string }): void
+/** What the ledger let go of. */
+export interface Pruned {
+  submissions: number
+  /** Of these the rest is kept. */
+  emptied: number
+  /** Ids that need not be known any more. */
+  forgotten: number
 }
 
 export interface TelemetryDeps {
@@ -44,38 +36,52 @@ export interface TelemetryDeps {
   contract: Contract | null
 }
 
-/** docs/interface.md, 7.2. */
-const knownCodes = new Set(['E001', 'E002', 'E003'])
+const serviceCodes: readonly string[] = countedCodes.filter((code) => code !== 'other')
+const isEnd = (state: State): state is Finish => ended.some((end) => end === state)
 
-const finishes: ReadonlySet<State> = new Set(ended)
+export type Telemetry = ReturnType<typeof createTelemetry>
 
-export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps): Telemetry {
+/** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
+export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps) {
+  const countBreach = (kind: Breach) => metrics.breaches.add(1, { kind })
+
   function requestDone(endpoint: Endpoint, answer: Answer): void {
-    metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
-    for (const kind of contradictions(contract, endpoint, answer)) metrics.breach(kind)
-    if (answer.kind === 'response' && answer.repeatsKey) metrics.breach('duplicate_key')
+    const labels = { endpoint, outcome: outcomeOf(answer) }
+    metrics.requests.add(1, labels)
+    metrics.requestDuration.observe(answer.tookMs, labels)
+    for (const kind of contradictions(contract, endpoint, answer)) countBreach(kind)
+    if (answer.kind === 'response' && answer.repeatsKey) countBreach('duplicate_key')
     // A token issuer has codes of its own (RFC 6749, 5.2): a wrong secret breaks no contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
-    metrics.serviceError(answer.code)
-    if (!knownCodes.has(answer.code)) metrics.breach('unknown_code')
+    metrics.serviceErrors.add(1, { code: answer.code })
+    if (!serviceCodes.includes(answer.code)) countBreach('unknown_code')
+  }
+
+  /** @param lifetimeMs from the row's creation; null if the table does not say when that was */
+  function finished(outcome: Finish, lifetimeMs: number | null, type: string): void {
+    metrics.finished.add(1, { outcome })
+    metrics.finishedByType.add(1, { type, outcome })
+    metrics.submissionDuration.observe(lifetimeMs, { outcome })
   }
 
   return {
     requestDone,
-    captured(records) {
+    breached: countBreach,
+    /** Records are in the ledger; those that did not map came to their end there. */
+    captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
-        metrics.finished('rejected', null, type)
+        finished('rejected', null, type)
         log.warn('a record does not map', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
       }
     },
-    attempted(submission, { step, answer, breach }) {
+    attempted(submission: Submission, { step, answer, breach }: AttemptResult) {
       const endpoint = endpointOf(submission)
       if (answer) requestDone(endpoint, answer)
-      if (breach) metrics.breach(breach)
+      if (breach) countBreach(breach)
       const { state } = step.change
       if (state === submission.state && !step.pause) return
-      const level = finishes.has(state) && state !== 'completed' ? 'warn' : 'info'
+      const level = isEnd(state) && state !== 'completed' ? 'warn' : 'info'
       log[level](submission.state === 'sending' ? 'submitted' : 'tracked', {
         submissionId: submission.id,
         outboxId: submission.outboxId,
@@ -91,23 +97,24 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         durationMs: answer ? Math.round(answer.tookMs) : undefined,
       })
     },
-    outcomesWritten({ written, heldBack }) {
+    outcomesWritten({ written, heldBack }: { written: readonly WrittenStep[]; heldBack: number }) {
       for (const { submissionId, type, state, lifetimeMs, polls, breach } of written) {
         if (breach) {
-          metrics.breach(breach)
+          countBreach(breach)
           log.warn('the service gave a transaction id that is another record’s', { submissionId, state })
         }
-        if (!finishes.has(state)) continue
-        metrics.finished(state as Finish, lifetimeMs, type)
-        if (polls > 0) metrics.transactionPolled(polls)
+        if (!isEnd(state)) continue
+        finished(state, lifetimeMs, type)
+        if (polls > 0) metrics.pollsPerTransaction.observe(polls)
       }
-      metrics.heldBack(heldBack)
+      metrics.rateHeldBack.set(heldBack)
       if (heldBack > 0) {
-        metrics.breach('rate_limit_lower')
+        countBreach('rate_limit_lower')
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
     },
-    reported(told) {
+    /** Rows were told their outcomes, or could not be. */
+    reported(told: readonly ToldReport[]) {
       for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
         log.warn('a row could not be told its outcome; it is tried again', {
           submissionId: report.submissionId,
@@ -116,23 +123,27 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
           code,
         })
     },
-    operatorActed({ replays, discards }) {
-      metrics.replayed(replays)
-      for (const type of discards) metrics.finished('discarded', null, type)
+    /** Operators gave commands: another process did the work, the daemon counts it. @param acts.discards the record type of each */
+    operatorActed({ replays, discards }: { replays: number; discards: readonly string[] }) {
+      metrics.replays.add(replays)
+      for (const type of discards) finished('discarded', null, type)
     },
-    orphansRescued(count) {
+    orphansRescued(count: number) {
       if (count > 0) log.warn('rescued what a dead instance was sending', { count })
     },
-    chainStood({ number, hash }) {
+    /** A day is over: where the logs' chain stood. */
+    chainStood({ number, hash }: { number: string; hash: string }) {
       log.info('a day of the audit chain is over', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
     },
-    pruned(pruned) {
-      metrics.pruned(pruned)
-      if (pruned.submissions > 0) log.info('records were pruned from the ledger', { count: pruned.submissions })
-      if (pruned.forgotten > 0) log.info('ids of rows that are gone were forgotten', { count: pruned.forgotten })
-      if (pruned.emptied > 0) log.info('payloads, bodies and results were emptied', { count: pruned.emptied })
+    pruned({ submissions, emptied, forgotten }: Pruned) {
+      metrics.pruned.add(submissions, { what: 'submission' })
+      metrics.pruned.add(emptied, { what: 'contents' })
+      metrics.pruned.add(forgotten, { what: 'id' })
+      if (submissions > 0) log.info('records were pruned from the ledger', { count: submissions })
+      if (forgotten > 0) log.info('ids of rows that are gone were forgotten', { count: forgotten })
+      if (emptied > 0) log.info('payloads, bodies and results were emptied', { count: emptied })
     },
-    jobsRecreated(count) {
+    jobsRecreated(count: number) {
       if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })
     },
   }
@@ -141,3 +152,27 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
 function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
   return resources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
+
+/**
+ * In what an answer contradicts what the service was seen to answer. Pure.
+ *
+ * @param contract what `outboxd discover` saw; null where nobody has looked
+ */
+export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
+  if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
+  const { status, code, rateRemaining } = answer
+  const expected = (name: string): string => contract[name as keyof Contract] ?? String(status)
+  const isOther = (name: string) => expected(name) !== String(status)
+  const breaches: Breach[] = []
+  if (isSuccess(status) && isOther(`${endpoint}_ok`)) breaches.push('other_success_status')
+  if (!isSuccess(status) && code !== null && isOther(code.toLowerCase())) breaches.push('other_error_status')
+  if (polls.has(endpoint) && code === null && isRefusal(status) && isOther(`${endpoint}_unknown`))
+    breaches.push('other_unknown_status')
+  if (contract.rate_remaining === 'all' && rateRemaining === null && status < 500) breaches.push('no_rate_remaining')
+  return breaches
+}
+
+const polls: ReadonlySet<Endpoint> = new Set(Object.values(resources).map(({ ask }) => ask))
+
+/** A question for an id that the service gave and does not know any more; not what speaks of the token or of everybody. */
+const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { problemKinds } from '../../src/model.ts'
-import { loops } from '../../src/observe/instruments.ts'
+import { loops } from '../../src/observe/metricRows.ts'
 import { unknownSelectors } from './unknownSelectors.ts'
 
 const root = new URL('../../', import.meta.url)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Contract } from '../../src/config.ts'
 import type { Answer } from '../../src/model.ts'
-import { contradictions } from '../../src/observe/contradictions.ts'
+import { contradictions } from '../../src/observe/telemetry.ts'
 import type { Endpoint } from '../../src/resources.ts'
 import { noAnswer, response } from '../support/answers.ts'
 

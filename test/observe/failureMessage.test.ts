@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureMessage } from '../../src/observe/failureMessage.ts'
+import { failureMessage } from '../../src/observe/redact.ts'
 
 const failure = (message: string, code?: string) => Object.assign(new Error(message), code && { code })
 

@@ -3,7 +3,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { breaches, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
-import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
+import type { Finish, LoopName, Snapshot } from '../../src/observe/metricRows.ts'
+import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
 import { until } from '../support/until.ts'
 
@@ -71,31 +72,31 @@ test('the event loop’s lag is measured ten times a second: an idle process is 
 test('no event adds a series: label values are a closed set', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   const before = (await scrape(metrics)).ours
-  for (const endpoint of endpoints) for (const outcome of outcomes) metrics.requestDone(endpoint, outcome, 10)
+  for (const endpoint of endpoints) for (const outcome of outcomes) requestDone(metrics, endpoint, outcome, 10)
   for (const code of ['E001', 'E002', 'E003', 'E999', 'customer 4711 not found', '__proto__'])
-    metrics.serviceError(code)
-  for (const kind of breaches) metrics.breach(kind)
-  metrics.finished('completed', 10, 'data')
-  metrics.loopSucceeded('capture', 1)
+    metrics.serviceErrors.add(1, { code: code })
+  for (const kind of breaches) metrics.breaches.add(1, { kind })
+  finished(metrics, 'completed', 10, 'data')
+  loopSucceeded(metrics, 'capture', 1)
   metrics.setSnapshot(snapshot)
   expect((await scrape(metrics)).ours).toEqual(before)
 })
 
-test('each method moves its own metrics, milliseconds as seconds', async () => {
+test('each handle moves its own metric, milliseconds as seconds', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
-  metrics.requestDone('submit', 'ok', 2000)
-  metrics.requestDone('submit', 'ok', 2001)
-  metrics.serviceError('E003')
-  metrics.serviceError('E777')
-  metrics.breach('missing_id')
-  metrics.finished('failed', 90_000, 'data')
-  metrics.finished('failed', null, 'unheard of')
-  metrics.transactionPolled(3)
-  metrics.waitedForSlot(1500)
-  metrics.heldBack(12)
-  metrics.tokenExpires(1_800_000_000_500)
-  metrics.replayed(7)
-  metrics.loopSucceeded('report', 1_700_000_000_000)
+  requestDone(metrics, 'submit', 'ok', 2000)
+  requestDone(metrics, 'submit', 'ok', 2001)
+  metrics.serviceErrors.add(1, { code: 'E003' })
+  metrics.serviceErrors.add(1, { code: 'E777' })
+  metrics.breaches.add(1, { kind: 'missing_id' })
+  finished(metrics, 'failed', 90_000, 'data')
+  finished(metrics, 'failed', null, 'unheard of')
+  metrics.pollsPerTransaction.observe(3)
+  metrics.slotWait.observe(1500)
+  metrics.rateHeldBack.set(12)
+  metrics.tokenExpiry.set(1_800_000_000_500)
+  metrics.replays.add(7)
+  loopSucceeded(metrics, 'report', 1_700_000_000_000)
   const { value } = await scrape(metrics)
   expect(value('outboxd_requests_total{endpoint="submit",outcome="ok"}')).toBe('2')
   expect(value('outboxd_request_duration_seconds_bucket{le="2",endpoint="submit",outcome="ok"}')).toBe('1')
@@ -159,7 +160,7 @@ test('the age of a loop’s last success grows until the next one, and from the 
   const age = async (loop: string) =>
     (await scrape(metrics)).value(`outboxd_loop_last_success_age_seconds{loop="${loop}"}`)
   clock.ms += 3_000
-  metrics.loopSucceeded('capture', 1_700_000_000_000)
+  loopSucceeded(metrics, 'capture', 1_700_000_000_000)
   clock.ms += 4_000
   expect([await age('capture'), await age('dispatch')]).toEqual(['4', '7'])
 })
@@ -169,7 +170,7 @@ test('ends are told apart by the types that mapping files know, from the moment 
   const ends = (type: string, outcome: string) =>
     `outboxd_submissions_finished_by_type_total{type="${type}",outcome="${outcome}"}`
   metrics.mappingsLoaded(['data', 'order'], 1_700_000_000_000)
-  for (const type of ['data', 'data', 'Jane Doe']) metrics.finished('failed', null, type)
+  for (const type of ['data', 'data', 'Jane Doe']) finished(metrics, 'failed', null, type)
   const { value, text } = await scrape(metrics)
   expect([value(ends('data', 'failed')), value(ends('order', 'failed')), value(ends('other', 'failed'))]).toEqual([
     '2',
@@ -200,9 +201,10 @@ test('mapping files that are broken leave the time of those in force', async () 
 
 test('databases and certificates are shown by their names', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
-  metrics.setDatabases({ outbox: false, ledger: true })
-  metrics.certificateExpires('client', 1_800_000_000_000)
-  metrics.certificateExpires('ca', null)
+  metrics.databaseUp.set(0, { database: 'outbox' })
+  metrics.databaseUp.set(1, { database: 'ledger' })
+  metrics.certificateExpiry.set(1_800_000_000_000, { certificate: 'client' })
+  metrics.certificateExpiry.set(null, { certificate: 'ca' })
   const { value } = await scrape(metrics)
   expect([value('outboxd_database_up{database="outbox"}'), value('outboxd_database_up{database="ledger"}')]).toEqual([
     '0',
@@ -216,15 +218,15 @@ test('databases and certificates are shown by their names', async () => {
 test('numbers that make no sense neither throw nor show', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
   for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
-    metrics.requestDone('token', 'ok', nonsense)
-    metrics.finished('completed', nonsense, 'data')
-    metrics.waitedForSlot(nonsense)
-    metrics.replayed(nonsense)
-    metrics.tokenExpires(nonsense)
+    requestDone(metrics, 'token', 'ok', nonsense)
+    finished(metrics, 'completed', nonsense, 'data')
+    metrics.slotWait.observe(nonsense)
+    metrics.replays.add(nonsense)
+    metrics.tokenExpiry.set(nonsense)
     metrics.setSnapshot({ ...snapshot, rateCapacity: nonsense })
   }
-  metrics.replayed(-1)
-  metrics.finished('discarded', -5, 'data')
+  metrics.replays.add(-1)
+  finished(metrics, 'discarded', -5, 'data')
   const { value, text } = await scrape(metrics)
   expect(text).not.toMatch(/^outboxd_.*(nan|inf)$/im)
   expect(value('outboxd_requests_total{endpoint="token",outcome="ok"}')).toBe('3')
@@ -235,7 +237,7 @@ test('numbers that make no sense neither throw nor show', async () => {
 test('two sets of metrics in one process do not share anything', async () => {
   const one = createMetrics({ version: '1', clock: systemClock })
   const other = createMetrics({ version: '2', clock: systemClock })
-  one.replayed(3)
+  one.replays.add(3)
   expect((await scrape(other)).value('outboxd_replays_total')).toBe('0')
 })
 
@@ -248,12 +250,30 @@ test('every metric of ours says what it counts, and no gauge is named like a cou
 
 test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds nothing to say about a scrape', async () => {
   const metrics = createMetrics({ version: '1', clock: systemClock })
-  metrics.requestDone('submit', 'ok', 100)
+  requestDone(metrics, 'submit', 'ok', 100)
   metrics.setSnapshot(snapshot)
   const check = spawnSync('promtool', ['check', 'metrics'], { input: await metrics.render(), encoding: 'utf8' })
   expect(check.stdout + check.stderr).toBe('')
   expect(check.status).toBe(0)
 })
+
+type Labels = Parameters<Metrics['requests']['add']>[1]
+
+function requestDone(metrics: Metrics, endpoint: Labels['endpoint'], outcome: Labels['outcome'], tookMs: number) {
+  metrics.requests.add(1, { endpoint, outcome })
+  metrics.requestDuration.observe(tookMs, { endpoint, outcome })
+}
+
+function finished(metrics: Metrics, outcome: Finish, lifetimeMs: number | null, type: string) {
+  metrics.finished.add(1, { outcome })
+  metrics.finishedByType.add(1, { type, outcome })
+  metrics.submissionDuration.observe(lifetimeMs, { outcome })
+}
+
+function loopSucceeded(metrics: Metrics, loop: LoopName, atMs: number) {
+  metrics.loopLastSuccess.set(atMs, { loop })
+  metrics.loopAge.restart({ loop })
+}
 
 /** A clock that goes on only when its `ms` is set. */
 function stoppedClock() {

@@ -7,7 +7,7 @@ import { noAnswer, response } from '../support/answers.ts'
 import { asChange, type GivenChange } from '../support/change.ts'
 import { submission } from '../support/submission.ts'
 
-/** Telemetry whose log lines and metric calls are kept: `name(first arguments)`. */
+/** Telemetry whose log lines and metric calls are kept: `name(number, label values)`, a 1 left out. */
 function setup() {
   const lines: { level: string; message: string; fields: Record<string, unknown> }[] = []
   const counted: string[] = []
@@ -17,9 +17,10 @@ function setup() {
       void lines.push({ level: name, message, fields })
   const count =
     (name: string) =>
-    (...args: unknown[]) =>
-      void counted.push(`${name}(${args.join(', ')})`)
-  const metrics = new Proxy({}, { get: (_, name) => count(String(name)) })
+    (value: number | null, labels: Record<string, string> = {}) =>
+      void counted.push(`${name}(${[...(value === 1 ? [] : [value]), ...Object.values(labels)].join(', ')})`)
+  const handle = (name: string) => ({ add: count(name), set: count(name), observe: count(name) })
+  const metrics = new Proxy({}, { get: (_, name) => handle(String(name)) })
   const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
   return { telemetry: createTelemetry({ log, metrics, outcomeOf, contract: null } as never), lines, counted }
 }
@@ -43,13 +44,13 @@ describe('requests', () => {
   ])('are counted under %s for %o', (endpoint, of) => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(of), worked({ state: 'failed' }, response(200)))
-    expect(counted).toEqual([`requestDone(${endpoint}, ok, 12)`])
+    expect(counted).toEqual([`requests(${endpoint}, ok)`, `requestDuration(12, ${endpoint}, ok)`])
   })
 
   test('a token issuer has codes of its own: a wrong secret is no breach of the contract', () => {
     const { telemetry, counted } = setup()
     telemetry.requestDone('token', response(401, { code: 'invalid_client' }))
-    expect(counted).toEqual(['requestDone(token, unauthorized, 12)'])
+    expect(counted).toEqual(['requests(token, unauthorized)', 'requestDuration(12, token, unauthorized)'])
   })
 
   test('that were never made are not counted', () => {
@@ -59,12 +60,20 @@ describe('requests', () => {
   })
 
   test.each([
-    [response(400, { code: 'E001' }), ['requestDone(submit, rejected, 12)', 'serviceError(E001)']],
+    [
+      response(400, { code: 'E001' }),
+      ['requests(submit, rejected)', 'requestDuration(12, submit, rejected)', 'serviceErrors(E001)'],
+    ],
     [
       response(400, { code: 'E777' }),
-      ['requestDone(submit, rejected, 12)', 'serviceError(E777)', 'breach(unknown_code)'],
+      [
+        'requests(submit, rejected)',
+        'requestDuration(12, submit, rejected)',
+        'serviceErrors(E777)',
+        'breaches(unknown_code)',
+      ],
     ],
-    [noAnswer({ sent: true, cause: 'timeout' }), ['requestDone(submit, timeout, 12)']],
+    [noAnswer({ sent: true, cause: 'timeout' }), ['requests(submit, timeout)', 'requestDuration(12, submit, timeout)']],
   ])('%#: codes are counted, unknown ones as a breach of contract', (answer, expected) => {
     const { telemetry, counted } = setup()
     telemetry.requestDone('submit', answer)
@@ -74,7 +83,7 @@ describe('requests', () => {
   test('whose answer broke the contract are counted as such', () => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(), worked({ state: 'uncertain' }, response(200), { breach: 'missing_id' }))
-    expect(counted).toContain('breach(missing_id)')
+    expect(counted).toContain('breaches(missing_id)')
   })
 })
 
@@ -152,7 +161,7 @@ describe('log lines', () => {
       captured(),
       captured({ outboxId: '7', error: 'total_amount has 3 decimals: 1.234', fieldErrors }),
     ])
-    expect(counted).toEqual(['finished(rejected, , data)'])
+    expect(counted).toEqual(['finished(rejected)', 'finishedByType(data, rejected)', 'submissionDuration(, rejected)'])
     expect(lines).toMatchObject([
       { level: 'info', message: 'captured', fields: { count: 2 } },
       { level: 'warn', message: 'a record does not map', fields: { outboxId: '7', type: 'data', fieldErrors } },
@@ -191,30 +200,42 @@ describe('what was written', () => {
       written: [written('completed', 2), written('rejected'), written('accepted', 1)],
       heldBack: 0,
     })
-    expect(counted.filter((call) => !call.startsWith('heldBack'))).toEqual([
-      'finished(completed, 1500, data)',
-      'transactionPolled(2)',
-      'finished(rejected, 1500, data)',
+    expect(counted.filter((call) => !call.startsWith('rateHeldBack'))).toEqual([
+      'finished(completed)',
+      'finishedByType(data, completed)',
+      'submissionDuration(1500, completed)',
+      'pollsPerTransaction(2)',
+      'finished(rejected)',
+      'finishedByType(data, rejected)',
+      'submissionDuration(1500, rejected)',
     ])
   })
 
   test('what the writing found wrong with an answer is a breach of contract that is told', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })
-    expect(counted).toContain('breach(duplicate_id)')
+    expect(counted).toContain('breaches(duplicate_id)')
     expect(lines[0]).toMatchObject({ level: 'warn', fields: { submissionId: 'a' } })
   })
 
   test('what operators did is counted, each given up by its type', () => {
     const { telemetry, counted } = setup()
     telemetry.operatorActed({ replays: 2, discards: ['data', 'order'] })
-    expect(counted).toEqual(['replayed(2)', 'finished(discarded, , data)', 'finished(discarded, , order)'])
+    expect(counted).toEqual([
+      'replays(2)',
+      'finished(discarded)',
+      'finishedByType(data, discarded)',
+      'submissionDuration(, discarded)',
+      'finished(discarded)',
+      'finishedByType(order, discarded)',
+      'submissionDuration(, discarded)',
+    ])
   })
 
   test('holding back is a breach of contract that is told', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [], heldBack: 12 })
-    expect(counted).toEqual(['heldBack(12)', 'breach(rate_limit_lower)'])
+    expect(counted).toEqual(['rateHeldBack(12)', 'breaches(rate_limit_lower)'])
     expect(lines).toMatchObject([{ level: 'warn', fields: { count: 12 } }])
   })
 })

@@ -1,0 +1,311 @@
+import {
+  breaches,
+  outcomes,
+  type PauseReason,
+  type ProblemKind,
+  pauseReasons,
+  problemKinds,
+  type State,
+  states,
+} from '../model.ts'
+import { endpoints } from '../resources.ts'
+
+/** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2); any other counts as `other`. */
+export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
+
+/** How a submission can end, by the names that the metrics use. */
+export const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const
+export type Finish = (typeof finishes)[number]
+
+/** The daemon's loops, each with the time of its last success. */
+export const loops = [
+  'capture',
+  'dispatch',
+  'report',
+  'heartbeat',
+  'orphans',
+  'touch',
+  'reconcile',
+  'observe',
+  'schedule',
+  'compare',
+  'prune',
+  'chain',
+  'history',
+] as const
+export type LoopName = (typeof loops)[number]
+
+/**
+ * What the databases say now. A loop reads it and hands it over, so that a scrape never waits for a database. All times are of the
+ * ledger's clock, epoch milliseconds, and null if there is no such record.
+ */
+export interface Snapshot {
+  nowMs: number
+  submissions: Record<State, number>
+  /** Outbox rows that no instance has taken yet. */
+  outboxWaiting: number
+  /** Creation of the oldest row that is to be sent, also behind a pause or in backoff. */
+  oldestUnsentMs: number | null
+  /** Acceptance of the oldest transaction that is still processing. */
+  oldestAcceptedMs: number | null
+  /** End of the failed or rejected record that has waited longest for a person. */
+  oldestForPersonMs: number | null
+  pauses: readonly PauseReason[]
+  /** How many problems of each kind stand; a kind that is left out has none. */
+  problems: Partial<Record<ProblemKind, number>>
+  /** Outcomes that the outbox's rows have yet to be told. */
+  reportsDue: number
+  /** When the oldest of those outcomes came about. */
+  oldestReportDueMs: number | null
+  rateCapacity: number
+  rateAvailable: number
+}
+
+/** The labels of a metric, each with its values. A value outside the list counts as `other` if the list has that. */
+export type LabelValues = Readonly<Record<string, readonly string[]>>
+
+interface RowBase {
+  name: string
+  help: string
+  labels?: LabelValues
+}
+
+/** One metric. A metric whose name ends in `_seconds` is given milliseconds. */
+export type MetricRow = RowBase &
+  (
+    | { kind: 'counter' }
+    | { kind: 'histogram'; buckets: readonly number[] }
+    | { kind: 'gauge' }
+    /** A gauge that each snapshot sets: to one value, or to one for each value of the only label (0 if it is left out). */
+    | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
+    /** A gauge that grows by itself from the snapshot's `nowMs` on: seconds since that time; 0 for none. */
+    | { kind: 'age'; since: (snapshot: Snapshot) => number | null }
+    /** A gauge that grows by itself: seconds since it was restarted, or since the process started. */
+    | { kind: 'stopwatch' }
+  )
+
+/**
+ * Every metric (docs/runbook.md says what to do about it). Each combination of label values is there from the start, at 0, so that
+ * the first event of its kind is an increase that `rate()` can see.
+ *
+ * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown` needs no call, only
+ * its field in `Snapshot` and in the statement that reads the ledger.
+ */
+export const metricRows = {
+  requests: {
+    kind: 'counter',
+    name: 'outboxd_requests_total',
+    help: 'Requests to the service, by endpoint and how they ended.',
+    labels: { endpoint: endpoints, outcome: outcomes },
+  },
+  requestDuration: {
+    kind: 'histogram',
+    name: 'outboxd_request_duration_seconds',
+    help: 'Seconds from sending a request until its whole answer was read, or until we gave up.',
+    labels: { endpoint: endpoints, outcome: outcomes },
+    // The service promises answers below 2 s (docs/interface.md, 8): an edge at exactly 2, and company on both sides of it.
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
+  },
+  serviceErrors: {
+    kind: 'counter',
+    name: 'outboxd_service_errors_total',
+    help: 'Error codes that the service sent, in an answer or as the end of a transaction.',
+    labels: { code: countedCodes },
+  },
+  breaches: {
+    kind: 'counter',
+    name: 'outboxd_contract_breaches_total',
+    help: 'Answers that the interface does not allow, by what was wrong with them.',
+    labels: { kind: breaches },
+  },
+  paused: {
+    kind: 'shown',
+    name: 'outboxd_paused',
+    help: '1 while nobody sends for this reason, else 0.',
+    labels: { reason: pauseReasons },
+    of: ({ pauses }) => Object.fromEntries(pauses.map((reason) => [reason, 1])),
+  },
+  rateCapacity: {
+    kind: 'shown',
+    name: 'outboxd_rate_limit_capacity',
+    help: 'Requests that the budget allows per window, all instances together.',
+    of: (snapshot) => snapshot.rateCapacity,
+  },
+  rateAvailable: {
+    kind: 'shown',
+    name: 'outboxd_rate_limit_available',
+    help: 'Requests that could be made at once, all instances together.',
+    of: (snapshot) => snapshot.rateAvailable,
+  },
+  rateHeldBack: {
+    kind: 'gauge',
+    name: 'outboxd_rate_limit_held_back',
+    help: 'Requests of the budget that are left unused because someone else spends from it.',
+  },
+  slotWait: {
+    kind: 'histogram',
+    name: 'outboxd_rate_limit_wait_seconds',
+    help: 'Seconds that a piece of work waited for the right to make its request.',
+    buckets: [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14400, 86400],
+  },
+  tokenExpiry: {
+    kind: 'gauge',
+    name: 'outboxd_token_expiry_timestamp_seconds',
+    help: 'Unix time at which the access token expires; 0 before the first token.',
+  },
+  submissions: {
+    kind: 'shown',
+    name: 'outboxd_submissions',
+    help: 'Submissions in the ledger, by state.',
+    labels: { state: states },
+    of: (snapshot) => snapshot.submissions,
+  },
+  finished: {
+    kind: 'counter',
+    name: 'outboxd_submissions_finished_total',
+    help: 'Submissions that came to an end, by how.',
+    labels: { outcome: finishes },
+  },
+  finishedByType: {
+    kind: 'counter',
+    name: 'outboxd_submissions_finished_by_type_total',
+    help: 'The same by record type, for those that a mapping file knows; any other counts as `other`.',
+    labels: { type: ['other'], outcome: finishes },
+  },
+  submissionDuration: {
+    kind: 'histogram',
+    name: 'outboxd_submission_duration_seconds',
+    help: 'Seconds from the creation of the outbox row until its submission ended.',
+    labels: { outcome: finishes },
+    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800],
+  },
+  outboxWaiting: {
+    kind: 'shown',
+    name: 'outboxd_outbox_waiting',
+    help: 'Outbox rows that nobody has taken yet, counted every 5 s; above 20,000 less often, every 250 s at a million.',
+    of: (snapshot) => snapshot.outboxWaiting,
+  },
+  oldestUnsent: {
+    kind: 'shown',
+    name: 'outboxd_oldest_unsent_timestamp_seconds',
+    help: 'Unix time of creation of the oldest row that was not yet sent, or that is to be sent again; 0 for none.',
+    of: (snapshot) => snapshot.oldestUnsentMs,
+  },
+  oldestUnsentAge: {
+    kind: 'age',
+    name: 'outboxd_oldest_unsent_age_seconds',
+    help: 'Seconds since the creation of that row, by the clock of the ledger; 0 for none.',
+    since: (snapshot) => snapshot.oldestUnsentMs,
+  },
+  oldestAccepted: {
+    kind: 'shown',
+    name: 'outboxd_oldest_accepted_timestamp_seconds',
+    help: 'Unix time of acceptance of the oldest transaction that is still processing, or of sending if the service does not say whether it has the record; 0 for none.',
+    of: (snapshot) => snapshot.oldestAcceptedMs,
+  },
+  oldestAcceptedAge: {
+    kind: 'age',
+    name: 'outboxd_oldest_accepted_age_seconds',
+    help: 'Seconds since that time, by the clock of the ledger; 0 for none.',
+    since: (snapshot) => snapshot.oldestAcceptedMs,
+  },
+  oldestForPerson: {
+    kind: 'shown',
+    name: 'outboxd_oldest_for_person_timestamp_seconds',
+    help: 'Unix time of the end of the failed or rejected record that has waited longest for a person; 0 for none.',
+    of: (snapshot) => snapshot.oldestForPersonMs,
+  },
+  oldestForPersonAge: {
+    kind: 'age',
+    name: 'outboxd_oldest_for_person_age_seconds',
+    help: 'Seconds since that end, by the clock of the ledger; 0 for none.',
+    since: (snapshot) => snapshot.oldestForPersonMs,
+  },
+  reportsDue: {
+    kind: 'shown',
+    name: 'outboxd_reports_due',
+    help: 'Outcomes that the rows of the outbox have yet to be told.',
+    of: (snapshot) => snapshot.reportsDue,
+  },
+  oldestReportDue: {
+    kind: 'shown',
+    name: 'outboxd_oldest_report_due_timestamp_seconds',
+    help: 'Unix time at which the oldest outcome came about that its row has yet to be told; 0 for none.',
+    of: (snapshot) => snapshot.oldestReportDueMs,
+  },
+  oldestReportDueAge: {
+    kind: 'age',
+    name: 'outboxd_oldest_report_due_age_seconds',
+    help: 'Seconds since that outcome, by the clock of the ledger; 0 for none.',
+    since: (snapshot) => snapshot.oldestReportDueMs,
+  },
+  pollsPerTransaction: {
+    kind: 'histogram',
+    name: 'outboxd_polls_per_transaction',
+    help: 'Status requests that one transaction took from acceptance to its end.',
+    buckets: [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100],
+  },
+  replays: {
+    kind: 'counter',
+    name: 'outboxd_replays_total',
+    help: 'Submissions that an operator sent through again.',
+  },
+  loopLastSuccess: {
+    kind: 'gauge',
+    name: 'outboxd_loop_last_success_timestamp_seconds',
+    help: 'Unix time at which a loop of this process last went through; 0 for never.',
+    labels: { loop: loops },
+  },
+  loopAge: {
+    kind: 'stopwatch',
+    name: 'outboxd_loop_last_success_age_seconds',
+    help: 'Seconds since a loop of this process last went through, or since the process started; no clock matters.',
+    labels: { loop: loops },
+  },
+  pruned: {
+    kind: 'counter',
+    name: 'outboxd_pruned_total',
+    help: 'What this process has let go of the ledger: submissions, contents (payload, body, result) of others, known ids.',
+    labels: { what: ['submission', 'contents', 'id'] },
+  },
+  pruneOverdue: {
+    kind: 'gauge',
+    name: 'outboxd_prune_overdue_seconds',
+    help: 'For how long the oldest submission that should have gone from the ledger, or been emptied, has been due; 0 for none.',
+  },
+  chainBehind: {
+    kind: 'gauge',
+    name: 'outboxd_audit_chain_behind_seconds',
+    help: "For how long the oldest entry of the ledger's logs has waited that is not in their chain; 0 for none.",
+  },
+  problems: {
+    kind: 'shown',
+    name: 'outboxd_problems',
+    help: 'What is wrong and stays so until somebody, or time, mends it, by its kind; outboxd status says each in words.',
+    labels: { kind: problemKinds },
+    of: (snapshot) => snapshot.problems,
+  },
+  databaseUp: {
+    kind: 'gauge',
+    name: 'outboxd_database_up',
+    help: '1 while the database answers this process, else 0.',
+    labels: { database: ['outbox', 'ledger'] },
+  },
+  // SERVICE_CERT_FILE, SERVICE_CA_FILE, and the certificate that the service itself shows.
+  certificateExpiry: {
+    kind: 'gauge',
+    name: 'outboxd_certificate_expiry_timestamp_seconds',
+    help: 'Unix time at which a certificate ends: ours, the first of SERVICE_CA_FILE, the first of those that the service showed last; 0 for none, or not seen yet.',
+    labels: { certificate: ['client', 'ca', 'service'] },
+  },
+  mappingsReloadSuccessful: {
+    kind: 'gauge',
+    name: 'outboxd_mappings_last_reload_successful',
+    help: '1 if the mapping files could be used when they were last read, else 0: those read before stay in force.',
+  },
+  mappingsReloadTime: {
+    kind: 'gauge',
+    name: 'outboxd_mappings_last_reload_success_timestamp_seconds',
+    help: 'Unix time at which the mapping files in force were read; 0 for never.',
+  },
+} as const satisfies Record<string, MetricRow>
