@@ -19,7 +19,7 @@ export const textMax = {
  * terminal. NUL and halves of surrogate pairs, which Postgres refuses, become U+FFFD. A longer text ends in an ellipsis.
  *
  * What a database of another encoding than UTF8 cannot hold is replaced by its sessions (src/postgres/serverEncoding.ts).
- * `escapeControl` (src/cli/table.ts) makes a text safe for a terminal.
+ * `escapeControl` (src/plainText.ts) makes a text safe for a terminal.
  *
  * @param charsMax of `textMax`, or what a line has room for; in UTF-16 units, the ellipsis included
  */

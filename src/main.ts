@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as util from 'node:util'
 import type { Command as Program } from 'commander'
-import type { CommandContext } from './cli/context.ts'
-import type { EnvironmentFile } from './cli/environmentFile.ts'
+import type { CommandContext } from './commands/terminal/context.ts'
+import type { EnvironmentFile } from './commands/terminal/environmentFile.ts'
 
 /** Two of the exit codes of README.md, "Commands". */
 const failed = 1
@@ -18,10 +18,10 @@ if (nodeRefusal !== '') {
 
 // Loaded here and not above: a Node that is too old cannot read all of it, and would end in a SyntaxError of ours.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { readEnvironmentFile, withFile } = await import('./cli/environmentFile.ts')
-const { explain } = await import('./cli/explainError.ts')
-const { heard } = await import('./cli/heard.ts')
-const { escapeLines } = await import('./cli/table.ts')
+const { readEnvironmentFile, withFile } = await import('./commands/terminal/environmentFile.ts')
+const { explain } = await import('./operations/explainError.ts')
+const { heard } = await import('./commands/terminal/context.ts')
+const { escapeLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
 
 const leaveMs = 2_000

@@ -12,7 +12,6 @@ const stages = [
   'daemon/report',
   'daemon/maintenance',
 ]
-const ofTerminal = ['confirm', 'context', 'createProgress', 'exitCodes', 'printJson'].map((name) => `cli/${name}.ts`)
 const databases = ['postgres', 'ledger', 'outbox', 'store']
 
 interface Import {
@@ -29,7 +28,7 @@ interface Rule {
   breaks: (edge: Import) => boolean
 }
 
-/** What a folder of ours imports, beside itself, model.ts, boundText.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts. */
+/** What a folder of ours imports, beside itself, model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts. */
 const mayImport: Record<string, string[]> = {
   ...Object.fromEntries(stages.map((stage) => [stage, []])),
   yaml: [],
@@ -39,7 +38,7 @@ const mayImport: Record<string, string[]> = {
   ledger: ['postgres'],
   outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
   store: ['postgres', 'ledger', 'outbox', 'operations'],
-  operations: ['cli', 'store', 'postgres', 'ledger', 'outbox', 'mapping', 'yaml'],
+  operations: ['store', 'ledger', 'outbox', 'postgres', 'mapping', 'yaml', 'service', 'observe'],
   service: ['yaml'],
   discover: ['service'],
   observe: [],
@@ -64,7 +63,7 @@ const rules: Rule[] = [
       !isOneOf(to, 'variables.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
   },
   ...Object.entries(mayImport).map(([name, others]) => ({
-    says: `${name} imports ${['its own folder', ...others, 'model.ts, boundText.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts'].join(', ')}`,
+    says: `${name} imports ${['its own folder', ...others, 'model.ts, boundText.ts, plainText.ts, time.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts'].join(', ')}`,
     breaks: (edge: Import) =>
       home(edge.from) === name && isOurs(edge.to) && !isOwnOrShared(edge) && !others.includes(home(edge.to)),
   })),
@@ -73,12 +72,12 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(from, ...stages, 'mapping') && adapterPackages.includes(to),
   },
   {
-    says: 'the daemon imports no command, not cli, not the console, not main.ts, not the sandbox, not the demo',
+    says: 'the daemon imports no command, not the console, not main.ts, not the sandbox, not the demo',
     breaks: ({ from, to }) =>
-      folder(from) === 'daemon' && isIn(to, '', 'cli', 'commands', 'console', 'sandbox', 'demo') && !isShared(to),
+      folder(from) === 'daemon' && isIn(to, '', 'commands', 'console', 'sandbox', 'demo') && !isShared(to),
   },
   {
-    says: 'main.ts reaches the rest through commands and cli alone',
+    says: 'main.ts reaches the rest through commands and operations only',
     breaks: ({ from, to }) =>
       from === 'main.ts' && isIn(to, ...stages, ...databases, 'daemon', 'service', 'console', 'sandbox', 'demo'),
   },
@@ -88,27 +87,19 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'commands') && from !== 'main.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'cli is imported by main.ts, commands, what both they and the console call, the console and itself alone',
-    breaks: ({ from, to }) =>
-      isIn(to, 'cli') && from !== 'main.ts' && !isIn(from, 'commands', 'operations', 'console', 'cli'),
+    says: 'operations import neither commands nor the console: both of those are made of them',
+    breaks: ({ from, to }) => isIn(from, 'operations') && isIn(to, 'commands', 'console'),
   },
   {
-    says: 'cli and operations import neither commands nor the console: both of those are made of them',
-    breaks: ({ from, to }) => isIn(from, 'cli', 'operations') && isIn(to, 'commands', 'console'),
-  },
-  {
-    says: 'operations are imported by commands and the console alone; cli and store take the handle',
+    says: 'operations are imported by main.ts, commands and the console only',
     breaks: ({ from, to }) =>
       isIn(to, 'operations') &&
+      from !== 'main.ts' &&
       !isIn(from, 'commands', 'console', 'operations') &&
       !(
-        isIn(from, 'cli', 'store') &&
+        isIn(from, 'store') &&
         ['databases', 'compareDatabases', 'prune'].some((name) => to === `operations/${name}.ts`)
       ),
-  },
-  {
-    says: 'operations have no terminal and no exit code: they choose, foresee and carry out, and somebody else asks and tells',
-    breaks: ({ from, to }) => isIn(from, 'operations') && isOneOf(to, ...ofTerminal),
   },
   {
     says: 'only commands/console.ts imports the console',
@@ -234,14 +225,14 @@ describe('the rules themselves', () => {
     ['ledger/budget.ts', `import { readRows } from '../outbox/readRows.ts'`],
     ['postgres/database.ts', `import type { Budget } from '../ledger/budget.ts'`],
     ['daemon/app.ts', `import { run } from '../commands/run.ts'`],
-    ['daemon/loops.ts', `import { exit } from '../cli/exitCodes.ts'`],
+    ['daemon/loops.ts', `import { exit } from '../commands/terminal/context.ts'`],
     ['main.ts', `import { openStore } from './store/openStore.ts'`],
     ['daemon/app.ts', `import '../main.ts'`],
     ['store/openStore.ts', `import { run } from '../commands/run.ts'`],
     ['store/openStore.ts', `const app = await import('../daemon/app.ts')`],
-    ['cli/filters.ts', `import { list } from '../commands/list.ts'`],
-    ['operations/replay.ts', `import { exit } from '../cli/exitCodes.ts'`],
-    ['operations/replay.ts', `import { createHttp } from '../service/http.ts'`],
+    ['operations/filters.ts', `import { list } from '../commands/list.ts'`],
+    ['operations/replay.ts', `import { exit } from '../commands/terminal/context.ts'`],
+    ['operations/replay.ts', `import { capture } from '../daemon/capture/capture.ts'`],
     ['daemon/app.ts', `import { replaySubmissions } from '../operations/replay.ts'`],
     ['sandbox/server.ts', `import { states } from '../model.ts'`],
     ['commands/run.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
@@ -257,7 +248,6 @@ describe('the rules themselves', () => {
     ['console/now/readNow.ts', `import { allocateSlots } from '../../daemon/dispatch/allocateSlots.ts'`],
     ['console/now/readNow.ts', `import { startSandbox } from '../../sandbox/startSandbox.ts'`],
     ['console/records/routes.ts', `import { list } from '../../commands/list.ts'`],
-    ['cli/readStatus.ts', `import { replay } from '../operations/replay.ts'`],
     ['operations/replay.ts', `import { replay } from '../commands/replay.ts'`],
   ])('%s with %s is caught', (path, text) => {
     const edges = allImports(new Map([[path, text]]))
@@ -276,7 +266,7 @@ describe('the rules themselves', () => {
     ['outbox/cursorStore.ts', `import { isSameRow } from '../ledger/sameRow.ts'`],
     ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['commands/console.ts', `import { createConsole } from '../console/createConsole.ts'`],
-    ['console/now/readNow.ts', `import { readLedgerHalf } from '../../cli/readStatus.ts'`],
+    ['console/now/readNow.ts', `import { readLedgerHalf } from '../../operations/readStatus.ts'`],
     ['console/now/routes.ts', `import type { FastifyInstance } from 'fastify'`],
     ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
     [
@@ -363,8 +353,9 @@ function isOurs(path: string): boolean {
 function isOwnOrShared({ from, to, types }: Import): boolean {
   return (
     home(from) === home(to) ||
-    isOneOf(to, 'model.ts', 'boundText.ts', 'clock.ts', 'resources.ts', 'slotReach.ts') ||
-    (to === 'config.ts' && types)
+    isOneOf(to, 'model.ts', 'boundText.ts', 'plainText.ts', 'time.ts', 'clock.ts', 'resources.ts', 'slotReach.ts') ||
+    (to === 'config.ts' && types) ||
+    (to === 'readVariables.ts' && isIn(from, 'operations')) // its ConfigInvalid, to explain it
   )
 }
 

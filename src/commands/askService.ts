@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { CommandContext } from '../cli/context.ts'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import type { Plan } from '../discover/askQuestions.ts'
@@ -10,6 +9,7 @@ import { createParts } from '../discover/createParts.ts'
 import type { Given } from '../discover/question.ts'
 import { createHttp } from '../service/http.ts'
 import { openDiscoverSlots } from './discoverSlots.ts'
+import type { CommandContext } from './terminal/context.ts'
 
 interface Asking {
   config: DiscoverConfig

@@ -1,24 +1,14 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { createProgress } from '../cli/createProgress.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { readRecordName } from '../cli/references.ts'
-import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
-import { pluralize } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import {
-  type AuditLine,
-  type AuditSum,
-  type AuditSums,
-  amountNames,
-  auditLine,
-  createAuditSums,
-  mappingsAtHand,
-} from '../operations/audit.ts'
+import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditLine, createAuditSums, mappingsAtHand } from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
+import { describeSpan, readSpan, type SpanOptions } from '../operations/filters.ts'
+import { readRecordName } from '../operations/references.ts'
+import { pluralize } from '../plainText.ts'
 import { auditVerify, type VerifyOptions } from './auditVerify.ts'
+import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface AuditOptions extends SpanOptions, VerifyOptions {
   key?: string

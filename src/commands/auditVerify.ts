@@ -1,11 +1,8 @@
-import type { CommandContext } from '../cli/context.ts'
-import { createProgress } from '../cli/createProgress.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { pluralize } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
 import type { ChainVerdict } from '../ledger/audit/verifyChain.ts'
+import { pluralize } from '../plainText.ts'
+import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface VerifyOptions {
   noted?: string

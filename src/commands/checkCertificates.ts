@@ -1,6 +1,6 @@
-import { showDuration } from '../cli/time.ts'
 import type { Credentials } from '../config.ts'
 import { earliestExpiryMs } from '../pem.ts'
+import { showDuration } from '../time.ts'
 import type { Finding, Mark } from './finding.ts'
 
 /** When a certificate ends. */

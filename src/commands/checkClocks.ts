@@ -1,5 +1,4 @@
-import type { Finding } from './finding.ts'
-import { notAsked } from './finding.ts'
+import { type Finding, notAsked } from './finding.ts'
 
 /** A clock, by how much it is ahead of this host's at least and at most: nobody reads two at the same moment. */
 export interface ClockReading {

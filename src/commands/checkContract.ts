@@ -1,11 +1,11 @@
-import type { CommandContext } from '../cli/context.ts'
-import { explain } from '../cli/explainError.ts'
 import { type Contract, readDiscoverConfig } from '../config.ts'
 import type { Answered } from '../discover/askQuestions.ts'
 import { planQuestions } from '../discover/askQuestions.ts'
 import { questions } from '../discover/questions.ts'
+import { explain } from '../operations/explainError.ts'
 import { askService } from './askService.ts'
 import { type Finding, notAsked } from './finding.ts'
+import type { CommandContext } from './terminal/context.ts'
 
 const what = 'contract'
 

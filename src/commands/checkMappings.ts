@@ -1,8 +1,8 @@
-import { explain } from '../cli/explainError.ts'
 import type { StoreConfig } from '../config.ts'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Mapping } from '../mapping/mapping.ts'
+import { explain } from '../operations/explainError.ts'
 import type { Finding } from './finding.ts'
 
 /** Reads the mapping files, and says of each what the service would mind in its requests. */

@@ -1,8 +1,6 @@
 import { Argument, type Command } from 'commander'
-import { commandTree } from '../cli/commandTree.ts'
-import { completionScript, type Shell, shells } from '../cli/completion.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
+import { commandTree, completionScript, type Shell, shells } from './terminal/completion.ts'
+import { type CommandContext, exit } from './terminal/context.ts'
 
 export function describeCompletion(command: Command): Command {
   return command

@@ -1,14 +1,7 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { platform } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
-import { actorOf } from '../cli/actor.ts'
-import { askForTransaction, type Testimony } from '../cli/askForTransaction.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { explain } from '../cli/explainError.ts'
-import { openInBrowser } from '../cli/openInBrowser.ts'
-import { readSecret } from '../cli/readSecret.ts'
-import { escapeLines } from '../cli/table.ts'
-import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
@@ -21,7 +14,13 @@ import { openLater } from '../console/parts.ts'
 import { withFewSearches } from '../console/searches.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
-import { actorProblems } from './actorOptions.ts'
+import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
+import { explain } from '../operations/explainError.ts'
+import { escapeLines } from '../plainText.ts'
+import { actorOf, actorProblems } from './terminal/actor.ts'
+import { readSecret } from './terminal/confirm.ts'
+import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
+import { openStoreOf } from './terminal/withOperatorStore.ts'
 
 export interface ConsoleOptions {
   port: number
@@ -100,7 +99,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
 /** The console needs no credentials of the service until somebody wants it asked. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
   try {
-    return await askForTransaction(context, readConfig(context.env), transaction)
+    return await askForTransaction(readConfig(context.env), transaction, askingAloud(context))
   } catch (error) {
     return { kind: 'silent', message: `the service cannot be asked from here: ${explain(error).message}` }
   }
@@ -150,4 +149,20 @@ function portNumber(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
   return port
+}
+
+/** What opens an address as if it had been clicked on. */
+const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
+  darwin: ['open'],
+  win32: ['cmd', '/c', 'start', ''],
+}
+
+/** Opens an address in this machine's browser, and says so where there is none. Does not wait for it. */
+export function openInBrowser(url: string, say: (line: string) => void): void {
+  const [command, ...args] = openers[platform()] ?? ['xdg-open']
+  const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
+  const failed = () => say(`no browser could be opened here (${command}): open ${url} yourself`)
+  opening.once('error', failed)
+  opening.once('exit', (code) => (code === 0 ? undefined : failed()))
+  opening.unref()
 }

@@ -1,11 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
 import { type Installation, install } from '../demo/installation.ts'
 import { createLiveView, duration } from '../demo/liveView.ts'
 import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/messages.ts'
 import { leftMs, untouched } from '../demo/progress.ts'
 import { gatherHistory, readServiceCount, runScenario, salesOrders } from '../demo/runScenario.ts'
 import { verify } from '../demo/verify.ts'
+import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
 export type DemoContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>

@@ -1,17 +1,15 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { escapeLines, pluralize } from '../cli/table.ts'
 import { ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
 import { readTableName, type TableName } from '../outbox/propose/readTableName.ts'
+import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findPlaces } from '../yaml/yamlLines.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
 export interface DescribeOptions {
   write?: boolean

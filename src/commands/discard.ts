@@ -1,16 +1,13 @@
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { describeFilters, hasFilters } from '../cli/filters.ts'
-import { printJson } from '../cli/printJson.ts'
-import { referenceHelp } from '../cli/references.ts'
-import { pluralize } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { waitingForPerson } from '../model.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
-import { actorProblems, asOption } from './actorOptions.ts'
+import { describeFilters, hasFilters } from '../operations/filters.ts'
+import { referenceHelp } from '../operations/references.ts'
+import { pluralize } from '../plainText.ts'
 import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface DiscardOptions extends BulkOptions, ActorOptions {}
 

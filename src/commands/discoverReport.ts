@@ -1,6 +1,6 @@
-import { renderTable, truncate } from '../cli/table.ts'
 import type { Answered } from '../discover/askQuestions.ts'
 import { settingsOf } from '../discover/settingsFile.ts'
+import { renderTable, truncate } from '../plainText.ts'
 
 /** What was found, for people: a table, what the daemon could not cope with, what to set. Pure. */
 export function discoverReport(answered: readonly Answered[]): string {

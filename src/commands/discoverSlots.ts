@@ -1,10 +1,10 @@
-import type { CommandContext } from '../cli/context.ts'
-import { showDuration } from '../cli/time.ts'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { type LentSlot, openSlotLender, type SlotLender } from '../store/lendSlots.ts'
+import { showDuration } from '../time.ts'
+import type { CommandContext } from './terminal/context.ts'
 
 interface Options {
   config: DiscoverConfig

@@ -1,18 +1,14 @@
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import { isConfirmed } from '../cli/confirm.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { createProgress } from '../cli/createProgress.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { pluralize } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { eraseMost, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
-import { actorProblems, asOption } from './actorOptions.ts'
+import { pluralize } from '../plainText.ts'
 import { skippedLines } from './selection.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import { isConfirmed } from './terminal/confirm.ts'
+import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface EraseOptions extends ActorOptions {
   key?: string

@@ -1,27 +1,14 @@
 import type { Command } from 'commander'
-import { causeJson, causesTable } from '../cli/causes.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import {
-  describeFilters,
-  type FilterOptions,
-  type FiltersRead,
-  hasFilters,
-  isLookup,
-  readListFilters,
-} from '../cli/filters.ts'
-import { narrowByText } from '../cli/narrowByText.ts'
-import { printJson } from '../cli/printJson.ts'
-import { skippedRowMessages } from '../cli/skippedRowMessages.ts'
-import { submissionCsv } from '../cli/submissionCsv.ts'
-import { submissionJson } from '../cli/submissionJson.ts'
-import { submissionTable } from '../cli/submissionTable.ts'
-import { terminalOf } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../model.ts'
+import { describeFilters, type FilterOptions, type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters } from '../operations/filters.ts'
+import { skippedRowMessages } from '../operations/problemMessage.ts'
+import { terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ListOptions extends FilterOptions {
   newest?: boolean

@@ -1,9 +1,8 @@
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
-import { manualPage } from '../cli/manualPage.ts'
 import { variables } from '../variables.ts'
 import { version } from '../version.ts'
+import { manualPage } from './terminal/completion.ts'
+import { type CommandContext, exit } from './terminal/context.ts'
 
 export function describeMan(command: Command): Command {
   return command.description('print the manual page, with all commands and variables').addHelpText(

@@ -1,16 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { readLimit } from '../cli/filters.ts'
-import { printJson } from '../cli/printJson.ts'
-import { escapeLines, pluralize, renderTable, truncate } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { readLimit } from '../operations/filters.ts'
 import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
+import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface MapOptions {
   type?: string

@@ -1,14 +1,11 @@
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { usageError } from '../cli/exitCodes.ts'
-import { historyMessage } from '../cli/historyMessage.ts'
-import { printJson } from '../cli/printJson.ts'
-import { wakeMessage } from '../cli/wakeMessage.ts'
-import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
+import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { migrateOutbox, migrateState, readEncodingWarning, readMissing } from '../store/migrateStores.ts'
 import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
+import { type CommandContext, printJson, usageError } from './terminal/context.ts'
+import { openStoreOf } from './terminal/withOperatorStore.ts'
 
 export function describeMigrate(command: Command): Command {
   return command

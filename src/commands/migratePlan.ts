@@ -1,12 +1,10 @@
-import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
-import { type PlannedMigration, type PlannedTable, planMigration, type Stops } from '../cli/planMigration.ts'
-import { printJson } from '../cli/printJson.ts'
-import { pluralize } from '../cli/table.ts'
-import { showDuration } from '../cli/time.ts'
 import { readStoreConfig } from '../config.ts'
 import type { QueueVersions } from '../ledger/queue.ts'
+import { pluralize } from '../plainText.ts'
 import { readMigrationPlan } from '../store/readMigrationPlan.ts'
+import { showDuration } from '../time.ts'
+import { type PlannedMigration, type PlannedTable, planMigration, type Stops } from './planMigration.ts'
+import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 /** Prints what `migrate` would do to the ledger, migration by migration: what it makes, what it locks, for how long. */
 export async function migratePlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {

@@ -1,14 +1,11 @@
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { isoTimeOrNull } from '../cli/time.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { pauseDetail } from '../ledger/operator/pauses.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
-import { actorProblems, asOption } from './actorOptions.ts'
+import { isoTimeOrNull } from '../time.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface PauseOptions extends ActorOptions {
   for?: string

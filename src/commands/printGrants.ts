@@ -1,6 +1,3 @@
-import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
 import { readStoreConfig } from '../config.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
 import { states } from '../model.ts'
@@ -8,6 +5,7 @@ import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { standardTable } from '../outbox/outboxTable.ts'
 import { outboxChannel } from '../outbox/outboxTableName.ts'
 import { readGrants } from '../store/readGrants.ts'
+import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 export interface GrantOptions {
   role: string

@@ -1,16 +1,12 @@
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { createProgress } from '../cli/createProgress.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { pluralize, renderTable, terminalOf } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { StoreConfig } from '../config.ts'
 import type { Pruned, PruneEnd } from '../ledger/prune.ts'
 import type { PrunableCount } from '../ledger/retention.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
-import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
+import { pluralize, renderTable, terminalOf } from '../plainText.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface PruneOptions extends ActorOptions {
   dryRun?: boolean

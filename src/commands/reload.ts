@@ -1,15 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { escapeControl } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { type InstanceReload, tableUntried } from '../ledger/instances.ts'
+import { escapeControl } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ReloadOptions extends ActorOptions {
   dryRun?: boolean

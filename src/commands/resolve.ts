@@ -1,10 +1,9 @@
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { usageError } from '../cli/exitCodes.ts'
-import { referenceHelp } from '../cli/references.ts'
-import { asOption, reasonOption } from './actorOptions.ts'
+import { referenceHelp } from '../operations/references.ts'
 import { resolveFile } from './resolveFile.ts'
 import { type ResolveOneOptions, resolveOne } from './resolveOne.ts'
+import { asOption, reasonOption } from './terminal/actor.ts'
+import { type CommandContext, usageError } from './terminal/context.ts'
 
 export interface ResolveOptions extends ResolveOneOptions {
   file?: string

@@ -1,19 +1,15 @@
 import { readFile, stat } from 'node:fs/promises'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import { type AskedTestimony, askForTransactions } from '../cli/askForTransaction.ts'
-import { isConfirmed } from '../cli/confirm.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { createProgress } from '../cli/createProgress.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../cli/matchAnswers.ts'
-import { printJson } from '../cli/printJson.ts'
-import { readAnswersFile } from '../cli/readAnswersFile.ts'
-import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
+import { type AskedTestimony, askForTransactions } from '../operations/askForTransaction.ts'
+import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
+import { readAnswersFile } from '../operations/readAnswersFile.ts'
+import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
-import { actorProblems } from './actorOptions.ts'
+import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
+import { isConfirmed } from './terminal/confirm.ts'
+import { askingAloud, type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ResolveFileOptions extends ActorOptions {
   unchecked?: boolean
@@ -181,10 +177,7 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   askForTransactions(
     readConfig(context.env),
     batch.map(({ transaction }) => transaction),
-    {
-      signal: context.signal,
-      onWait: () => void context.stderr.write('Waiting for free slots of the budget, to ask the service …\n'),
-    },
+    askingAloud(context, 'free slots'),
   )
 
 /** @returns why it was left alone; null where it is followed from here on */

@@ -1,25 +1,12 @@
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import { askForTransaction } from '../cli/askForTransaction.ts'
-import { isConfirmed, isNotRefused } from '../cli/confirm.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { escapeLines } from '../cli/table.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readConfig } from '../config.ts'
-import {
-  type Answer,
-  answerProblems,
-  findSettling,
-  previewResolve,
-  questionsBefore,
-  type ResolveOutcome,
-  resolveSubmission,
-  type Settling,
-  whyNotResolved,
-} from '../operations/resolve.ts'
+import { askForTransaction } from '../operations/askForTransaction.ts'
+import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, type Settling, whyNotResolved } from '../operations/resolve.ts'
+import { escapeLines } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
-import { actorProblems } from './actorOptions.ts'
+import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
+import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
+import { askingAloud, type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ResolveOneOptions extends ActorOptions {
   arrived?: string
@@ -82,7 +69,7 @@ const carryOut = (context: CommandContext, changes: OperatorChanges, settling: S
   resolveSubmission(
     {
       changes,
-      askService: (transaction) => askForTransaction(context, readConfig(context.env), transaction),
+      askService: (transaction) => askForTransaction(readConfig(context.env), transaction, askingAloud(context)),
       onTestimony: (message) => void context.stderr.write(`${escapeLines(message)}.\n`),
     },
     settling,

@@ -1,14 +1,11 @@
 import type { Command } from 'commander'
-import { type ActorOptions, actorOf } from '../cli/actor.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import { printJson } from '../cli/printJson.ts'
-import { escapeControl } from '../cli/table.ts'
-import { isoTimeOrNull } from '../cli/time.ts'
-import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
-import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
+import { escapeControl } from '../plainText.ts'
+import { isoTimeOrNull } from '../time.ts'
+import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ResumeOptions extends ActorOptions {
   all?: boolean

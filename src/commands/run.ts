@@ -1,16 +1,6 @@
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
-import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
-import {
-  type CredentialPart,
-  connectionParts,
-  credentialParts,
-  readConfig,
-  readCredentials,
-  readDatabaseUrls,
-} from '../config.ts'
+import { type CredentialPart, connectionParts, credentialParts, readConfig, readCredentials, readDatabaseUrls } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
@@ -19,6 +9,8 @@ import { createMetrics } from '../observe/metrics.ts'
 import { earliestExpiryMs, holdsAt } from '../pem.ts'
 import { createCredentialsInForce } from '../service/credentialsInForce.ts'
 import { version } from '../version.ts'
+import type { CommandContext } from './terminal/context.ts'
+import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
 
 /** Some record's outcome could not be found out or written. */
 const leftInDoubt = 1

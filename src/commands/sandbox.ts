@@ -1,18 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import type { CommandContext } from '../cli/context.ts'
-import {
-  type Borrowed,
-  environment,
-  isEmbedded,
-  isEveryInterface,
-  optionsSchema,
-  readEnvironment,
-  type Sandbox,
-  SettingsWrong,
-  startSandbox,
-} from '../sandbox/startSandbox.ts'
+import { type Borrowed, environment, isEmbedded, isEveryInterface, optionsSchema, readEnvironment, type Sandbox, SettingsWrong, startSandbox } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
+import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>

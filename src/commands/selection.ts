@@ -1,15 +1,15 @@
-import { isConfirmed } from '../cli/confirm.ts'
-import type { CommandContext } from '../cli/context.ts'
-import { exit, usageError } from '../cli/exitCodes.ts'
-import type { FilterOptions } from '../cli/filters.ts'
-import { noteOn, submissionTable } from '../cli/submissionTable.ts'
-import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
 import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
+import type { FilterOptions } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
+import { noteOn } from '../operations/submissionFacts.ts'
+import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { isConfirmed } from './terminal/confirm.ts'
+import { type CommandContext, exit, usageError } from './terminal/context.ts'
+import { submissionTable } from './terminal/submissionTable.ts'
 
 /** How a change in bulk is steered, beside the filters. */
 export interface BulkOptions extends FilterOptions {

@@ -1,6 +1,6 @@
-import { pluralize } from '../cli/table.ts'
 import type { Clock } from '../clock.ts'
 import type { Sight } from '../ledger/operator/operator.ts'
+import { pluralize } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'

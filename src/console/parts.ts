@@ -1,7 +1,7 @@
-import type { Testimony } from '../cli/askForTransaction.ts'
 import type { Clock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
+import type { Testimony } from '../operations/askForTransaction.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { Live } from './live/createLive.ts'
 

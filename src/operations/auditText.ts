@@ -1,10 +1,10 @@
-import { csvHead, csvLines } from '../cli/spreadsheet.ts'
-import { escapeControl, renderTable, truncate } from '../cli/table.ts'
-import { isoTime, isoTimeOrNull, showTime } from '../cli/time.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import type { Amounts } from '../model.ts'
+import { escapeControl, renderTable, truncate } from '../plainText.ts'
+import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
 import type { AuditLine, AuditSum } from './audit.ts'
+import { csvHead, csvLines } from './spreadsheet.ts'
 
 /** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {

@@ -1,9 +1,8 @@
-import { type FilterOptions, type FiltersRead, hasFilters, readFilters } from '../cli/filters.ts'
-import { narrowByText } from '../cli/narrowByText.ts'
-import { findAll } from '../cli/references.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { BulkChange, Skipped } from './bulkChange.ts'
+import { type FilterOptions, type FiltersRead, hasFilters, narrowByText, readFilters } from './filters.ts'
+import { findAll } from './references.ts'
 
 /** Which submissions a change is for: by name, or by the filters of `list`. */
 export interface Choice {

@@ -1,6 +1,6 @@
-import { pluralize } from '../cli/table.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, waitingForPerson } from '../model.ts'
+import { pluralize } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
 

@@ -1,16 +1,10 @@
-import { truncate } from '../cli/table.ts'
-import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
-import {
-  type DoubtfulRecord,
-  type NamedTransaction,
-  rowNamesAnothers,
-  type SettledDoubt,
-  wentBack,
-} from '../ledger/operator/recoverDoubtful.ts'
+import { type DoubtfulRecord, type NamedTransaction, rowNamesAnothers, type SettledDoubt, wentBack } from '../ledger/operator/recoverDoubtful.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import { truncate } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
+import { transactionIdProblem } from './readAnswersFile.ts'
 
 /** A row that the ledger does not know. */
 export type LostRow = LedgerGap['rows'][number]

@@ -1,9 +1,9 @@
-import { pluralize } from '../cli/table.ts'
-import { isoTime, showTime } from '../cli/time.ts'
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
 import { clocksDifferByMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recoverHistory.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import { pluralize } from '../plainText.ts'
+import { isoTime, showTime } from '../time.ts'
 import { countNamed, countOutcomes, type Doubt } from './doubts.ts'
 import type { Loss, LostHistory } from './recover.ts'
 

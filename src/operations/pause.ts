@@ -1,5 +1,5 @@
-import { parseDurationMs, showMoment } from '../cli/time.ts'
-import { reasonProblem } from './reason.ts'
+import { parseDurationMs, showMoment } from '../time.ts'
+import { reasonProblem } from './actor.ts'
 
 /** A pause as a person asks for it. */
 export interface PauseRequest {

@@ -1,11 +1,11 @@
-import { estimateBacklog } from '../cli/estimateBacklog.ts'
-import { pluralize } from '../cli/table.ts'
-import { showDuration } from '../cli/time.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { states } from '../model.ts'
+import { pluralize } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { showDuration } from '../time.ts'
 import type { BulkChange } from './bulkChange.ts'
 import { mostAtOnce } from './chooseSubmissions.ts'
+import { estimateBacklog } from './readStatus.ts'
 
 /** Submissions that are alike to whoever decides about them. */
 export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {

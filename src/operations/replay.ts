@@ -1,20 +1,13 @@
-import { pluralize } from '../cli/table.ts'
 import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { differInTime } from '../ledger/sameRow.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
+import { pluralize } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import {
-  type BulkChange,
-  type BulkRun,
-  type CarriedOut,
-  changedMeanwhile,
-  inBatches,
-  type Skipped,
-} from './bulkChange.ts'
+import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches, type Skipped } from './bulkChange.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
 

@@ -1,14 +1,14 @@
-import type { Testimony } from '../cli/askForTransaction.ts'
-import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
-import { findAll } from '../cli/references.ts'
-import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
-import { whyNotSettled } from '../cli/whyNotSettled.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder, TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Testimony } from './askForTransaction.ts'
+import { takenMessage, transactionOf } from './matchAnswers.ts'
+import { transactionIdProblem } from './readAnswersFile.ts'
+import { findAll } from './references.ts'
+import { whyNotSettled } from './whyNotSettled.ts'
 
 /** What a person says became of a submission. */
 export interface Answer {

@@ -1,9 +1,9 @@
-import { truncate } from '../cli/table.ts'
-import { showMoment } from '../cli/time.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
+import { truncate } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { showMoment } from '../time.ts'
 
 /** How far a resume goes. */
 export interface ResumeTerms {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { EffectiveVariable } from '../../src/cli/effectiveConfig.ts'
-import type { EnvironmentFile } from '../../src/cli/environmentFile.ts'
+import type { EffectiveVariable } from '../../src/commands/config.ts'
 import { type ConfigOptions, config } from '../../src/commands/config.ts'
+import type { EnvironmentFile } from '../../src/commands/terminal/environmentFile.ts'
 import { variables } from '../../src/variables.ts'
 import { testContext } from '../support/context.ts'
 

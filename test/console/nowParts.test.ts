@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { OutboxHalf } from '../../src/cli/readStatus.ts'
 import { createLive } from '../../src/console/live/createLive.ts'
 import { budgetWindow, pathsOf } from '../../src/console/now/budgetHtml.ts'
 import { historyOf, pathOf, thin } from '../../src/console/now/historyHtml.ts'
@@ -8,6 +7,7 @@ import { createOutboxReading, whenOther } from '../../src/console/now/readings.t
 import type { BusySlot } from '../../src/ledger/operator/readBudgetSlots.ts'
 import type { Cause } from '../../src/ledger/operator/readCauses.ts'
 import type { Period } from '../../src/ledger/periods.ts'
+import type { OutboxHalf } from '../../src/operations/readStatus.ts'
 import type { OperatorStore } from '../../src/store/operatorStore.ts'
 
 const nowMs = 1_000_000

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { problemMessage } from '../../src/cli/problemMessage.ts'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
+import { problemMessage } from '../../src/operations/problemMessage.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { planMigration } from '../../src/cli/planMigration.ts'
+import { planMigration } from '../../src/commands/planMigration.ts'
 import { readMigrationCosts } from '../../src/store/migrationCosts.ts'
 import { createDatabase } from '../support/database.ts'
 import { measureMigration, migrationNames } from '../support/measureMigration.ts'

@@ -1,5 +1,5 @@
 import { PassThrough, Writable } from 'node:stream'
-import type { CommandContext } from '../../src/cli/context.ts'
+import type { CommandContext } from '../../src/commands/terminal/context.ts'
 
 /** A context for a command under test, and what the command wrote. */
 export interface TestContext extends CommandContext {

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { escapeControl } from '../../cli/table.ts'
 import type { ActRecord } from '../../ledger/audit/readActs.ts'
 import type { Hand, HandsPosition } from '../../ledger/audit/readHands.ts'
+import { escapeControl } from '../../plainText.ts'
 import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
 
 /** The page's filters, as its address has them. */

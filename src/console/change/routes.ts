@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { reasonProblem } from '../../operations/reason.ts'
+import { reasonProblem } from '../../operations/actor.ts'
 import { Refused, troubleOf } from '../errors.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { nameMost, personName } from '../../cli/personName.ts'
+import { nameMost, personName } from '../../operations/actor.ts'
 import { createQueue, type Queue } from '../createTurns.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'

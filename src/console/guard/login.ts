@@ -1,7 +1,7 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { personName } from '../../cli/personName.ts'
-import { showDuration } from '../../cli/time.ts'
+import { personName } from '../../operations/actor.ts'
+import { showDuration } from '../../time.ts'
 import { createTurns } from '../createTurns.ts'
 import { notice } from '../html/elements.ts'
 import { form, hidden, textAsTyped } from '../html/form.ts'
@@ -9,14 +9,7 @@ import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
-import {
-  clearSessionCookie,
-  deviceOf,
-  type Sessions,
-  sessionIdOf,
-  setDeviceCookie,
-  setSessionCookie,
-} from './sessions.ts'
+import { clearSessionCookie, deviceOf, type Sessions, sessionIdOf, setDeviceCookie, setSessionCookie } from './sessions.ts'
 
 const formMaxBytes = 8_192
 

@@ -1,5 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html, joinHtml } from '@prairielearn/html'
-import { escapeControl } from '../../cli/table.ts'
+import { escapeControl } from '../../plainText.ts'
 
 /** What an option of the commands is called on a form. */
 export const fieldWords = {

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { escapeControl, truncate } from '../../cli/table.ts'
-import { isoTime, showDuration, showTime } from '../../cli/time.ts'
+import { escapeControl, truncate } from '../../plainText.ts'
+import { isoTime, showDuration, showTime } from '../../time.ts'
 
 /** How a sentence is meant. */
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'

@@ -1,6 +1,6 @@
-import { explain } from '../../cli/explainError.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../../model.ts'
+import { explain } from '../../operations/explainError.ts'
 import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import { showDuration } from '../../cli/time.ts'
 import type { BudgetSlots, BusySlot } from '../../ledger/operator/readBudgetSlots.ts'
+import { showDuration } from '../../time.ts'
 import { empty } from '../html/elements.ts'
 
 const words: Record<MarkKind, string> = {

@@ -1,8 +1,8 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import type { StatusReport } from '../../cli/readStatus.ts'
-import { backlogMessage, heldMessage, reportsMessage } from '../../cli/renderStatus.ts'
-import { escapeControl, truncate } from '../../cli/table.ts'
 import type { State } from '../../model.ts'
+import type { StatusReport } from '../../operations/readStatus.ts'
+import { backlogMessage, heldMessage, reportsMessage } from '../../operations/renderStatus.ts'
+import { escapeControl, truncate } from '../../plainText.ts'
 import { age } from '../html/elements.ts'
 
 /** Why it is not known what waits in the outbox. */

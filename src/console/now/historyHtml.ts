@@ -1,6 +1,6 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import { showDuration } from '../../cli/time.ts'
 import type { Period, Span } from '../../ledger/periods.ts'
+import { showDuration } from '../../time.ts'
 import { empty, moment } from '../html/elements.ts'
 
 /** The plots, each drawn here; where there is a script, assets/now.js puts one that can be pointed at in its place. */

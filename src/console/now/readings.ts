@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { type OutboxHalf, type OutboxReads, readOutboxHalf } from '../../cli/readStatus.ts'
 import type { Clock } from '../../clock.ts'
+import { type OutboxHalf, type OutboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 const outboxAgeMs = 5_000

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { pauseEnd } from '../../cli/renderStatus.ts'
 import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import { type PauseRead, type PauseRequest, pauseMessage } from '../../operations/pause.ts'
+import { pauseEnd } from '../../operations/renderStatus.ts'
 import type { ResumeTerms } from '../../operations/resume.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import { reasonProblem } from '../../operations/actor.ts'
 import { type PauseRequest, readPause } from '../../operations/pause.ts'
-import { reasonProblem } from '../../operations/reason.ts'
 import { previewResume, type ResumeTerms, resumeMessages, resumeSending } from '../../operations/resume.ts'
 import { Refused } from '../errors.ts'
 import { formText } from '../html/form.ts'

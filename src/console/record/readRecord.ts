@@ -1,11 +1,10 @@
-import { explainMissing } from '../../cli/explainMissing.ts'
-import { type Explanation, explainSubmission } from '../../cli/explainSubmission.ts'
-import { findNamed } from '../../cli/references.ts'
-import { type OtherRow, readRowNow } from '../../cli/rowConflict.ts'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
+import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
+import { explainMissing, findNamed } from '../../operations/references.ts'
+import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 
 /** What a name comes to. */

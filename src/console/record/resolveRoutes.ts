@@ -1,15 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { reasonProblem } from '../../operations/reason.ts'
-import {
-  type Answer,
-  answerProblems,
-  findSettling,
-  previewResolve,
-  questionsBefore,
-  type ResolveOutcome,
-  resolveSubmission,
-  whyNotResolved,
-} from '../../operations/resolve.ts'
+import { reasonProblem } from '../../operations/actor.ts'
+import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, whyNotResolved } from '../../operations/resolve.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ShownRecords } from '../noteSight.ts'

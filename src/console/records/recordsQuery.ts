@@ -1,8 +1,8 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import type { FilterOptions } from '../../cli/filters.ts'
 import type { ListPosition, PageWanted } from '../../ledger/operator/selectPage.ts'
 import type { ListOrder } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model.ts'
+import type { FilterOptions } from '../../operations/filters.ts'
 import { fieldWords } from '../html/advice.ts'
 import { tick } from '../html/form.ts'
 

@@ -1,5 +1,5 @@
-import { readListFilters } from '../../cli/filters.ts'
 import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import { readListFilters } from '../../operations/filters.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { LiveTopic } from '../live/createLive.ts'
 import { queryFields, type RecordsQuery, readRecordsQuery } from './recordsQuery.ts'

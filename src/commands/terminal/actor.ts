@@ -1,0 +1,47 @@
+import { hostname, userInfo } from 'node:os'
+import { Option } from 'commander'
+import { nameMost, personName, reasonProblem } from '../../operations/actor.ts'
+import type { CommandContext } from './context.ts'
+
+/** What every command takes that changes something. */
+export interface ActorOptions {
+  as?: string | undefined
+  reason?: string | undefined
+}
+
+/** Who gives the command, and why, for the logs. */
+export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: ActorOptions): StatedActor {
+  const who = as === undefined ? operatorName(env) : `operator ${as.trim()}`
+  return { who, reason: reason?.trim() || null }
+}
+
+/** The one who called sudo, or the name of the operating system, or by number. */
+function operatorName({ SUDO_USER }: CommandContext['env']): string {
+  return `operator ${SUDO_USER || userName()}`
+}
+
+/** user@host of this process, whatever name was given. */
+export const accountName = (): string => `${userName()}@${hostname()}`
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`
+  }
+}
+
+const whoHelp = 'who does this, for the log (default: your name on this machine)'
+export const asOption = new Option('--as <name>', whoHelp)
+/** What `recover` called `--as` before `--as` took a name there, too. */
+export const byOption = new Option('--by <name>', 'the same as --as NAME')
+export const reasonOption = new Option('--reason <text>', 'why; the log keeps it')
+
+/** What is wrong with the options of who and why. Pure. */
+export function actorProblems({ as, reason }: ActorOptions): string[] {
+  const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
+  return [
+    ...(as === undefined || personName(as) !== null ? [] : [`--as takes a name of at most ${nameMost} characters`]),
+    ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
+  ]
+}

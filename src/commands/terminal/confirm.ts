@@ -1,0 +1,57 @@
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import type { CommandContext } from './context.ts'
+
+type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
+
+/** What came of asking. */
+export type Confirmed = 'yes' | 'no' | 'no-terminal'
+
+/** Whether a change is meant; says that nothing was changed where it is not, or nobody could say so. */
+export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
+  const answer = await confirm(context, question)
+  if (answer === 'no-terminal')
+    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer === 'yes'
+}
+
+/** As `isConfirmed`, but where nobody can be asked, as in a script, the command itself is the word that it is meant. */
+export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
+  const answer = await confirm(context, question)
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer !== 'no'
+}
+
+/** Asks on the terminal; nobody is asked where standard input is none. Anything but y or yes is a no. */
+export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
+  if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
+  const terminal = createInterface({ input: stdin, output: stderr })
+  // The end of input (ctrl-D) closes the terminal and answers nothing.
+  const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
+  try {
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), ended])
+    return /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no'
+  } catch (error) {
+    if (signal.aborted) return 'no'
+    throw error
+  } finally {
+    terminal.close()
+  }
+}
+
+/** A line from standard input: on a terminal it is asked for and not shown while it is typed. Without its line end. */
+export async function readSecret({ stdin, stderr, signal }: CommandContext, question: string): Promise<string> {
+  if (!(stdin as { isTTY?: boolean }).isTTY) return (await text(stdin as AsyncIterable<string>)).replace(/\r?\n$/, '')
+  stderr.write(question)
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true })
+  const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
+  try {
+    return await Promise.race([terminal.question('', { signal }), ended])
+  } finally {
+    terminal.close()
+    stderr.write('\n')
+  }
+}

@@ -1,0 +1,195 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { boundText, textMax } from '../boundText.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { TransactionRef } from '../ledger/transactions.ts'
+import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
+import { resources } from '../resources.ts'
+import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { decideToken } from '../service/decideToken.ts'
+import { readAnswer } from '../service/reading.ts'
+import { slotReachMs } from '../slotReach.ts'
+import { borrowSlots, type SlotLoan } from '../store/borrowSlots.ts'
+import { showDuration } from '../time.ts'
+
+/** How long to wait for slots while a daemon spends them. */
+export const slotsWithinMs = 10_000
+
+/** What the service says of a transaction that a person names. */
+export interface Testimony {
+  kind: /** It knows it: it is completed, failed or pending. */
+    | 'known'
+    /** It does not know it, or speaks of another. */
+    | 'denied'
+    /** It could not be asked, or its answer says nothing of it. */
+    | 'silent'
+  message: string
+}
+
+/** How a command or a page asks: when to stop, and what to do while no slot of the budget is free. */
+interface Asking {
+  signal: AbortSignal
+  onWait(): void
+}
+
+/** Asks the service once for a transaction, with slots of the budget. */
+export async function askForTransaction(
+  config: Config,
+  transaction: TransactionRef,
+  asking: Asking,
+): Promise<Testimony> {
+  const [testimony] = await askForTransactions(config, [transaction], asking)
+  return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
+}
+
+/** What the service says, or that its turn has not come: no slot was free, or the slot's time was up. */
+export type AskedTestimony = Testimony | { kind: 'unasked' }
+
+/**
+ * Asks the service once for each of a few transactions, one after the other, with slots of the budget and one token.
+ *
+ * @returns what it says of each, in their order
+ */
+export async function askForTransactions(
+  config: Config,
+  transactions: readonly TransactionRef[],
+  { signal, onWait }: Asking,
+): Promise<AskedTestimony[]> {
+  const asked = await withBorrowedClient<AskedTestimony[]>(config, {
+    signal,
+    askAnyway: false,
+    requestsMax: 1 + transactions.length,
+    onWait,
+    onCertificate() {},
+    async ask(client, mayLeave, requests) {
+      const token = await client.requestToken(mayLeave)
+      if (token === null) return transactions.map(() => unasked)
+      const { answer } = token
+      if (token.token === null)
+        return transactions.map(() => ({ kind: 'silent', message: decideToken(answer).detail }) as const)
+      const { accessToken } = token.token
+      const said: AskedTestimony[] = []
+      for (const transaction of transactions) {
+        const isPaid = said.length < Math.max(requests - 1, 1)
+        const told = isPaid ? await client.send(questionFor(transaction), accessToken, mayLeave) : null
+        said.push(told === null ? unasked : readTestimony(told, transaction))
+      }
+      return said
+    },
+  })
+  return asked.kind === 'asked' ? asked.result : transactions.map(() => unasked)
+}
+
+const unasked = { kind: 'unasked' } as const
+
+const noSlot: Testimony = {
+  kind: 'silent',
+  message: `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`,
+}
+
+const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
+  endpoint: resources[resource].ask,
+  body: transactionId,
+  idempotencyKey: null,
+})
+
+/** What an answer to a GET says of the transaction that was asked for. Pure. */
+export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
+  const { transaction, summary } = readAnswer(answer, resource)
+  if (transaction === null)
+    return answer.kind === 'response' && answer.status === 404
+      ? {
+          kind: 'denied',
+          message: `the service does not know ${resources[resource].noun} ${transactionId}: ${summary}`,
+        }
+      : { kind: 'silent', message: summary }
+  const { status, errorCode } = transaction
+  if (transaction.transactionId !== null && !isSameId(transaction.transactionId, transactionId))
+    return {
+      kind: 'denied',
+      message: `asked for ${transactionId}, the service answers about ${transaction.transactionId}`,
+    }
+  if (!knownStatuses.has(status))
+    return {
+      kind: 'silent',
+      message: `the service says an unknown status of ${transactionId}: ${boundText(status, textMax.word)}`,
+    }
+  const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
+  return {
+    kind: 'known',
+    message: `the service says that ${resources[resource].noun} ${transactionId} is ${status}${code}`,
+  }
+}
+
+/** docs/interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */
+const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
+
+const slotsAgainMs = 500
+
+/** What came of asking, or why nothing was asked. */
+export type Asked<T> =
+  | { kind: 'asked'; result: T }
+  /** A daemon spends the budget. */
+  | { kind: 'none-free' }
+  /** The ledger cannot be read, or not be written, so nobody knows what a daemon has spent. */
+  | { kind: 'unknown'; readOnly: boolean }
+
+export interface AskingDeps<T> {
+  signal: AbortSignal
+  /** Ask though the ledger cannot say what is left of the budget. */
+  askAnyway: boolean
+  /** No slot is free at the moment, and it is waited for one. */
+  onWait(): void
+  /** How many requests to take slots for; where the limit is lower, as many as that. */
+  requestsMax: number
+  /** The service showed a certificate that ends then, epoch ms. */
+  onCertificate(expiresAtMs: number): void
+  /** @param mayLeave whether the slots may still be used  @param requests how many may be made */
+  ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
+}
+
+/**
+ * Lets a command ask the service, and pays from the budget if there is one.
+ *
+ * @throws ForeignService if the ledger belongs to another service
+ */
+export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
+  const { loan, ageMs } = await waitForSlots(config, deps)
+  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
+  const { service } = config
+  const client = createServiceClient({
+    service,
+    credentials: () => service,
+    maxInFlight: 1,
+    clock: systemClock,
+    onCertificate: deps.onCertificate,
+  })
+  const { requestTimeoutMs } = service
+  const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
+  try {
+    return { kind: 'asked', result: await deps.ask(client, mayLeave, permitsFor(config, deps)) }
+  } finally {
+    await client.close()
+    if (loan.kind === 'loan') await loan.giveBack()
+  }
+}
+
+const permitsFor = ({ rateLimit }: Config, { requestsMax }: { requestsMax: number }) =>
+  Math.min(requestsMax, rateLimit.requests)
+
+async function waitForSlots(
+  config: Config,
+  { signal, onWait, requestsMax }: Pick<AskingDeps<unknown>, 'signal' | 'onWait' | 'requestsMax'>,
+): Promise<{ loan: SlotLoan; ageMs: () => number }> {
+  const { windowMs } = config.rateLimit
+  const permits = permitsFor(config, { requestsMax })
+  const reachMs = slotReachMs(windowMs, requestsMax * config.service.requestTimeoutMs)
+  const elapsedMs = systemClock.stopwatch()
+  for (let turn = 0; ; turn++) {
+    const ageMs = systemClock.stopwatch()
+    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs, service: config.service })
+    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
+    if (turn === 0) onWait()
+    await wait(slotsAgainMs)
+  }
+}

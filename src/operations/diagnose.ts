@@ -1,0 +1,223 @@
+import type { RequestCounts } from '../ledger/requestCounts.ts'
+import type { PauseReason, Problem, State } from '../model.ts'
+import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
+import { capitalize, pluralize } from '../plainText.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import { showDuration, showMoment } from '../time.ts'
+import { endMessage, type ReadOnlyDatabase, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
+import { problemMessage } from './problemMessage.ts'
+import { targetsMissed } from './serviceTargets.ts'
+
+/** What the diagnosis is made from. */
+export interface SystemStatus {
+  submissions: Record<State, number>
+  /** Of those `sending`: were sent, and the service is asked whether it has them. */
+  probing: number
+  /** Rows that wait in the outbox; null where it cannot be read. */
+  outboxWaiting: number | null
+  /** It has been asked and has not answered yet. */
+  isOutboxAwaited: boolean
+  /** Whose locks keep it from answering; empty where none does. */
+  outboxLockedBy: readonly LockingSession[]
+  /** That have given a sign of life lately. */
+  instances: number
+  /** When the first of those was started; null where there is none. */
+  aliveSinceMs: number | null
+  /** A daemon is connected to say that it lives. Of importance where none has. */
+  silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
+  /** Databases that cannot be written. */
+  readOnly: readonly ReadOnlyDatabase[]
+  /** The requests of the last hour. */
+  lastHour: RequestCounts
+  pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
+  /** What stands, the oldest first. */
+  problems: readonly Problem[]
+  /** Rows that say that they wait before the start position, as far as they can be told. */
+  hidden: HiddenRows | null
+  oldestUnsentMs: number | null
+  /** Of the rows that wait in the outbox; null also where its table does not say since when. */
+  oldestWaitingMs: number | null
+  /** Nothing was sent or asked for as long as the limit's window is. */
+  isBudgetUnused: boolean
+  oldestAcceptedMs: number | null
+  /** Outcomes that the outbox's rows have yet to be told. */
+  reportsDue: number
+  oldestReportDueMs: number | null
+  nowMs: number
+}
+
+/** A sentence for the person on call. */
+export interface Diagnosis {
+  isWell: boolean
+  message: string
+}
+
+/** Returns a sentence for each thing that is wrong; nothing if the condition holds. */
+type Condition = (status: SystemStatus) => readonly string[]
+
+/**
+ * All is well if each of these holds. They stand in the order in which they are told: the most urgent first.
+ *
+ * A new condition is one row here, and one row in test/operations/diagnose.test.ts, which shows a status in which it alone is false.
+ */
+export const wellConditions = {
+  'no pause for the ledger’s history': ({ pauses, problems, nowMs }) =>
+    paused(pauses.filter(isForHistory), nowMs).map((message) =>
+      problems.some(isOfHistory) ? message : `${message} outboxd recover --dry-run shows what it would do about that.`,
+    ),
+  'the ledger’s history is as agreed': ({ problems }) => problemMessage(problems.filter(isOfHistory)),
+  'the outbox can be read': (status) => some(outboxAway(status)),
+  'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
+  'a daemon lives': (status) => some(noDaemon(status)),
+  'no other pause': ({ pauses, nowMs }) =>
+    paused(
+      pauses.filter((pause) => !isForHistory(pause)),
+      nowMs,
+    ),
+  'the service meets its targets': ({ lastHour }) => targetsMissed(lastHour),
+  'no other problem is open': ({ problems }) => problemMessage(problems.filter((problem) => !isOfHistory(problem))),
+  'no record waits for a person': (status) => some(waitsForPerson(status)),
+  'no record is late': (status) => some(late(status)),
+  'the outbox hears outcomes in time': (status) => some(untold(status)),
+} satisfies Record<string, Condition>
+
+export type WellCondition = keyof typeof wellConditions | typeof lastCondition
+
+/** Only judged if all others hold: any of them would explain why nothing is sent. */
+const lastCondition = 'waiting rows are taken'
+
+const some = (message: string | null): string[] => (message === null ? [] : [message])
+const isForHistory = ({ reason }: SystemStatus['pauses'][number]) => reason === 'history'
+const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
+
+/** The conditions that do not hold, each with its sentences. Pure. */
+export function brokenConditions(status: SystemStatus): { condition: WellCondition; messages: readonly string[] }[] {
+  const names = Object.keys(wellConditions) as (keyof typeof wellConditions)[]
+  const broken = names
+    .map((condition) => ({ condition, messages: wellConditions[condition](status) }))
+    .filter(({ messages }) => messages.length > 0)
+  if (broken.length > 0) return broken
+  const messages = some(notTaken(status))
+  return messages.length > 0 ? [{ condition: lastCondition, messages }] : []
+}
+
+/** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
+const lateMs = 3_600_000
+
+/** A row is taken within seconds where there is room. */
+const untakenMs = 60_000
+
+/** An outcome is told within seconds, and a row that is locked for a moment a little later. */
+const untoldMs = 300_000
+
+/**
+ * What is wrong, the most urgent first, each with the command that explains or helps; or one sentence that all is well.
+ * Pure.
+ */
+export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
+  const wrong = brokenConditions(status).flatMap(({ messages }) =>
+    messages.map((message) => ({ isWell: false, message })),
+  )
+  const [first, ...rest] = wrong
+  return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...rest]
+}
+
+function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemStatus): string | null {
+  if (isOutboxAwaited) return 'The outbox has not answered yet: what it says follows below.'
+  if (outboxLockedBy.length > 0)
+    return `The outbox’s table is locked by ${sessionsMessage(outboxLockedBy)}, so no row of it is taken and no outcome told until that lets go${endMessage(outboxLockedBy, 'the ERP’s')}.`
+  return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
+}
+
+const sentence = (message: string) => `${capitalize(message)}.`
+
+/** A daemon cannot give a sign of life where the ledger cannot be written. */
+function noDaemon({ instances, silentDaemon, readOnly, nowMs }: SystemStatus): string | null {
+  if (instances > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
+  if (silentDaemon === null)
+    return 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
+  const { lastHeardMs, heldUpBy } = silentDaemon
+  const since = lastHeardMs === null ? 'yet' : `for ${showDuration(nowMs - lastHeardMs)}`
+  const why =
+    heldUpBy.length > 0
+      ? `in the ledger’s database it waits for ${sessionsMessage(heldUpBy)}${endMessage(heldUpBy, 'that')}`
+      : 'it cannot write to the ledger (a full disk, a right that is missing), or its process stands still; its log says which, and outboxd check what the databases say'
+  return `A daemon is connected and has given no sign of life ${since}, so nothing is sent: ${why}. Another daemon would be no better off.`
+}
+
+const explains: Record<PauseReason, string> = {
+  throttled:
+    'the service says that we ask too often. Sending goes on by itself; outboxd check says what the service answers now.',
+  unavailable:
+    'the service says that it is down. Sending goes on by itself; outboxd check says what the service answers now.',
+  unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
+  unreachable: 'we do not get through to the service, or something else answers in its place: outboxd check says why.',
+  operator: 'somebody paused it: outboxd resume ends the pause.',
+  history: 'the ledger’s database was restored, or failed over, and may not know of all that was sent.',
+}
+
+function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number): string[] {
+  return pauses.map(
+    ({ reason, sinceMs }) =>
+      `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}; ${explains[reason]}`,
+  )
+}
+
+/** More than these nobody reads one by one. */
+const eachMax = 10
+
+function waitsForPerson({ submissions }: SystemStatus): string | null {
+  const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
+  const total = kinds.reduce((sum, state) => sum + submissions[state], 0)
+  if (total === 0) return null
+  const parts = kinds.map((state) => `${submissions[state]} ${state}`).join(', ')
+  return `${pluralize(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): ${total > eachMax ? 'outboxd list --by-cause shows what they have in common.' : 'outboxd list shows them.'}`
+}
+
+function late({ oldestUnsentMs, oldestAcceptedMs, probing, nowMs }: SystemStatus): string | null {
+  if (oldestUnsentMs !== null && nowMs - oldestUnsentMs > lateMs)
+    return `The oldest record has waited for ${showDuration(nowMs - oldestUnsentMs)}: outboxd list --state queued shows the first.`
+  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs && probing > 0)
+    return `The service has not said what became of a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state sending,accepted shows it.`
+  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
+    return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state accepted shows it.`
+  return null
+}
+
+/** Of what nobody could write down, as where the ledger's disk is full. */
+function notTaken(status: SystemStatus): string | null {
+  const { outboxWaiting, oldestWaitingMs, isBudgetUnused, aliveSinceMs, nowMs } = status
+  if (!isBudgetUnused || oldestWaitingMs === null || aliveSinceMs === null) return null
+  if (nowMs - Math.max(oldestWaitingMs, aliveSinceMs) <= untakenMs) return null
+  return `${pluralize(outboxWaiting ?? 0, 'row')} of the outbox ${outboxWaiting === 1 ? 'waits' : 'wait'}, the oldest for ${showDuration(nowMs - oldestWaitingMs)}, and nothing is sent though nothing is known to keep it back: the daemon’s log says why (a disk that is full, a right that is missing), and outboxd check what the databases say.`
+}
+
+function untold({ reportsDue, oldestReportDueMs, nowMs }: SystemStatus): string | null {
+  if (oldestReportDueMs === null || nowMs - oldestReportDueMs <= untoldMs) return null
+  return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not yet told to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}: a daemon tells it as soon as it can write to the table; outboxd check tries one row.`
+}
+
+/** Where to begin was an operator's decision, so that nothing is wrong with rows before; and yet nobody will ever send them. */
+function leftBehind({ hidden }: SystemStatus): string | null {
+  if (hidden === null || hidden.rows === 0) return null
+  const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
+  const more = hidden.rows >= hiddenMax ? ' or more' : ''
+  return `${hidden.rows}${more} waiting ${row} before the start position ${is} left, as was decided (outboxd adopt --start)`
+}
+
+function allIsWell(status: SystemStatus): string {
+  const { submissions, probing, outboxWaiting } = status
+  const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending - probing
+  const tracked = submissions.accepted
+  const behind = leftBehind(status)
+  if (left + tracked + probing === 0)
+    return behind === null
+      ? 'All is well: everything is sent and nothing waits.'
+      : `All is well: everything from the start position on is sent; ${behind}.`
+  const parts = [
+    left > 0 ? `${pluralize(left, 'record')} to send` : null,
+    tracked > 0 ? `${tracked} being processed by the service` : null,
+    probing > 0 ? `${probing} sent that the service is asked about` : null,
+  ].filter((part) => part !== null)
+  return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
+}

@@ -1,0 +1,63 @@
+import { changesByTable } from '../ledger/operator/grants.ts'
+import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { ForeignService } from '../ledger/servedService.ts'
+import { AddressUnusable } from '../observe/httpServer.ts'
+import { redact } from '../observe/redact.ts'
+import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { ForeignLedger } from '../outbox/ledgerRegistration.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import { ConfigInvalid } from '../readVariables.ts'
+import { TableLocked } from '../store/inspectDatabase.ts'
+import { FilesInvalid } from '../yaml/yamlDocument.ts'
+import { endMessage, sessionsMessage } from './databaseMessages.ts'
+
+/** Commands that only look: the role of `migrate --print-grants ROLE --read-only` is enough for them. */
+const looking = ['status', 'list', 'show', 'audit', 'map', 'config', 'check', 'describe']
+
+/**
+ * What an error means for the person who gave the command: a message, and the exit code (README.md, "Commands").
+ *
+ * @param command its name, to say which rights it needs; null: of a page or a finding
+ */
+export function explain(error: unknown, command: string | null = null): { message: string; exitCode: 1 | 2 } {
+  if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
+  if (error instanceof FilesInvalid) {
+    return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
+  }
+  if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
+  if (
+    error instanceof ForeignOutbox ||
+    error instanceof ForeignService ||
+    error instanceof ForeignLedger ||
+    error instanceof OutboxTableUnusable
+  )
+    return { message: error.message, exitCode: 2 }
+  if (error instanceof TableLocked) {
+    const { holders } = error
+    const message = `the outbox’s table is locked by ${sessionsMessage(holders)}, so we could not look at it${endMessage(holders, 'the ERP’s')}`
+    return { message, exitCode: 1 }
+  }
+  const refused = refusedRight(error)
+  if (refused !== null) return { message: `${redact(refused)} ${neededRole(command, refused)}`, exitCode: 1 }
+  return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
+}
+
+/** What the database said when it refused a right (42501), as a sentence; null if it did not. */
+function refusedRight(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  if (codeOf(error) === '42501' || codeOf(error.cause) === '42501') return `${error.message} (42501).`
+  return null
+}
+
+function neededRole(command: string | null, refused: string): string {
+  if (command === 'migrate')
+    return '`migrate` makes our schemas and changes them, so it needs their owner, or a role that may create them.'
+  const onlyLooks = command !== null && looking.includes(command)
+  const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
+  const table = /permission denied for table (\w+)/.exec(refused)?.[1]
+  const acts = changesByTable[`outboxd.${table}`]?.acts
+  const right = onlyLooks || acts === undefined ? '' : ` On outboxd.${table} that is select, ${acts.join(', ')}.`
+  if (command === null) return `The role needs what ${grants} prints.`
+  const does = onlyLooks ? 'only looks' : 'changes data, which a role made with --read-only may not'
+  return `\`${command}\` ${does}: its role needs what ${grants} prints.${right}`
+}

@@ -1,0 +1,199 @@
+import type { Command } from 'commander'
+import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
+import { type State, states, waitingForPerson } from '../model.ts'
+import { pluralize } from '../plainText.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { parseMoment } from '../time.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
+
+/** The filters of `list` as given on the command line. */
+export interface FilterOptions {
+  state?: string
+  code?: string
+  type?: string
+  key?: string
+  since?: string
+  until?: string
+  transaction?: string
+  containing?: string
+  mayHaveArrived?: boolean
+  cause?: string
+  limit?: string
+}
+
+/** What the filters say, or every mistake in them. */
+export type FiltersRead =
+  | {
+      kind: 'value'
+      filter: SubmissionFilter
+      /** Only those with this text in them, as a search finds them (narrowByText.ts). */
+      containing: string | null
+      limit: number | null
+    }
+  | { kind: 'invalid'; problems: string[] }
+
+export interface FilterCircumstances {
+  /** Without --state. */
+  defaultStates: readonly State[]
+  /** What the command can work on, and what to say of the others. */
+  allowedStates: readonly State[]
+  whyNotAllowed: (state: State) => string
+  nowMs: number
+}
+
+export function describeFilters(command: Command, defaultStates: readonly State[], limitHelp: string): Command {
+  return command
+    .option('--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`)
+    .option('--code <code>', 'error code, such as E001')
+    .option('--type <type>', "the record's type")
+    .option('--key <key>', "the record's key")
+    .option('--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago')
+    .option('--until <when>', 'in their state since before then')
+    .option('--transaction <id>', "the service's id of the transaction or order, whole")
+    .option('--containing <text>', 'those with this text in payload, body or key: a customer, an order number')
+    .option('--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same')
+    .option('--cause <cause>', 'one line of outboxd list --by-cause, by its name')
+    .option('--limit <number>', limitHelp)
+}
+
+/** Reads the filters. Pure. */
+export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
+  const problems: string[] = []
+  const moment = (name: 'since' | 'until') => readBound(name, options[name], now.nowMs, problems)
+  const filter: SubmissionFilter = {
+    states: readStates(options.state, now, problems),
+    code: options.code ?? null,
+    type: options.type ?? null,
+    key: options.key ?? null,
+    sinceMs: moment('since'),
+    untilMs: moment('until'),
+    mayHaveArrived: options.mayHaveArrived ? true : null,
+    transactionId: options.transaction?.trim() ?? null,
+    cause: options.cause?.trim().toLowerCase() ?? null,
+    among: null,
+  }
+  const containing = options.containing ?? null
+  if (filter.transactionId === '') problems.push('--transaction needs an id')
+  if (containing !== null && containing.trim() === '') problems.push('--containing needs a text')
+  if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
+    problems.push(`--cause ${options.cause}: give the eight digits that outboxd list --by-cause shows`)
+  const limit = readLimit(options.limit, problems)
+  const { sinceMs, untilMs } = filter
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
+}
+
+/** Reads the filters of a list: without --state it shows what waits for a person, or looks everywhere. Pure. */
+export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
+  const defaultStates = isLookup(options) ? states : waitingForPerson
+  return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
+}
+
+/** Whoever looks for a certain record does not know its state. */
+export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
+  transaction !== undefined || containing !== undefined
+
+/** Whether any filter was given; --limit alone is none. */
+export function hasFilters(options: FilterOptions): boolean {
+  return filterNames.some((name) => options[name] !== undefined)
+}
+
+const filterNames = [
+  'state',
+  'code',
+  'type',
+  'key',
+  'since',
+  'until',
+  'transaction',
+  'containing',
+  'mayHaveArrived',
+  'cause',
+] as const satisfies readonly (keyof FilterOptions)[]
+
+const limitMost = 1_000_000
+
+/** @returns null where none is given */
+export function readLimit(text: string | undefined, problems: string[]): number | null {
+  if (text === undefined) return null
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > limitMost) problems.push(`--limit ${text}: give a whole number from 1 to ${limitMost}`)
+  return limit
+}
+
+function readStates(text: string | undefined, now: FilterCircumstances, problems: string[]): readonly State[] {
+  if (text === undefined) return now.defaultStates
+  return text.split(',').flatMap((word) => {
+    const state = states.find((each) => each === word.trim().toLowerCase())
+    if (state === undefined) problems.push(unknownState(word.trim()))
+    else if (!now.allowedStates.includes(state)) problems.push(`--state ${state}: ${now.whyNotAllowed(state)}`)
+    return state ?? []
+  })
+}
+
+function unknownState(word: string): string {
+  return `--state ${word}: there is no such state${didYouMean(word, states)} (there are: ${states.join(', ')})`
+}
+
+/** A span of time as given on the command line, or in a form. */
+export interface SpanOptions {
+  since?: string | undefined
+  until?: string | undefined
+}
+
+/** Epoch milliseconds; null: no bound. */
+export interface Span {
+  sinceMs: number | null
+  untilMs: number | null
+}
+
+export const describeSpan = (command: Command): Command =>
+  command
+    .option('--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago')
+    .option('--until <when>', 'what ended before then')
+
+/** Reads it, or says every mistake in it. Pure. */
+export function readSpan(
+  options: SpanOptions,
+  nowMs: number,
+): { kind: 'value'; value: Span } | { kind: 'invalid'; problems: string[] } {
+  const problems: string[] = []
+  const sinceMs = readBound('since', options.since, nowMs, problems)
+  const untilMs = readBound('until', options.until, nowMs, problems)
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
+}
+
+/** @param problems takes what is wrong @returns null where nothing is given */
+export function readBound(
+  name: 'since' | 'until',
+  text: string | undefined,
+  nowMs: number,
+  problems: string[],
+): number | null {
+  if (text === undefined) return null
+  const ms = parseMoment(text, nowMs)
+  if (ms === null)
+    problems.push(
+      `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00, or a duration such as 90m, 2h, 3d`,
+    )
+  return ms
+}
+
+/** A search reads every payload that it looks at. */
+const bounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
+
+/** The filter with what --containing finds. @param onCut told where the search was cut */
+export async function narrowByText(
+  store: Pick<OperatorStore, 'searchText'>,
+  { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
+  onCut: (message: string) => void,
+): Promise<SubmissionFilter> {
+  if (containing === null) return filter
+  const { ids, lookedAt, isCut } = await store.searchText(filter, containing, bounds)
+  if (isCut)
+    onCut(
+      `--containing looked at the newest ${pluralize(lookedAt, 'record')} and then stopped: there may be older ones with the text. Narrow the search with --state, --type, --since or --until.`,
+    )
+  return { ...filter, among: ids }
+}

@@ -1,0 +1,148 @@
+import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { Holder, TransactionRef } from '../ledger/transactions.ts'
+import { resourceNames } from '../resources.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { AnsweredLine } from './readAnswersFile.ts'
+import { whyNotSettled } from './whyNotSettled.ts'
+
+/** A line of a file and the submission that it settles. */
+export interface SettlingLine {
+  line: number
+  submission: ListedSubmission
+  /** Null: it did not arrive. */
+  transaction: TransactionRef | null
+  /** A person has said otherwise before. */
+  isCorrection: boolean
+}
+
+/** A line whose submission stays as it is. */
+export interface SkippedLine {
+  line: number
+  submission: ListedSubmission
+  reason: string
+}
+
+/** What a file settles, or every line that contradicts the ledger or another line. */
+export type Matched =
+  | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
+  | { kind: 'invalid'; problems: string[] }
+
+/**
+ * Finds what each line speaks of, and holds it against the ledger and the other lines. Writes nothing.
+ *
+ * @param onLine called before each, with its place from 0
+ */
+export async function matchAnswers(
+  store: OperatorStore,
+  lines: readonly AnsweredLine[],
+  onLine: (index: number) => void,
+): Promise<Matched> {
+  const settling: SettlingLine[] = []
+  const skipped: SkippedLine[] = []
+  const problems: string[] = []
+  const lineOf = new Map<string, number>()
+  /** @returns whether it is the first line that says this */
+  const isFirst = (line: number, what: string, name: string) => {
+    const before = lineOf.get(what)
+    if (before === undefined) lineOf.set(what, line)
+    else problems.push(`line ${line}: ${name} is on line ${before} already`)
+    return before === undefined
+  }
+  for (const [index, answered] of lines.entries()) {
+    onLine(index)
+    const { line, arrivedAs } = answered
+    const submission = await findSubmission(store, answered)
+    const detail = typeof submission === 'string' ? null : await store.readSubmissionDetail(submission.id)
+    if (typeof submission === 'string' || detail === null) {
+      problems.push(`line ${line}: ${submission}`)
+      continue
+    }
+    if (!isFirst(line, submission.id, `outbox:${submission.outboxId}`)) continue
+    const transaction = arrivedAs === null ? null : transactionOf(detail, arrivedAs)
+    if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
+      continue
+    const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
+    const why = whySkipped(detail, answered)
+    const contradiction = contradictionOf(detail, answered)
+    if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
+    else if (why !== null) skipped.push({ line, submission, reason: why })
+    else if (contradiction !== undefined) problems.push(`line ${line}: ${contradiction}`)
+    else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
+  }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
+}
+
+/** @returns what is wrong where the line names no submission, or more than one */
+async function findSubmission(
+  store: Pick<OperatorStore, 'find'>,
+  { outboxId, submissionId }: AnsweredLine,
+): Promise<ListedSubmission | string> {
+  const [first, second] =
+    submissionId !== null
+      ? await store.find({ kind: 'range', from: submissionId, to: submissionId }, 2)
+      : await store.find({ kind: 'outbox', outboxId: outboxId ?? '' }, 2)
+  if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
+  if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
+  // Whoever sorts one column of a spreadsheet alone gives every record another's answer.
+  if (outboxId !== null && first.outboxId !== outboxId)
+    return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up, or did a spreadsheet change the id?`
+  return first
+}
+
+/** The transaction of a submission that a person gives the id of. */
+export const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
+  resource: resource ?? resourceNames[0],
+  transactionId,
+})
+
+/** Whose the id is already, and where to look. */
+export const takenMessage = ({ transactionId, outboxId }: Holder) =>
+  `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
+
+/** What a line says beside its answer and the list has not brought along: the transaction that the ledger has is no word of anybody's. */
+function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: AnsweredLine): string | undefined {
+  const other = besides.find((beside) => beside !== detail.transactionId)
+  if (other === undefined) return undefined
+  const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
+  return `it says two things of outbox:${detail.outboxId}: ${answer}, and ${other} in another column`
+}
+
+/**
+ * Why a record stays as it is although a line of a file answers for it; null where it does not. A file is older than what
+ * it is held against: what was done since then is not undone by it, and nothing is sent again on an answer of before. Pure.
+ */
+export function whySkipped(detail: SubmissionDetail, answered: AnsweredLine): string | null {
+  const { state, transactionId, attempt } = detail
+  const { arrivedAs, attempts } = answered
+  if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
+    return `is ${state} as ${arrivedAs} already`
+  const why = whyNotSettled(detail)
+  if (why !== null) return `is ${state}${why}`
+  // What was true of an earlier attempt says nothing of the one in doubt now.
+  if (attempts !== null && attempts !== attempt) return 'was sent again since the file was made: ask again'
+  return whySaidOtherwise(detail, answered) ?? (arrivedAs === null ? whyNotSentAgain(detail, attempts) : null)
+}
+
+/** A person has settled it, and the line does not show that it knows of that. */
+function whySaidOtherwise(
+  { outboxId, state, transactionId, idByPerson, events }: SubmissionDetail,
+  { arrivedAs, attempts, besides }: AnsweredLine,
+): string | null {
+  const knows = attempts !== null && besides.some((beside) => beside === transactionId)
+  const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
+  if (idByPerson && !knows) return `is ${state} as ${transactionId}, which a person said: ${oneByOne}, if that is wrong`
+  return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
+    ? `is not ${arrivedAs}, a person has said: ${oneByOne}, if it is after all`
+    : null
+}
+
+/** Without its count a line may be from before the last attempt. That it arrived, instead, is true of whichever. */
+function whyNotSentAgain({ state, attempt, events }: SubmissionDetail, attempts: number | null): string | null {
+  // The count alone does not tell: a record that was recovered begins at 0.
+  const isFirst =
+    attempt === 1 && !events.some(({ from, to }) => to === 'queued' && from !== null && from !== 'sending')
+  return attempts !== null || isFirst
+    ? null
+    : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
+}

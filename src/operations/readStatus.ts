@@ -1,0 +1,236 @@
+import { setTimeout } from 'node:timers/promises'
+import type { StoreConfig } from '../config.ts'
+import type { Activity } from '../ledger/operator/readActivity.ts'
+import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
+import type { RecentCounts } from '../ledger/requestCounts.ts'
+import type { StartPosition } from '../ledger/servedOutbox.ts'
+import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import type { Problem } from '../model.ts'
+import type { HiddenRows } from '../outbox/beforeStart.ts'
+import type { OutboxBacklog } from '../outbox/outbox.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import { waitedForLock } from '../postgres/sqlState.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { ReadOnlyDatabase } from './databaseMessages.ts'
+import { type Diagnosis, diagnose } from './diagnose.ts'
+import { explain } from './explainError.ts'
+import { totalOf } from './serviceTargets.ts'
+
+/** What the ledger's database says. */
+export interface LedgerHalf extends LedgerSnapshot, Activity {
+  standing: Problem[]
+  start: StartPosition
+  ledgerReadOnly: ReadOnlyCause | null
+  /** How the service has served us. */
+  recent: RecentCounts
+  /** Whose locks a daemon waits for that is connected and gives no sign of life. */
+  heldUpBy: LockingSession[]
+}
+
+/** What came of asking the outbox's database. */
+export type OutboxHalf =
+  | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
+  | { kind: 'unreadable'; problem: string }
+  | { kind: 'locked'; by: LockingSession[] }
+  /** It has not answered yet. */
+  | { kind: 'awaited' }
+
+/** How things stand. */
+export interface StatusReport extends LedgerHalf {
+  outbox: OutboxHalf
+  /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
+  oldestMs: number | null
+  backlog: Backlog | null
+  /** What must be mended before the backlog moves, in words that follow "once"; null if nothing is known. */
+  backlogStandsUntil: string | null
+  /** When the backlog is through; null if nothing waits, or it is not known when it moves. */
+  throughAtMs: number | null
+  readOnly: ReadOnlyDatabase[]
+  diagnoses: [Diagnosis, ...Diagnosis[]]
+}
+
+/** Each is a sentence or a line; with more, somebody has to look at the table. */
+const problemsMax = 200
+
+/** What of the store the ledger's half is read by. */
+export type LedgerReads = Pick<
+  OperatorStore,
+  | 'readSnapshot'
+  | 'readActivity'
+  | 'readProblems'
+  | 'readServedOutbox'
+  | 'readReadOnly'
+  | 'readRecentCounts'
+  | 'readHeartbeatLocks'
+>
+
+export async function readLedgerHalf(store: LedgerReads): Promise<LedgerHalf> {
+  const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
+    store.readSnapshot(),
+    store.readActivity(),
+    store.readProblems(problemsMax),
+    store.readServedOutbox(),
+    store.readReadOnly('ledger'),
+    store.readRecentCounts(),
+  ])
+  const isSilent = activity.daemonConnected && activity.instances.length === 0
+  const heldUpBy = isSilent ? await store.readHeartbeatLocks() : []
+  return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
+}
+
+/** What of the store the outbox's half is read by. */
+export interface OutboxReads extends Pick<OperatorStore, 'readReadOnly' | 'readOutboxLocks'> {
+  outbox: Pick<OperatorStore['outbox'], 'backlog' | 'readHidden'>
+}
+
+/** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
+export async function readOutboxHalf(store: OutboxReads): Promise<OutboxHalf> {
+  const watch = new AbortController()
+  try {
+    return await Promise.race([askOutbox(store), untilLocked(store, watch.signal)])
+  } finally {
+    watch.abort()
+  }
+}
+
+/** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
+async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf> {
+  try {
+    const [outbox, hidden, readOnly] = await Promise.all([
+      store.outbox.backlog(),
+      store.outbox.readHidden().catch(() => null),
+      store.readReadOnly('outbox').catch(() => null),
+    ])
+    return { kind: 'read', outbox, hidden, readOnly }
+  } catch (error) {
+    if (patient && error instanceof Error && waitedForLock(error.cause)) return askOutbox(store, false)
+    return { kind: 'unreadable', problem: explain(error).message }
+  }
+}
+
+const lookEveryMs = 300
+
+/** A lock that is seen twice is told; one that lets go at once is none of the operator's business. */
+async function untilLocked(store: Pick<OutboxReads, 'readOutboxLocks'>, signal: AbortSignal): Promise<OutboxHalf> {
+  for (let wasLocked = false; ; ) {
+    await setTimeout(lookEveryMs, undefined, { signal })
+    const by = await store.readOutboxLocks().catch(() => [])
+    if (wasLocked && by.length > 0) return { kind: 'locked', by }
+    wasLocked = by.length > 0
+  }
+}
+
+/** What both halves come to. Pure. */
+export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusReport {
+  const { nowMs, pauses, submissions } = ledger
+  const outbox = half.kind === 'read' ? half.outbox : null
+  const hidden = half.kind === 'read' ? half.hidden : null
+  const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
+  const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
+  const capacity = ledger.rateCapacity || config.rateLimit.requests
+  const backlog =
+    outbox === null
+      ? null
+      : estimateBacklog({
+          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.probing - ledger.heldForPerson,
+          tracked: submissions.accepted + ledger.probing,
+          pollsPerRecord: ledger.pollsPerRecord,
+          capacity,
+          windowMs: config.rateLimit.windowMs,
+          lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
+        })
+  const readOnly = readOnlyOf(ledger, half)
+  const backlogStandsUntil = standsUntil(ledger)
+  return {
+    ...ledger,
+    rateCapacity: capacity,
+    rateAvailable: ledger.rateCapacity > 0 ? ledger.rateAvailable : capacity,
+    outbox: half,
+    oldestMs,
+    backlog,
+    backlogStandsUntil,
+    throughAtMs: backlog && backlogStandsUntil === null ? throughAtMs(backlog, pauses, nowMs) : null,
+    readOnly,
+    diagnoses: diagnose({
+      submissions,
+      probing: ledger.probing,
+      outboxWaiting: outbox?.waiting ?? null,
+      isOutboxAwaited: half.kind === 'awaited',
+      outboxLockedBy: half.kind === 'locked' ? half.by : [],
+      instances: ledger.instances.length,
+      aliveSinceMs: ledger.instances[0]?.startedMs ?? null,
+      silentDaemon: ledger.daemonConnected ? { lastHeardMs: ledger.lastSilentMs, heldUpBy: ledger.heldUpBy } : null,
+      readOnly,
+      lastHour: totalOf(ledger.recent.lastHour),
+      pauses,
+      problems: ledger.standing,
+      hidden,
+      oldestUnsentMs: oldestMs,
+      oldestWaitingMs: outbox?.oldestMs ?? null,
+      isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
+      oldestAcceptedMs: ledger.oldestAcceptedMs,
+      reportsDue: ledger.reportsDue,
+      oldestReportDueMs: ledger.oldestReportDueMs,
+      nowMs,
+    }),
+  }
+}
+
+/** An estimate at the rate limit holds only for a daemon that works. */
+function standsUntil({ instances, standing }: LedgerHalf): string | null {
+  if (instances.length === 0) return 'a daemon runs'
+  return standing.some(({ kind }) => kind === 'loop_failing') ? 'the part of the daemon that fails works again' : null
+}
+
+function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyDatabase[] {
+  const outbox = half.kind === 'read' ? half.readOnly : null
+  return [
+    ...(ledgerReadOnly === null ? [] : [{ of: 'ledger' as const, cause: ledgerReadOnly }]),
+    ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
+  ]
+}
+
+/** How long the records that wait will take, if nothing changes. */
+export interface Backlog {
+  records: number
+  durationMs: number
+  /** Polls that a record is reckoned with. */
+  pollsPerRecord: number
+}
+
+/** As long as nothing has completed: one poll a record, which is what late polling comes to. */
+const pollsAssumed = 1
+
+/**
+ * Reckons every record that waits at one request and the polls that the last ones took, and every one that is being
+ * tracked at those polls alone, all at the rate limit; but none is through before it is due. Pure.
+ */
+export function estimateBacklog(now: {
+  toSend: number
+  tracked: number
+  pollsPerRecord: number | null
+  capacity: number
+  windowMs: number
+  /** The last record that may go is due in so long. */
+  lastDueInMs: number
+}): Backlog {
+  const pollsPerRecord = now.pollsPerRecord ?? pollsAssumed
+  const requests = now.toSend * (1 + pollsPerRecord) + now.tracked * pollsPerRecord
+  const durationMs = Math.max((requests / now.capacity) * now.windowMs, now.lastDueInMs)
+  return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
+}
+
+/**
+ * When the backlog is through: from now on, or from when the last pause ends. Pure.
+ *
+ * @returns epoch milliseconds; null where nothing waits, or a pause has no end
+ */
+export function throughAtMs(
+  backlog: Backlog,
+  pauses: readonly { untilMs: number | null }[],
+  nowMs: number,
+): number | null {
+  if (backlog.records === 0) return null
+  const ends = pauses.map(({ untilMs }) => untilMs)
+  return ends.includes(null) ? null : Math.max(nowMs, ...ends.filter((ms) => ms !== null)) + backlog.durationMs
+}

@@ -1,0 +1,150 @@
+import type { RecordName } from '../ledger/audit/readActs.ts'
+import type { SubmissionReference } from '../ledger/operator/findSubmissions.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { showTime } from '../time.ts'
+
+/** What came of looking for the submissions that a person named. */
+export type Found =
+  | { kind: 'found'; submissions: ListedSubmission[] }
+  | { kind: 'missing'; problems: string[] }
+  | { kind: 'invalid'; problems: string[] }
+
+export const referenceHelp =
+  "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
+
+/** A submission's whole id. */
+export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Reads `--record`. @param problems takes what is wrong @returns null where nothing is given */
+export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
+  if (text === undefined) return null
+  const name = text.trim()
+  if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
+  if (wholeId.test(name)) return { id: name.toLowerCase() }
+  problems.push(`--record ${text}: give the submission's whole id, or outbox:N for the outbox row N`)
+  return null
+}
+
+type ReferenceByPrefix = (name: string) => SubmissionReference
+
+const byPrefix: Record<string, ReferenceByPrefix> = {
+  outbox: (outboxId) => ({ kind: 'outbox', outboxId }),
+  transaction: (transactionId) => ({ kind: 'transaction', transactionId }),
+  key: (key) => ({ kind: 'key', key }),
+}
+
+/**
+ * What a person may mean by a name, the likeliest first: the first that fits a submission is it. Pure.
+ *
+ * Without a prefix and in hex digits it is an id, by its beginning or its end (those of one time begin alike), or an
+ * idempotency key; whatever else has no other meaning, a transaction's id.
+ */
+export function readReferences(name: string): SubmissionReference[] {
+  const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
+  const reference = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined
+  if (reference !== undefined) return rest === '' ? [] : [reference(rest)]
+  return name.trim() === '' ? [] : [...readHexDigits(name), { kind: 'transaction', transactionId: name }]
+}
+
+function readHexDigits(name: string): SubmissionReference[] {
+  const digits = name.replaceAll('-', '').toLowerCase()
+  if (!/^[0-9a-f]{6,32}$/.test(digits)) return []
+  const range = { kind: 'range', from: digits.padEnd(32, '0'), to: digits.padEnd(32, 'f') } as const
+  return digits.length === 32
+    ? [range, { kind: 'idempotency-key', idempotencyKey: digits }]
+    : [range, { kind: 'ending', digits }]
+}
+
+/** The submissions that a name fits, up to `limit`, and what it was taken for. */
+export interface NamedSubmissions {
+  by: SubmissionReference['kind']
+  submissions: ListedSubmission[]
+}
+
+/** Finds what a name fits. @returns null where it fits nothing */
+export async function findNamed(
+  store: Pick<OperatorStore, 'find'>,
+  name: string,
+  limit: number,
+): Promise<NamedSubmissions | null> {
+  for (const reference of readReferences(name)) {
+    const submissions = await store.find(reference, limit)
+    if (submissions.length > 0) return { by: reference.kind, submissions }
+  }
+  return null
+}
+
+/** Finds each submission by the name given for it; all of them, or none and what is wrong. */
+export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonly string[]): Promise<Found> {
+  const found = new Map<string, ListedSubmission>()
+  const missing: string[] = []
+  const wrong: string[] = []
+  const ids = names.filter((name) => wholeId.test(name)).map((name) => name.toLowerCase())
+  const byId = ids.length === 0 ? [] : await store.find({ kind: 'ids', ids }, ids.length)
+  for (const submission of byId) found.set(submission.id, submission)
+  for (const name of names) {
+    if (found.has(name.toLowerCase())) continue
+    const named = await findNamed(store, name, 2)
+    const [first, second] = named?.submissions ?? []
+    if (first !== undefined && second === undefined) found.set(first.id, first)
+    else if (named !== null && first !== undefined && second !== undefined)
+      wrong.push(severalMessage(name, named.by, [first, second]))
+    else if (isName(name)) missing.push(`there is no submission ${name}`)
+    else wrong.push(`${name} names no submission: give ${referenceHelp}; outboxd list --containing finds any text`)
+  }
+  if (wrong.length > 0) return { kind: 'invalid', problems: [...wrong, ...missing] }
+  if (missing.length > 0) return { kind: 'missing', problems: missing }
+  return { kind: 'found', submissions: [...found.values()] }
+}
+
+/** Whether it has the form of a name; a text of any form may be a transaction's id, but whoever sees it found nowhere may have meant anything. */
+function isName(name: string): boolean {
+  const [likeliest] = readReferences(name)
+  return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
+}
+
+function severalMessage(
+  name: string,
+  by: SubmissionReference['kind'],
+  [first, second]: [ListedSubmission, ListedSubmission],
+): string {
+  const more = by === 'range' || by === 'ending' ? 'give more digits' : `outboxd show ${name} lists them`
+  return `${name} fits ${first.id} and ${second.id}, and perhaps more: ${more}`
+}
+
+/**
+ * Why a name fits no submission. A row that has not been captured yet is not missing: it waits in the outbox; and of what was
+ * pruned it is known how it ended.
+ */
+export async function explainMissing(store: OperatorStore, name: string): Promise<string> {
+  const [reference] = readReferences(name)
+  if (reference?.kind === 'outbox')
+    return (
+      (await explainMissingRow(store, reference.outboxId)) ??
+      `there is no submission ${name}, and no row ${reference.outboxId} in the outbox`
+    )
+  return (
+    (await explainMissingRow(store, name)) ??
+    `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
+  )
+}
+
+/** Why an outbox row has no submission; null if there is no such row and never was. */
+export async function explainMissingRow(store: OperatorStore, outboxId: string): Promise<string | null> {
+  const pruned = await store.readPruned(outboxId)
+  if (pruned !== null) return prunedMessage(outboxId, pruned)
+  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+  if (record === null) return null
+  if (await store.outbox.liesBefore(outboxId).catch(() => false))
+    return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
+  if (!(await store.outbox.saysThatItWaits(outboxId).catch(() => true)))
+    return `the ledger knows no record of the row ${outboxId}, and the row does not say that it waits, so nothing is sent of it: it was done before the ledger served this table, or the ledger has lost it; look at what the row says, and outboxd recover --dry-run shows those that say they are under way`
+  const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
+  return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
+}
+
+function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {
+  const as = transactionId === null ? '' : ` as transaction ${transactionId}`
+  return `the record of the row ${outboxId} was ${state} on ${showTime(endedMs)}${as} and pruned on ${showTime(prunedMs)} (RETENTION_DAYS); it was submission ${id}, and is not sent again`
+}

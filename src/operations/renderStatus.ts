@@ -1,0 +1,242 @@
+import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ProblemKind, State } from '../model.ts'
+import { escapeControl, pluralize, truncate } from '../plainText.ts'
+import { showDuration, showMoment, showTime } from '../time.ts'
+import { hiddenMessage, startMessage } from './databaseMessages.ts'
+import type { StatusReport } from './readStatus.ts'
+import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
+
+type Row = readonly [name: string, message: string]
+
+/** The report for people: what is wrong, or that all is well, and then the figures. */
+export function renderStatus(report: StatusReport): string {
+  return lines([...sentences(report), '', ...[...flowRows(report), ...ledgerRows(report)].map(line)])
+}
+
+/** What the ledger says, while the outbox has not answered. */
+export function renderLedgerHalf(report: StatusReport): string {
+  return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
+}
+
+/** What was missing there, once the outbox has answered. @param said what was said already */
+export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
+  const before = new Set(said.diagnoses.map(({ message }) => message))
+  const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
+  return lines(['', ...news, ...outboxRows(report).map(line)])
+}
+
+/** The report in one line, for a log of looks. */
+export function renderStatusLine({
+  diagnoses: [first, ...others],
+  outbox,
+  submissions,
+  ...report
+}: StatusReport): string {
+  const more = others.length > 0 ? ` (and ${others.length} more)` : ''
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
+  const figures = [
+    `to send ${waiting}+${captured(submissions, report)}`,
+    `at the service ${submissions.accepted + report.probing}`,
+    `for a person ${submissions.uncertain + submissions.failed + submissions.rejected}`,
+    `${report.rateAvailable} of ${report.rateCapacity} requests free`,
+  ].join(', ')
+  return lines([`${showTime(report.nowMs)} ${first.message} | ${figures}${more}`])
+}
+
+const lines = (all: readonly string[]): string => all.map((text) => `${escapeControl(text)}\n`).join('')
+const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
+
+function sentences({ diagnoses: [first, ...others] }: StatusReport): string[] {
+  return [first.message, ...others.map(({ message }) => `Also: ${message}`)]
+}
+
+function flowRows(report: StatusReport): Row[] {
+  const [toSend, ...rest] = outboxRows(report)
+  return [...(toSend ? [toSend] : []), ...atServiceRows(report), ...rest]
+}
+
+/** What cannot be told without the outbox. */
+function outboxRows(report: StatusReport): Row[] {
+  const { submissions, outbox, oldestMs, nowMs } = report
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
+  return [
+    ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
+    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
+    ['backlog', `${backlogMessage(report)}${heldMessage(report.heldForPerson)}`],
+    ...startRows(report),
+  ]
+}
+
+function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
+  return [
+    [
+      'at the service',
+      `${submissions.accepted} being processed${report.probing > 0 ? `, ${report.probing} sent that it is asked about` : ''}`,
+    ],
+    ['for a person', forPerson(submissions)],
+    ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
+    ['to tell', reportsMessage(report)],
+  ]
+}
+
+function ledgerRows(report: StatusReport): Row[] {
+  const { rateAvailable, rateCapacity, nextSlotMs, nowMs } = report
+  return [
+    ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
+    ['last hour', performanceMessage(performanceOf(totalOf(report.recent.lastHour)))],
+    ['last day', performanceMessage(performanceOf(totalOf(report.recent.lastDay)))],
+    ['last 28 days', performanceMessage(performanceOf(totalOf(report.recent.last28Days)))],
+    ...pauseRows(report),
+    ...problemRows(report),
+    ...instanceRows(report),
+  ]
+}
+
+const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
+  queued + sending - probing
+
+function forPerson(submissions: Record<State, number>): string {
+  return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
+}
+
+/**
+ * How many outcomes the outbox has yet to hear. It knows every outcome only if each of these holds: no report is due, the
+ * outbox was read just now, and no problem says that a report was refused or that no daemon writes to this outbox.
+ */
+export function reportsMessage({
+  reportsDue,
+  oldestReportDueMs,
+  outbox,
+  standing,
+  nowMs,
+}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'outbox' | 'standing' | 'nowMs'>): string {
+  if (reportsDue > 0) {
+    const oldest = oldestReportDueMs === null ? '' : `, the oldest of ${showMoment(oldestReportDueMs, nowMs)}`
+    return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
+  }
+  if (outbox.kind !== 'read') return 'none is due, and the outbox could not be read to compare'
+  const against = standing.filter(({ kind }) => keepsOutcome[kind])
+  return against.length === 0
+    ? 'none: the outbox knows every outcome'
+    : `none is due, but ${pluralize(against.length, 'problem')} may keep rows from showing their outcomes`
+}
+
+/** Whether a row may say something else than the ledger while a problem of this kind is open, though no report is due. */
+export const keepsOutcome: Record<ProblemKind, boolean> = {
+  row_skipped: false,
+  row_locked: false,
+  unknown_type: false,
+  report_refused: true,
+  report_locked: true,
+  mark_ineffective: true,
+  row_missing: true,
+  row_conflict: true,
+  foreign_outbox: true,
+  foreign_service: false,
+  foreign_ledger: true,
+  ledger_behind: true,
+  rows_passed_over: false,
+  unknown_status: false,
+  stuck_transaction: false,
+  mass_refusal: false,
+  loop_failing: false,
+  claim_lost: false,
+  settings_differ: false,
+  budget_starved: false,
+  clock_off: false,
+  change_capture: false,
+  outbox_history: false,
+  files_broken: false,
+  credentials_broken: false,
+  prune_behind: false,
+  ledger_history: true,
+  chain_broken: false,
+}
+
+function nextSlot(nextSlotMs: number | null, nowMs: number): string {
+  return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
+}
+
+/** How long what waits will take. */
+export function backlogMessage({
+  backlog,
+  backlogStandsUntil,
+  throughAtMs,
+  pauses,
+  nowMs,
+}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses' | 'nowMs'>): string {
+  if (backlog === null) return 'unknown'
+  if (backlog.records === 0) return 'none'
+  const polls = Math.round(backlog.pollsPerRecord * 10) / 10
+  const starts = [
+    backlogStandsUntil === null ? null : `once ${backlogStandsUntil}`,
+    pauses.length > 0 ? 'from when the pause ends' : null,
+  ].filter((start) => start !== null)
+  const from = starts.map((start) => ` ${start}`).join(' and')
+  const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
+  return `through in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
+}
+
+/** The time of day in UTC, `14:35Z`, with the date where that is another. */
+function showClock(ms: number, nowMs: number): string {
+  const [date, time = ''] = showTime(ms).split(' ')
+  const clock = `${time.slice(0, 5)}Z`
+  return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
+}
+
+/** What of it cannot go, to be read after the rest. */
+export function heldMessage(held: number): string {
+  return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
+}
+
+function startRows({ start, outbox }: StatusReport): Row[] {
+  const message = startMessage(start)
+  const hidden = outbox.kind === 'read' ? hiddenMessage(outbox.hidden) : null
+  return message === null ? [] : [['start', [message, hidden ?? []].flat().join(' ')]]
+}
+
+function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
+  if (pauses.length === 0) return [['paused', 'no']]
+  return pauses.map((pause) => {
+    const { reason, sinceMs, detail } = pause
+    return [
+      'paused',
+      `${reason} since ${showMoment(sinceMs, nowMs)}, ${pauseEnd(pause, nowMs)}: ${truncate(detail, 400)}`,
+    ]
+  })
+}
+
+/** Until when a pause stands. */
+export function pauseEnd({ reason, untilMs }: Pick<ActivePause, 'reason' | 'untilMs'>, nowMs: number): string {
+  if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
+  return untilMs <= nowMs ? 'until a request has shown that it is over' : `until ${showMoment(untilMs, nowMs)}`
+}
+
+const problemsShown = 20
+
+function problemRows({ standing, nowMs }: StatusReport): Row[] {
+  const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): Row => {
+    const retry =
+      retryMs === null ? '' : `, tried again ${retryMs <= nowMs ? 'now' : `at ${showMoment(retryMs, nowMs)}`}`
+    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`]
+  })
+  const more = standing.length - rows.length
+  return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
+}
+
+function instanceRows(report: StatusReport): Row[] {
+  const { instances, nowMs } = report
+  if (instances.length === 0) return [['instances', whyNoInstance(report)]]
+  return instances.map(({ id, host, version, startedMs }) => [
+    'instance',
+    `${id.slice(0, 8)} on ${host}, version ${version}, since ${showMoment(startedMs, nowMs)}`,
+  ])
+}
+
+/** What is known of the instances where none gives a sign of life. */
+export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
+  if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown: no instance can report while the ledger is read-only'
+  const which = daemonConnected ? 'one connected and silent' : 'none alive'
+  const heard = lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`
+  return `${which}${heard}`
+}

@@ -1,0 +1,104 @@
+import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { isoTime, showTime } from '../time.ts'
+
+/** A fact about a submission: a text, or a moment. */
+export type Fact = string | { atMs: number }
+
+/** What is known of a submission, each under its name; what there is not is left out. Pure. */
+export function submissionFacts(detail: SubmissionDetail): [name: string, fact: Fact][] {
+  const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
+  const all: [string, Fact | null][] = [
+    ['submission', detail.id],
+    ['outbox row', detail.outboxId],
+    ['type', detail.type],
+    ['key', detail.key],
+    ['since', moment(detail.sinceMs)],
+    ['recorded', moment(detail.recordedMs)],
+    ['captured', moment(detail.capturedMs)],
+    ['attempts', String(detail.attempt)],
+    ['last sent', moment(detail.sentMs)],
+    ['transaction', detail.transactionId && `${detail.transactionId}${detail.idByPerson ? ' (a person said so)' : ''}`],
+    ['may have arrived', detail.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
+    ['accepted', moment(detail.acceptedMs)],
+    ['polls', String(detail.polls)],
+    ['ended', moment(detail.endedMs)],
+    ['error code', detail.code],
+    ['error', detail.error],
+    ['idempotency key', detail.idempotencyKey],
+    ['outbox row says', detail.reportDue ? `not yet this state: ${detail.reportTrouble ?? 'the report is due'}` : null],
+    ['told again', moment(detail.reportAgainMs)],
+  ]
+  return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
+}
+
+/**
+ * What an event keeps beside its cause; a body or payload of before is there for whoever must know what was sent when. Pure.
+ */
+export function eventDetails({
+  detail,
+  cause,
+}: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
+  if (detail === null) return []
+  // By its claim an owner finds what was put in doubt behind its back, by the digest audit --verify a changed body; they tell a person nothing.
+  const {
+    former,
+    claim: _,
+    bodySha256: __,
+    ...rest
+  } = detail as Record<string, unknown> & {
+    former?: Record<string, unknown>
+  }
+  const named: [string, unknown][] = [
+    ...Object.entries(rest),
+    ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
+  ]
+  return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
+}
+
+/** What stands where a payload or a body would. Pure. */
+export function noneBecause(
+  { emptiedMs, erasedMs }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs'>,
+  otherwise: string,
+): string {
+  if (erasedMs !== null) return `erased ${showTime(erasedMs)}`
+  return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
+}
+
+/** The row that has the id now, where it is another than the one that was taken. */
+export async function readRowNow(store: OperatorStore, outboxId: string): Promise<OtherRow | null> {
+  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+  return record && { type: record.type, key: record.key, createdAt: record.createdAt }
+}
+
+export interface OtherRow {
+  type: string
+  key: string | null
+  createdAt: string | null
+}
+
+/** Says that a record and its outbox row are no longer the same, a line each; nothing where they are. Pure. */
+export function conflictLines(
+  { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
+  row: OtherRow | null,
+): string[] {
+  if (conflict === null) return []
+  const facts = (of: { type: string; key: string | null }, recorded: string) =>
+    `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
+  return [
+    `conflict: this is not the record of the outbox row ${outboxId} as it is now: ${conflict}`,
+    `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
+    `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
+    `  ${conflictAdvice}`,
+  ]
+}
+
+/** How a conflict of a row ends. Pure. */
+export const conflictAdvice =
+  'If the ERP edited the row: undo a change of created_at; outboxd adopt --same accepts any other edit. Once its record is rejected or failed, outboxd replay --refresh sends the row as it is. If the row is another order: give it an id that was never used. A row with a new id is a new record and is sent, also if the service has that order already. Only if all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.'
+
+/** What whoever is about to decide on it must know beside its state. */
+export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
+  return mayHaveArrived ? 'may have arrived' : '-'
+}

@@ -1,0 +1,74 @@
+import { styleText } from 'node:util'
+import { boundText } from './boundText.ts'
+
+/** A terminal that shows what is written; what is written to a file or a pipe is whole and plain. */
+export interface Terminal {
+  columns: number
+  bold(text: string): string
+}
+
+/** The terminal behind a stream, null where there is none; without bold where NO_COLOR is set, or it has none. */
+export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
+  if (!stream.isTTY) return null
+  return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
+}
+
+/**
+ * Lays rows out in columns, two spaces apart. The last column is as wide as it is; on a terminal it ends with the line, where
+ * enough of it is left to be read.
+ */
+export function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  terminal: Terminal | null = null,
+): string {
+  const all = [head, ...rows].map((row) => row.map(escapeControl))
+  const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
+  const lines = all
+    .map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  '))
+    .map((line) => line.trimEnd())
+  if (terminal === null) return lines.map((line) => `${line}\n`).join('')
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const [first = '', ...others] = lines.map((line) => endWithin(line, terminal.columns, before))
+  return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
+}
+
+const lastColumnMin = 20
+
+function endWithin(line: string, columns: number, before: number): string {
+  const isRead = columns - before >= lastColumnMin
+  return isRead ? boundText(line, columns) : line
+}
+
+/** The text's beginning, and an ellipsis where there is more. */
+export function truncate(text: string, most: number): string {
+  return boundText(text.replace(/\s+/g, ' ').trim(), most)
+}
+
+// Control characters, those that turn the direction of writing, and those that take no room.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+
+/** Makes a text safe for a terminal: what the service or the ERP wrote must not move the cursor or hide a line. */
+export function escapeControl(text: string): string {
+  return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The same of a text of several lines. */
+export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
+
+/** The first of many lines, each cut where it is long and safe for a terminal, and how many more there are. */
+export function renderFirst(lines: readonly string[], most: number): string {
+  const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
+  return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')
+}
+
+const lineMax = 400
+
+/** Begins a sentence. */
+export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** `1 record`, `2 records`. */
+export function pluralize(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? '' : 's'}`
+}

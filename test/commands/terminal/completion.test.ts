@@ -1,0 +1,89 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startProgram } from '../../support/program.ts'
+
+async function outboxd(...args: string[]): Promise<string> {
+  await using program = startProgram({ args })
+  const { code, stdout, stderr } = await program.ended()
+  expect(stderr).toBe('')
+  expect(code).toBe(0)
+  return stdout
+}
+
+/** The commands that `--help` lists: what completion and the manual page are held against. */
+let commands: string[]
+beforeAll(async () => {
+  const help = await outboxd('--help')
+  commands = [...help.slice(help.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
+  expect(commands.length).toBeGreaterThan(15)
+})
+
+describe('in bash', () => {
+  let script: string
+  beforeAll(async () => {
+    script = join(mkdtempSync(join(tmpdir(), 'completion-')), 'outboxd.bash')
+    writeFileSync(script, await outboxd('completion', 'bash'))
+  })
+
+  /** What bash would offer for the last of these words. */
+  function offered(...words: string[]): string[] {
+    const line = ['outboxd', ...words]
+    const program = `. "$0"; COMP_WORDS=("$@"); COMP_CWORD=${line.length - 1}; _outboxd; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const lines = execFileSync('bash', ['--norc', '-c', program, script, ...line], { encoding: 'utf8' }).split('\n')
+    return lines.filter((each) => each !== '')
+  }
+
+  test('all commands are offered, and no longer those that do not begin so', () => {
+    expect(offered('')).toEqual(expect.arrayContaining([...commands.filter((name) => name !== 'help'), '--env-file']))
+    expect(offered('rep')).toEqual(['replay'])
+  })
+
+  test.each([
+    [['replay', '--dr'], ['--dry-run']],
+    [['--env-file', '/etc/outboxd/env', 'recover', '--y'], ['--yes']],
+    [['migrate', '--outbox', '--dry'], ['--dry-run']],
+    [['completion', 'z'], ['zsh']],
+    [['map', '--outbox', ''], []],
+  ])('%j is completed by %j', (words, expected) => {
+    expect(offered(...words)).toEqual(expected)
+  })
+})
+
+test.each([
+  'zsh',
+  'fish',
+])('%s has every command and its options, and takes the script where it is installed', async (shell) => {
+  const script = await outboxd('completion', shell)
+  for (const name of commands.filter((each) => each !== 'help')) expect(script).toContain(name)
+  expect(script).toContain('dry-run')
+  const { status, stderr, error } = spawnSync(shell, ['-n', '/dev/stdin'], { input: script, encoding: 'utf8' })
+  if (error === undefined) expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+})
+
+test('another shell is a mistake', async () => {
+  await using program = startProgram({ args: ['completion', 'tcsh'] })
+  expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('bash, zsh, fish') })
+})
+
+const canFormat = spawnSync('groff', ['--version']).status === 0
+
+describe('the manual page', () => {
+  test('has the help of every command, every variable and the exit codes', async () => {
+    const page = await outboxd('man')
+    for (const name of commands.filter((each) => each !== 'help')) expect(page).toContain(`\n.SS ${name}\n`)
+    expect(page).toContain('.B RATE_LIMIT_REQUESTS')
+    expect(page).toContain('4 not confirmed')
+  })
+
+  test.runIf(canFormat)('is read by groff without a warning', async () => {
+    const { stdout, stderr } = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-rHY=0'], {
+      input: await outboxd('man'),
+      encoding: 'utf8',
+    })
+    expect(stderr).toBe('')
+    expect(stdout).toContain('outboxd completion bash > /etc/bash_completion.d/outboxd')
+  })
+})

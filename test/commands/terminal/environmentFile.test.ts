@@ -1,0 +1,91 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readEnvironmentFile, withFile } from '../../../src/commands/terminal/environmentFile.ts'
+import { ConfigInvalid } from '../../../src/readVariables.ts'
+import { checkout, startProgram } from '../../support/program.ts'
+
+function fileOf(text: string): { folder: string; path: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'env-'))
+  const path = join(folder, 'env')
+  writeFileSync(path, text)
+  return { folder, path }
+}
+
+test('what is set for the process goes before what the file says, and an empty variable counts as not set', () => {
+  const { path } = fileOf('OUTBOX_TABLE=a\nHTTP_PORT="1" # the port\nLOG_LEVEL=warn\n')
+  const env = withFile({ OUTBOX_TABLE: 'b', HTTP_PORT: '' }, readEnvironmentFile(path))
+  expect(env).toEqual({ OUTBOX_TABLE: 'b', HTTP_PORT: '1', LOG_LEVEL: 'warn' })
+})
+
+test('a relative path starts at the folder of the file, and so does the folder of mappings', () => {
+  const { folder, path } = fileOf('DATABASE_URL_FILE=secrets/url\nSERVICE_CA_FILE=/etc/ca.pem\n')
+  mkdirSync(join(folder, 'mappings'))
+  expect(readEnvironmentFile(path).values).toEqual({
+    DATABASE_URL_FILE: join(folder, 'secrets/url'),
+    SERVICE_CA_FILE: '/etc/ca.pem',
+    MAPPINGS_DIR: join(folder, 'mappings'),
+  })
+})
+
+test('a file that cannot be read is a mistake of the configuration, and says where it was looked for', () => {
+  expect(() => readEnvironmentFile('/nowhere/env')).toThrow(ConfigInvalid)
+})
+
+const payload = '{"customerId":"C1","orderDate":"2026-11-03T10:00:00+01:00","amount":12.30,"field2":"x"}'
+
+test.each([
+  ['before the command', (path: string) => ['--env-file', path, 'map']],
+  ['as one word', (path: string) => [`--env-file=${path}`, 'map']],
+  ['behind the command', (path: string) => ['map', '--env-file', path]],
+])('outboxd takes --env-file %s, and works from any folder', async (_, args) => {
+  const { folder, path } = fileOf(`MAPPINGS_DIR=${join(checkout, 'mappings')}\n`)
+  writeFileSync(join(folder, 'payload.json'), payload)
+  await using program = startProgram({ args: [...args(path), 'payload.json', '--type', 'data'], folder })
+  expect(await program.ended()).toMatchObject({ code: 0, stdout: expect.stringContaining('POST /api/v1/data') })
+})
+
+test('of two files neither is ignored: one is to be given', async () => {
+  const files = [fileOf('').path, fileOf('').path].flatMap((path) => ['--env-file', path])
+  await using program = startProgram({ args: [...files, 'config'], folder: tmpdir() })
+  expect(await program.ended()).toMatchObject({ code: 2, stderr: expect.stringContaining('give one file') })
+})
+
+test('without MAPPINGS_DIR the examples serve against a service on loopback, and against no other', async () => {
+  const { folder } = fileOf('')
+  writeFileSync(join(folder, 'payload.json'), payload)
+  const map = async (SERVICE_BASE_URL: string) => {
+    await using program = startProgram({
+      args: ['map', 'payload.json', '--type', 'data'],
+      folder,
+      env: { SERVICE_BASE_URL },
+    })
+    return await program.ended()
+  }
+  expect(await map('http://127.0.0.1:8080')).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`The examples of the package are read instead: ${join(checkout, 'mappings')}`),
+  })
+  expect(await map('https://service.example')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/mappings.*cannot be read.*MAPPINGS_DIR names/),
+  })
+})
+
+test('the folder of mappings beside the file is read before the one here, and says so', async () => {
+  const { folder, path } = fileOf('')
+  const here = fileOf('').folder
+  for (const each of [folder, here]) mkdirSync(join(each, 'mappings'))
+  writeFileSync(join(here, 'payload.json'), payload)
+  const map = async (env: Record<string, string>) => {
+    await using program = startProgram({
+      args: ['--env-file', path, 'map', 'payload.json', '--type', 'data'],
+      folder: here,
+      env,
+    })
+    return (await program.ended()).stderr
+  }
+  expect(await map({})).toContain(`The mapping files beside ${path} are read, not those of ${join(here, 'mappings')}`)
+  expect(await map({ MAPPINGS_DIR: 'mappings' })).not.toContain('beside')
+})

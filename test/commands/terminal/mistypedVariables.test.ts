@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { findMistypedVariables } from '../../../src/commands/terminal/environmentNotes.ts'
+
+test.each([
+  ['RATE_LIMIT_REQEUSTS', 'RATE_LIMIT_REQUESTS'],
+  ['RTAE_LIMIT_REQUESTS', 'RATE_LIMIT_REQUESTS'],
+  ['rate_limit_requests', 'RATE_LIMIT_REQUESTS'],
+  ['RATE_LIMIT_WINDOW', 'RATE_LIMIT_WINDOW_SECONDS'],
+  ['REQUEST_TIMEOUT_MS', 'REQUEST_TIMEOUT_SECONDS'],
+  ['SERVICE_URL', 'SERVICE_BASE_URL'],
+  ['SERVICE_CLIENT_SECRET_FIEL', 'SERVICE_CLIENT_SECRET_FILE'],
+  ['DATABSE_URL', 'DATABASE_URL'],
+  ['LOGLEVEL', 'LOG_LEVEL'],
+])('%s is told, and that %s may be meant', (name, meant) => {
+  expect(findMistypedVariables({ [name]: 'x' })).toEqual([
+    `the variable ${name} is set, and outboxd does not read it; did you mean ${meant}?`,
+  ])
+})
+
+test.each([
+  'RATE_LIMIT_REQUESTS',
+  'DATABASE_URL_FILE',
+  'HTTP_PROXY',
+  'HTTPS_PORT',
+  'SANDBOX_RATE_LIMIT_REQUESTS',
+  'SANDBOX_CLIENT_ID',
+  'SERVICE_NAME',
+  'PATH',
+  'HOME',
+  'PORT',
+  'NODE_ENV',
+  'LOG_FILE',
+  'KUBERNETES_SERVICE_HOST',
+])('%s is not', (name) => {
+  expect(findMistypedVariables({ [name]: 'x' })).toEqual([])
+})
+
+test('its value is not told, and one that is empty counts as not set', () => {
+  expect(findMistypedVariables({ SERVICE_CLIENT_SECRTE: 'hunter2' }).join()).not.toContain('hunter2')
+  expect(findMistypedVariables({ RATE_LIMIT_REQEUSTS: '' })).toEqual([])
+})

@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest'
+import { type PauseReason, type Problem, type ProblemKind, pauseReasons, problemKinds, type State } from '../../src/model.ts'
+import { brokenConditions, diagnose, type SystemStatus, type WellCondition } from '../../src/operations/diagnose.ts'
+import { estimateBacklog } from '../../src/operations/readStatus.ts'
+import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/operations/renderStatus.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+const none: Record<State, number> = {
+  queued: 0,
+  sending: 0,
+  accepted: 0,
+  completed: 0,
+  failed: 0,
+  rejected: 0,
+  uncertain: 0,
+  discarded: 0,
+}
+const calm: SystemStatus = {
+  submissions: none,
+  probing: 0,
+  outboxWaiting: 0,
+  isOutboxAwaited: false,
+  outboxLockedBy: [],
+  instances: 1,
+  aliveSinceMs: nowMs - 3_600_000,
+  silentDaemon: null,
+  lastHour: { requests: 0, failed: 0, answered: 0, slow: 0 },
+  readOnly: [],
+  pauses: [],
+  problems: [],
+  hidden: null,
+  oldestUnsentMs: null,
+  oldestWaitingMs: null,
+  isBudgetUnused: false,
+  oldestAcceptedMs: null,
+  reportsDue: 0,
+  oldestReportDueMs: null,
+  nowMs,
+}
+
+const first = (status: Partial<SystemStatus>) => diagnose({ ...calm, ...status })[0]
+
+test('nothing wrong and nothing to do: all is well', () => {
+  expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent and nothing waits.' })
+})
+
+test('rows that nobody takes though nothing is known to keep them are not well: the disk of the ledger may be full', () => {
+  const untaken = { outboxWaiting: 43, oldestWaitingMs: nowMs - 90_000, isBudgetUnused: true }
+  const { isWell, message } = first(untaken)
+  expect({ isWell, message }).toMatchObject({ isWell: false, message: expect.stringMatching(/^43 rows .*disk.*check/) })
+  for (const why of [
+    { isBudgetUnused: false },
+    { oldestWaitingMs: nowMs - 30_000 },
+    { oldestWaitingMs: null },
+    { aliveSinceMs: nowMs - 5_000 },
+  ])
+    expect(first({ ...untaken, ...why }).isWell).toBe(true)
+  expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('waits for a person')
+})
+
+const openProblem = (kind: ProblemKind): Problem => ({
+  kind,
+  subject: 'x',
+  detail: 'as it was seen',
+  sinceMs: nowMs,
+  seenMs: nowMs,
+  times: 1,
+  retryMs: null,
+})
+const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detail: '' })
+
+/** For each condition of "All is well" statuses in which it alone is false. One without a row does not compile. */
+const onlyFalse: Record<WellCondition, readonly Partial<SystemStatus>[]> = {
+  'no pause for the ledger’s history': [{ pauses: [pause('history')] }],
+  'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
+  'the outbox can be read': [
+    { outboxWaiting: null },
+    { outboxWaiting: null, isOutboxAwaited: true },
+    {
+      outboxWaiting: null,
+      outboxLockedBy: [
+        { pid: 7, application: 'erp', state: 'idle in transaction', statement: 'UPDATE', openForMs: 9_000 },
+      ],
+    },
+  ],
+  'both databases can be written': [
+    { readOnly: [{ of: 'outbox', cause: 'standby' }] },
+    { readOnly: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
+  ],
+  'a daemon lives': [
+    { instances: 0, aliveSinceMs: null },
+    { instances: 0, aliveSinceMs: null, silentDaemon: { lastHeardMs: null, heldUpBy: [] } },
+  ],
+  'no other pause': pauseReasons
+    .filter((reason) => reason !== 'history')
+    .map((reason) => ({ pauses: [pause(reason)] })),
+  'the service meets its targets': [
+    { lastHour: { requests: 10, failed: 10, answered: 10, slow: 0 } },
+    { lastHour: { requests: 10, failed: 0, answered: 10, slow: 10 } },
+  ],
+  'no other problem is open': problemKinds
+    .filter((kind) => kind !== 'ledger_history')
+    .map((kind) => ({ problems: [openProblem(kind)] })),
+  'no record waits for a person': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
+    submissions: { ...none, [state]: 1 },
+  })),
+  'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
+  'the outbox hears outcomes in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
+  'waiting rows are taken': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, isBudgetUnused: true }],
+}
+
+test.each(
+  Object.entries(onlyFalse).flatMap(([condition, statuses]) => statuses.map((status) => [condition, status] as const)),
+)('all is well no more if "%s" is false alone: %j', (condition, status) => {
+  const broken = brokenConditions({ ...calm, ...status })
+  expect(broken.map((each) => each.condition)).toEqual([condition])
+  expect(diagnose({ ...calm, ...status })).toEqual(
+    broken.flatMap(({ messages }) => messages.map((message) => ({ isWell: false, message }))),
+  )
+})
+
+test('work in progress is well, too', () => {
+  const { isWell, message } = first({ submissions: { ...none, queued: 2, accepted: 3 }, outboxWaiting: 10 })
+  expect(isWell).toBe(true)
+  expect(message).toBe('All is well: 12 records to send, 3 being processed by the service.')
+})
+
+test.each([
+  [{ instances: 0 }, 'outboxd run'],
+  [{ instances: 0, readOnly: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
+  [{ outboxWaiting: null }, 'outboxd check'],
+  [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
+  [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],
+  [{ submissions: { ...none, uncertain: 1, failed: 9 } }, 'outboxd list shows them'],
+  [{ submissions: { ...none, uncertain: 1, failed: 10 } }, 'outboxd list --by-cause'],
+  [{ oldestUnsentMs: nowMs - 7_200_000 }, 'outboxd list --state queued'],
+  [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state accepted'],
+] as const satisfies [Partial<SystemStatus>, string][])('%j names the command that explains: %s', (status, command) => {
+  expect(first(status).isWell).toBe(false)
+  expect(first(status).message).toContain(command)
+})
+
+test('the most urgent comes first, the others follow', () => {
+  const submissions = { ...none, rejected: 1 }
+  const all = diagnose({
+    ...calm,
+    instances: 0,
+    submissions,
+    pauses: [{ reason: 'throttled', sinceMs: 0, detail: '' }],
+  })
+  expect(all).toHaveLength(3)
+  expect(all[0].message).toContain('No daemon')
+  expect(all[2]?.message).toBe('1 record waits for a person (1 rejected): outboxd list shows them.')
+})
+
+test('while a problem stands all is not well, whatever its kind, and each kind is one sentence', () => {
+  const problem = (kind: ProblemKind, subject: string): Problem => ({
+    kind,
+    subject,
+    detail: 'as it was seen',
+    sinceMs: nowMs,
+    seenMs: nowMs,
+    times: 1,
+    retryMs: null,
+  })
+  for (const kind of problemKinds) {
+    const all = diagnose({ ...calm, problems: [problem(kind, 'a'), problem(kind, 'b')] })
+    expect(all).toHaveLength(1)
+    expect(all[0].isWell).toBe(false)
+  }
+  const unknown = problem('of a newer version' as ProblemKind, 'x')
+  expect(diagnose({ ...calm, problems: [unknown] })[0].message).toBe('of a newer version: as it was seen')
+})
+
+test('the backlog takes one request a record and its polls, at the rate limit', () => {
+  const limit = { capacity: 100, windowMs: 60_000, lastDueInMs: 0 }
+  const estimate = estimateBacklog({ toSend: 1_000, tracked: 0, pollsPerRecord: 1, ...limit })
+  expect(estimate).toEqual({ records: 1_000, pollsPerRecord: 1, durationMs: 20 * 60_000 })
+  expect(estimateBacklog({ toSend: 0, tracked: 100, pollsPerRecord: 2, ...limit }).durationMs).toBe(120_000)
+  expect(estimateBacklog({ toSend: 100, tracked: 0, pollsPerRecord: null, ...limit }).pollsPerRecord).toBe(1)
+})
+
+test('rows that wait before the start position are left by decision: the first sentence says how many', () => {
+  const hidden = (rows: number) => ({ hidden: { rows, oldest: null } })
+  expect(first(hidden(2))).toEqual({
+    isWell: true,
+    message:
+      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are left, as was decided (outboxd adopt --start).',
+  })
+  expect(first({ ...hidden(1), outboxWaiting: 3 }).message).toBe(
+    'All is well: 3 records to send; 1 waiting row before the start position is left, as was decided (outboxd adopt --start).',
+  )
+  expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
+  expect(first(hidden(0)).message).toBe('All is well: everything is sent and nothing waits.')
+})
+
+test('a message that says why needs no other line: a failing part of the daemon, files, secrets', () => {
+  for (const kind of ['loop_failing', 'files_broken', 'credentials_broken'] as const) {
+    const { message } = first({ problems: [{ ...openProblem(kind), subject: 'report', detail: 'permission denied' }] })
+    expect(message).toContain('report: permission denied')
+    expect(message).not.toContain('below')
+  }
+  expect(first({ pauses: [pause('history')] }).message).not.toContain('next sentence')
+})
+
+test('a pause is said to stand since a moment, which cannot be read as how long it will last', () => {
+  expect(first({ pauses: [{ ...pause('operator'), sinceMs: nowMs - 6_000 }] }).message).toMatch(
+    /^Nothing is sent: paused \(operator\) since 2026-11-03 11:59:54Z \(6 s ago\); /,
+  )
+})
+
+const told = {
+  reportsDue: 0,
+  oldestReportDueMs: null,
+  outbox: { kind: 'read', outbox: { waiting: 0, oldestMs: null }, hidden: null, readOnly: null },
+  standing: [] as Problem[],
+  nowMs,
+} as const satisfies Parameters<typeof reportsMessage>[0]
+
+test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
+  ['a report is due', { reportsDue: 1 }],
+  ['the outbox cannot be read', { outbox: { kind: 'unreadable', problem: 'away' } }],
+  ['the outbox is locked', { outbox: { kind: 'locked', by: [] } }],
+  ['the outbox has not answered', { outbox: { kind: 'awaited' } }],
+  ...problemKinds
+    .filter((kind) => keepsOutcome[kind])
+    .map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
+])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
+  expect(reportsMessage(told)).toBe('none: the outbox knows every outcome')
+  expect(reportsMessage({ ...told, ...changed })).not.toContain('knows every outcome')
+})
+
+test('a backlog takes no "0 s", and what stands still is not said to be through at a time', () => {
+  const moving = {
+    backlog: { records: 1, durationMs: 20, pollsPerRecord: 1 },
+    backlogStandsUntil: null,
+    throughAtMs: nowMs,
+    pauses: [],
+    nowMs,
+  }
+  expect(backlogMessage(moving)).toMatch(/^through in about 1 s, at 12:00Z: /)
+  const still = { ...moving, backlogStandsUntil: 'a daemon runs', throughAtMs: null }
+  expect(backlogMessage(still)).toMatch(/^through in about 1 s once a daemon runs: an estimate/)
+})
+
+test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {
+  const { message } = first({ problems: [{ ...openProblem('claim_lost'), subject: 'a claim' }] })
+  expect(message).toMatch(/the way to it \(a pooler, the network\), then at its disk/)
+})

@@ -1,0 +1,157 @@
+import { expect, test } from 'vitest'
+import type { SubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import { pauseReasons } from '../../src/model.ts'
+import { explainSubmission } from '../../src/operations/explainSubmission.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+const detail: SubmissionDetail = {
+  id: 'abc',
+  outboxId: '1',
+  type: 'data',
+  key: null,
+  resource: 'data',
+  state: 'queued',
+  sinceMs: nowMs,
+  recordedMs: nowMs,
+  capturedMs: nowMs,
+  endedMs: null,
+  emptiedMs: null,
+  erasedMs: null,
+  code: null,
+  error: null,
+  payload: '{}',
+  body: '{}',
+  result: null,
+  transactionId: null,
+  idempotencyKey: 'key',
+  attempt: 1,
+  tracked: true,
+  probing: false,
+  inDoubt: false,
+  mayHaveArrived: false,
+  idByPerson: false,
+  answered: false,
+  polledRarely: false,
+  held: false,
+  blocks: false,
+  dueMs: nowMs - 1_000,
+  sentMs: nowMs - 60_000,
+  acceptedMs: null,
+  pollMs: null,
+  polls: 0,
+  fruitless: 0,
+  refusedPolls: 0,
+  unknownSinceMs: null,
+  reportDue: false,
+  reportTrouble: null,
+  reportAgainMs: null,
+  conflict: null,
+  blocker: null,
+  pauses: [],
+  permitsFree: 5,
+  daemonLives: true,
+  nowMs,
+  events: [],
+}
+
+const explain = (changed: Partial<SubmissionDetail>) => {
+  const { why, next } = explainSubmission({ ...detail, ...changed })
+  return `${why} / ${next}`
+}
+const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
+
+test.each<[Partial<SubmissionDetail>, string]>([
+  [{}, 'its turn has come'],
+  [{ permitsFree: 0 }, 'it waits for a slot'],
+  [
+    { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
+    'sent again after: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
+  ],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, 'outboxd show outbox:12 says how'],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent once outbox:12 has been accepted'],
+  [
+    { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
+    'paused (operator): closing / sent after outboxd resume',
+  ],
+  [
+    { pauses: [{ reason: 'throttled', sinceMs: nowMs, untilMs: nowMs - 1, detail: '429' }] },
+    'once a request has shown',
+  ],
+  [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
+  [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked at 2026-11-03 12:00:05Z'],
+  [
+    { state: 'sending', probing: true, fruitless: 7, events: [{ ...event, cause: 'the service answered 500' }] },
+    'the last 7 polls brought no usable answer; the service answered 500 / ',
+  ],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --arrived TRANSACTION_ID'],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --not-arrived'],
+  [
+    { state: 'accepted', transactionId: 't', acceptedMs: nowMs - 120_000, pollMs: nowMs + 9_000, polls: 2 },
+    'accepted it as t 2 min ago and has not finished it (2 polls so far) / asked again at 2026-11-03 12:00:09Z (in 9 s)',
+  ],
+  [{ state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs }, 'that it does not know it'],
+  [{ state: 'completed' }, 'the service finished it / nothing'],
+  [{ state: 'completed', reportDue: true }, 'write this state into it'],
+  [{ state: 'failed', error: 'no' }, 'no / waits for you: when the cause is gone\n  outboxd replay abc'],
+  [{ state: 'rejected', error: 'amount is missing', body: null }, 'mend the mapping file'],
+  [{ state: 'uncertain', error: 'no answer', blocks: true }, 'it holds back the later records of its key'],
+  [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
+  [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
+])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
+
+test('of several pauses the one that ends last counts', () => {
+  const pause = { sinceMs: nowMs, detail: '' }
+  const message = explain({
+    pauses: [
+      { ...pause, reason: 'throttled', untilMs: nowMs + 1_000 },
+      { ...pause, reason: 'unavailable', untilMs: nowMs + 60_000 },
+    ],
+  })
+  expect(message).toContain('(unavailable)')
+  expect(message).toContain('12:01:00Z')
+})
+
+/** What `next:` promises at once, and the statuses in each of which one condition of it is false alone. */
+const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<SubmissionDetail>[]][] = [
+  [
+    'sent within seconds',
+    {},
+    [
+      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } },
+      { dueMs: nowMs + 1_000 },
+      { permitsFree: 0 },
+      { daemonLives: false },
+      ...pauseReasons.map((reason) => ({ pauses: [{ reason, sinceMs: nowMs, untilMs: nowMs + 1_000, detail: '' }] })),
+    ],
+  ],
+  [
+    'asked as soon as a slot is free',
+    { state: 'accepted', transactionId: 't', pollMs: nowMs },
+    [
+      { pollMs: nowMs + 1_000 },
+      { polledRarely: true },
+      { daemonLives: false },
+      ...pauseReasons.map((reason) => ({ pauses: [{ reason, sinceMs: nowMs, untilMs: null, detail: '' }] })),
+    ],
+  ],
+  [
+    'nothing: it has come to its end',
+    { state: 'completed' },
+    [{ reportDue: true }, { reportDue: true, daemonLives: false }, { idByPerson: true }],
+  ],
+]
+
+test.each(
+  promises.flatMap(([promise, holds, exceptions]) => exceptions.map((changed) => [promise, holds, changed] as const)),
+)('next: says no more than "%s" of %j, and not that alone if %j', (promise, holds, changed) => {
+  const next = (more: Partial<SubmissionDetail>) => explainSubmission({ ...detail, ...holds, ...more }).next
+  expect(next({})).toBe(promise)
+  expect(next(changed)).not.toBe(promise)
+})
+
+test('while no daemon runs next: says so, of all that a daemon would do', () => {
+  for (const state of ['queued', 'sending', 'accepted'] as const)
+    expect(explain({ state, daemonLives: false })).toMatch(/no daemon runs now.*outboxd run$/)
+  expect(explain({ state: 'discarded', reportDue: true, daemonLives: false })).toContain('no daemon runs now')
+  expect(explain({ state: 'uncertain', daemonLives: false })).not.toContain('no daemon')
+})

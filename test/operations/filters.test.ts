@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { states, waitingForPerson } from '../../src/model.ts'
+import { type FilterOptions, hasFilters, readFilters } from '../../src/operations/filters.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+
+function read(options: FilterOptions) {
+  return readFilters(options, {
+    defaultStates: waitingForPerson,
+    allowedStates: states,
+    whyNotAllowed: () => '',
+    nowMs,
+  })
+}
+
+test('without --state it is the states that wait for a person', () => {
+  expect(read({})).toMatchObject({ kind: 'value', filter: { states: waitingForPerson }, limit: null })
+})
+
+test('several states, blanks and capitals are understood', () => {
+  expect(read({ state: 'Failed, queued' })).toMatchObject({ filter: { states: ['failed', 'queued'] } })
+})
+
+test('every mistake is told at once, with the allowed values and what was probably meant', () => {
+  const wrong = read({ state: 'faild,nonsense', since: 'yesterday', limit: '0' })
+  expect(wrong).toMatchObject({ kind: 'invalid' })
+  const problems = wrong.kind === 'invalid' ? wrong.problems : []
+  expect(problems).toHaveLength(4)
+  expect(problems[0]).toContain('did you mean "failed"?')
+  expect(problems[0]).toContain('queued, sending, accepted')
+  expect(problems[1]).toContain('--state nonsense')
+  expect(problems[2]).toContain('90m, 2h, 3d')
+  expect(problems[3]).toContain('from 1 to')
+})
+
+test('a state that the command cannot work on is refused with the reason', () => {
+  const whyNotAllowed = () => 'settle it'
+  const read = readFilters(
+    { state: 'uncertain' },
+    { defaultStates: [], allowedStates: ['failed'], whyNotAllowed, nowMs },
+  )
+  expect(read).toEqual({ kind: 'invalid', problems: ['--state uncertain: settle it'] })
+})
+
+test('--since after --until is a mistake', () => {
+  expect(read({ since: '1h', until: '2h' })).toMatchObject({ kind: 'invalid' })
+  expect(read({ since: '2h', until: '1h' })).toMatchObject({ kind: 'value' })
+})
+
+test('--limit alone is no filter', () => {
+  expect(hasFilters({ limit: '5' })).toBe(false)
+  expect(hasFilters({ key: 'k' })).toBe(true)
+})
+
+test('what finds a certain record is a filter, and must say something', () => {
+  expect(hasFilters({ transaction: 'tx' })).toBe(true)
+  expect(hasFilters({ containing: 'x' })).toBe(true)
+  expect(hasFilters({ mayHaveArrived: true })).toBe(true)
+  expect(read({ transaction: ' tx ', containing: 'a b', cause: '0A1b2c3d' })).toMatchObject({
+    filter: { transactionId: 'tx', cause: '0a1b2c3d' },
+    containing: 'a b',
+  })
+  expect(read({ transaction: '', containing: ' ', cause: 'E001' })).toMatchObject({
+    problems: [
+      '--transaction needs an id',
+      '--containing needs a text',
+      expect.stringContaining('outboxd list --by-cause shows'),
+    ],
+  })
+})

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { percent, performanceMessage, performanceOf, targetsMissed } from '../../src/operations/serviceTargets.ts'
+
+const counts = (requests: number, failed: number, slow = 0) => ({ requests, failed, answered: requests, slow })
+const message = (...given: Parameters<typeof counts>) => performanceMessage(performanceOf(counts(...given)))
+
+test('a time is said against both targets', () => {
+  expect(message(0, 0)).toBe('no request for a record')
+  expect(message(1_000, 8, 11)).toBe(
+    'of 1000 requests 99.2 % (target 99 %) succeeded, 98.9 % (below 99 %) answered within 2 s',
+  )
+  expect(performanceMessage(performanceOf({ requests: 2, failed: 2, answered: 0, slow: 0 }))).toBe(
+    'of 2 requests 0 % (below 99 %) succeeded',
+  )
+})
+
+test('a share is rounded down, so that what is below a target never reads as if it were met', () => {
+  expect([1, 0.99999, 0.992, 0.98999, 0.29, 0].map(percent)).toEqual([
+    '100 %',
+    '99.9 %',
+    '99.2 %',
+    '98.9 %',
+    '29 %',
+    '0 %',
+  ])
+})
+
+test('an hour in which the service fails or is slow as for a page is said; a few failures of a quiet hour are not', () => {
+  expect(targetsMissed(counts(100, 14, 14))).toEqual([])
+  expect(targetsMissed(counts(9, 9, 9))).toEqual([])
+  expect(targetsMissed(counts(0, 0))).toEqual([])
+  expect(targetsMissed(counts(100, 20))).toEqual([
+    expect.stringMatching(/^In the last hour 20 of 100 requests failed .*outboxd check/),
+  ])
+  expect(targetsMissed(counts(100, 0, 20))).toEqual([
+    expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than 2 s/),
+  ])
+})

@@ -1,0 +1,42 @@
+import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { csvLines, markFormulas, unmarkFormulas } from '../../src/operations/spreadsheet.ts'
+
+/** What a spreadsheet makes cells of, whatever it takes for a separator, and with no regard for quotes that begin no line. */
+const cellsOf = (text: string) => text.split(/[,;\t|\r\n]/).map((cell) => cell.replace(/^[\s"]+/, ''))
+
+test.each([
+  ['x;=1+1;y', "x;'=1+1;y"],
+  ['=1+1', "'=1+1"],
+  [' =1+1', "' =1+1"],
+  ['"=1+1"', `'"=1+1"`],
+  ['x;"=1+1"', `x;'"=1+1"`],
+  ['a,+1|@b', "a,'+1|'@b"],
+  ['x;\u00a0-2', "x;'\u00a0-2"],
+  ['＝1+1', "'＝1+1"],
+  ['-12.50', '-12.50'], // an amount
+  ['-1+1', "'-1+1"],
+  ['2026-11-03T10:00Z queued: a=b', '2026-11-03T10:00Z queued: a=b'],
+])('%j calculates nothing as %j', (text, shown) => {
+  expect(markFormulas(text)).toBe(shown)
+  expect(unmarkFormulas(shown)).toBe(text)
+})
+
+const hostile = fc.string({ unit: fc.constantFrom(...`=+-@;,\t|"' \n\r＝1ax`), maxLength: 30 })
+
+test('no text begins a cell that is calculated, in any language, and each is read back as it was', () => {
+  fc.assert(
+    fc.property(hostile, (text) => {
+      const shown = markFormulas(text)
+      if (!/^-\d+(\.\d+)?$/.test(text)) expect(cellsOf(shown).filter((cell) => /^[=+\-@＝]/.test(cell))).toEqual([])
+      expect(unmarkFormulas(shown)).toBe(text)
+    }),
+  )
+})
+
+test('a line is read back by its commas, and by nobody cut at a semicolon or tab that stands in a cell', () => {
+  const line = csvLines([{ a: 'x;=1+1;y', b: 'tab\there', c: 'plain' }], ['a', 'b', 'c'])
+  expect(line).toBe(`"x;'=1+1;y","tab\there",plain\n`)
+  expect(parse(line)).toEqual([["x;'=1+1;y", 'tab\there', 'plain']])
+})

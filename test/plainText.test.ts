@@ -1,0 +1,45 @@
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { escapeControl, renderTable, terminalOf, truncate } from '../src/plainText.ts'
+
+test('columns are aligned, the last is as wide as it is', () => {
+  expect(
+    renderTable(
+      ['A', 'B'],
+      [
+        ['long', 'x'],
+        ['s', ''],
+      ],
+    ),
+  ).toBe('A     B\nlong  x\ns\n')
+})
+
+test('what the service wrote cannot move the cursor or hide a line', () => {
+  expect(escapeControl('a\u001b[2Kb\rc\u202ed')).toBe('a\\u001b[2Kb\\u000dc\\u202ed')
+  expect(escapeControl('a\u061cb\u200bc\ufeffd')).toBe('a\\u061cb\\u200bc\\ufeffd')
+  expect(renderTable(['A'], [['x\u001b[31m']])).not.toContain('\u001b')
+})
+
+test('a text is cut to one line, never within a character', () => {
+  expect(truncate('one\n two', 20)).toBe('one two')
+  expect(truncate('abc😀def', 5)).toBe('abc…')
+})
+
+describe('on a terminal', () => {
+  const terminal = (columns: number, colours: boolean) =>
+    terminalOf(Object.assign(new PassThrough(), { isTTY: true, columns, getColorDepth: () => (colours ? 8 : 1) }))
+  const table = (columns: number, colours = false) =>
+    renderTable(['ID', 'ERROR'], [['1', 'x'.repeat(60)]], terminal(columns, colours)).split('\n')
+
+  test('the last column ends with the line, where enough of it is left', () => {
+    expect(table(40)[1]).toBe(`1   ${'x'.repeat(35)}…`)
+    expect(table(80)[1]).toHaveLength(64)
+    expect(table(20)[1]).toHaveLength(64)
+  })
+
+  test('the head is bold where the terminal has colours, and NO_COLOR is not set', () => {
+    expect(table(80, true)[0]).toBe('\u001b[1mID  ERROR\u001b[22m')
+    expect(table(80, false)[0]).toBe('ID  ERROR')
+    expect(terminalOf(new PassThrough())).toBe(null)
+  })
+})

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { parseDurationMs, parseMoment, showDuration, showMoment, showTime } from '../src/time.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+
+describe('a duration', () => {
+  test.each([
+    ['90s', 90_000],
+    ['15m', 900_000],
+    ['2h', 7_200_000],
+    ['1h30m', 5_400_000],
+    ['3d', 259_200_000],
+    ['1w', 604_800_000],
+  ])('%s', (text, ms) => expect(parseDurationMs(text)).toBe(ms))
+
+  test.each(['', '2', 'h', '2 h', '-2h', '2H', '2h ago', '1.5h', '2hours'])('%j is none', (text) =>
+    expect(parseDurationMs(text)).toBeNull())
+})
+
+describe('a moment', () => {
+  test.each([
+    ['2h', '2026-11-03T10:00:00.000Z'],
+    ['2026-11-03T10:00:00Z', '2026-11-03T10:00:00.000Z'],
+    ['2026-11-03 10:00+01:00', '2026-11-03T09:00:00.000Z'],
+    ['2026-11-03T10:00:00.123Z', '2026-11-03T10:00:00.123Z'],
+  ])('%s', (text, iso) => expect(new Date(parseMoment(text, nowMs) ?? 0).toISOString()).toBe(iso))
+
+  test('without an offset is the time of this machine', () => {
+    expect(parseMoment('2026-11-03', nowMs)).toBe(new Date(2026, 10, 3).getTime())
+    expect(parseMoment('2026-11-03 14:30', nowMs)).toBe(new Date(2026, 10, 3, 14, 30).getTime())
+  })
+
+  test.each(['yesterday', '03.11.2026', '2026-13-01', '2026-11-03T25:00', '2026-11-03x'])('%s is none', (text) =>
+    expect(parseMoment(text, nowMs)).toBeNull())
+})
+
+test('people read durations and moments', () => {
+  expect([40_000, 125_000, 2_400_000, 7_500_000, 270_000_000].map(showDuration)).toEqual([
+    '40 s',
+    '2 min 5 s',
+    '40 min',
+    '2 h 5 min',
+    '3 d 3 h',
+  ])
+  expect(showTime(nowMs)).toBe('2026-11-03 12:00:00Z')
+  expect(showMoment(nowMs - 3_600_000, nowMs)).toBe('2026-11-03 11:00:00Z (1 h ago)')
+  expect(showMoment(nowMs + 60_000, nowMs)).toBe('2026-11-03 12:01:00Z (in 1 min)')
+})
