@@ -1,7 +1,15 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
-import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditLine, createAuditSums, mappingsAtHand } from '../operations/audit.ts'
+import {
+  type AuditLine,
+  type AuditSum,
+  type AuditSums,
+  amountNames,
+  auditLine,
+  createAuditSums,
+  mappingsAtHand,
+} from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
 import { describeSpan, readSpan, type SpanOptions } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'

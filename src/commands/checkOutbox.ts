@@ -1,8 +1,14 @@
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
 import { states } from '../model.ts'
+import {
+  hiddenMessage,
+  historyMessage,
+  readOnlyMessage,
+  startMessage,
+  wakeMessage,
+} from '../operations/databaseMessages.ts'
 import { passedOverMessage } from '../outbox/comparison.ts'
-import { hiddenMessage, historyMessage, readOnlyMessage, startMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { examineTable } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'

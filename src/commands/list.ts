@@ -2,7 +2,15 @@ import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../model.ts'
-import { describeFilters, type FilterOptions, type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters } from '../operations/filters.ts'
+import {
+  describeFilters,
+  type FilterOptions,
+  type FiltersRead,
+  hasFilters,
+  isLookup,
+  narrowByText,
+  readListFilters,
+} from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'

@@ -1,6 +1,16 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { type Borrowed, environment, isEmbedded, isEveryInterface, optionsSchema, readEnvironment, type Sandbox, SettingsWrong, startSandbox } from '../sandbox/startSandbox.ts'
+import {
+  type Borrowed,
+  environment,
+  isEmbedded,
+  isEveryInterface,
+  optionsSchema,
+  readEnvironment,
+  type Sandbox,
+  SettingsWrong,
+  startSandbox,
+} from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { CommandContext } from './terminal/context.ts'
 

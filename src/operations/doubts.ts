@@ -1,4 +1,10 @@
-import { type DoubtfulRecord, type NamedTransaction, rowNamesAnothers, type SettledDoubt, wentBack } from '../ledger/operator/recoverDoubtful.ts'
+import {
+  type DoubtfulRecord,
+  type NamedTransaction,
+  rowNamesAnothers,
+  type SettledDoubt,
+  wentBack,
+} from '../ledger/operator/recoverDoubtful.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { truncate } from '../plainText.ts'

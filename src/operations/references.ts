@@ -1,6 +1,7 @@
 import type { RecordName } from '../ledger/audit/readActs.ts'
 import type { SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { PrunedSubmission } from '../ledger/retention.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { showTime } from '../time.ts'
 

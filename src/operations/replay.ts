@@ -7,7 +7,14 @@ import type { OutboxRecord, State } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches, type Skipped } from './bulkChange.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  changedMeanwhile,
+  inBatches,
+  type Skipped,
+} from './bulkChange.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
 

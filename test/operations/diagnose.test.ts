@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { type PauseReason, type Problem, type ProblemKind, pauseReasons, problemKinds, type State } from '../../src/model.ts'
+import {
+  type PauseReason,
+  type Problem,
+  type ProblemKind,
+  pauseReasons,
+  problemKinds,
+  type State,
+} from '../../src/model.ts'
 import { brokenConditions, diagnose, type SystemStatus, type WellCondition } from '../../src/operations/diagnose.ts'
 import { estimateBacklog } from '../../src/operations/readStatus.ts'
 import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/operations/renderStatus.ts'

@@ -9,7 +9,14 @@ import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
-import { clearSessionCookie, deviceOf, type Sessions, sessionIdOf, setDeviceCookie, setSessionCookie } from './sessions.ts'
+import {
+  clearSessionCookie,
+  deviceOf,
+  type Sessions,
+  sessionIdOf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './sessions.ts'
 
 const formMaxBytes = 8_192
 

@@ -1,6 +1,12 @@
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../../model.ts'
-import { joinHalves, type LedgerReads, type OutboxHalf, readLedgerHalf, type StatusReport } from '../../operations/readStatus.ts'
+import {
+  joinHalves,
+  type LedgerReads,
+  type OutboxHalf,
+  readLedgerHalf,
+  type StatusReport,
+} from '../../operations/readStatus.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type BudgetWindow, budgetWindow } from './budgetHtml.ts'

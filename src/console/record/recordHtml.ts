@@ -1,7 +1,13 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { conflictLines, eventDetails, type Fact, noneBecause, submissionFacts } from '../../operations/submissionFacts.ts'
+import {
+  conflictLines,
+  eventDetails,
+  type Fact,
+  noneBecause,
+  submissionFacts,
+} from '../../operations/submissionFacts.ts'
 import { capitalize, escapeLines } from '../../plainText.ts'
 import { showDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'

@@ -1,6 +1,15 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { reasonProblem } from '../../operations/actor.ts'
-import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, whyNotResolved } from '../../operations/resolve.ts'
+import {
+  type Answer,
+  answerProblems,
+  findSettling,
+  previewResolve,
+  questionsBefore,
+  type ResolveOutcome,
+  resolveSubmission,
+  whyNotResolved,
+} from '../../operations/resolve.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ShownRecords } from '../noteSight.ts'
