@@ -3,7 +3,6 @@ import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
 import { problemMessage } from '../../src/operations/problemMessage.ts'
-import { inTransaction } from '../../src/postgres/database.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 

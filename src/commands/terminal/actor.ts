@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os'
 import { Option } from 'commander'
+import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { nameMost, personName, reasonProblem } from '../../operations/actor.ts'
 import type { CommandContext } from './context.ts'
 

@@ -1,6 +1,7 @@
-import { readStoreConfig, type StoreConfig } from '../config.ts'
+import { readStoreConfig, type StoreConfig } from '../../config.ts'
+import type { LedgerSessions } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/loadOutboxFile.ts'
-import { type LedgerSessions, type OperatorStore, openOperatorStore } from '../../store/operatorStore.ts'
+import { type OperatorStore, openOperatorStore } from '../../store/operatorStore.ts'
 import { accountName } from './actor.ts'
 import type { CommandContext } from './context.ts'
 
