@@ -97,8 +97,7 @@ const rules: Rule[] = [
       from !== 'main.ts' &&
       !isIn(from, 'commands', 'console', 'operations') &&
       !(
-        isIn(from, 'store') &&
-        ['databases', 'compareDatabases', 'prune'].some((name) => to === `operations/${name}.ts`)
+        isIn(from, 'store') && ['databases', 'compareDatabases', 'prune'].some((name) => to === `operations/${name}.ts`)
       ),
   },
   {
