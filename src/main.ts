@@ -1,10 +1,8 @@
 #!/usr/bin/env node
-import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import * as util from 'node:util'
-import type { Command as Program } from 'commander'
+import type { CommandModule } from './commands/terminal/command.ts'
 import type { CommandContext } from './commands/terminal/context.ts'
-import type { EnvironmentFile } from './commands/terminal/environmentFile.ts'
 
 /** Two of the exit codes of README.md, "Commands". */
 const failed = 1
@@ -18,13 +16,17 @@ if (nodeRefusal !== '') {
 
 // Loaded here and not above: a Node that is too old cannot read all of it, and would end in a SyntaxError of ours.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { readEnvironmentFile, withFile } = await import('./commands/terminal/environmentFile.ts')
+const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environmentFile.ts')
 const { explain } = await import('./operations/explainError.ts')
-const { heard } = await import('./commands/terminal/context.ts')
+const { tapStream } = await import('./commands/terminal/context.ts')
 const { escapeLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
 
 const leaveMs = 2_000
+
+/** The name of the command, and its module, once it is loaded. */
+const wanted = firstWord(process.argv.slice(2))
+let given: CommandModule | null = null
 
 /** What was said so far. */
 const messages: string[] = []
@@ -41,10 +43,10 @@ const crashListeners: ((error: unknown) => void)[] = []
 const context: CommandContext = {
   env: {}, // read when the command line is
   stdin: process.stdin,
-  stdout: heard(process.stdout, () => {
+  stdout: tapStream(process.stdout, () => {
     hasData = true
   }),
-  stderr: heard(process.stderr, (text) => messages.push(text)),
+  stderr: tapStream(process.stderr, (text) => messages.push(text)),
   signal: untilTerminated(),
   onReload: (listener) => process.on('SIGHUP', listener),
   onCrash: (listener) => crashListeners.push(listener),
@@ -61,11 +63,11 @@ const program = new Command('outboxd')
   .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before', onlyOne)
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
-    context.envFile = environmentFile(program.opts().envFile)
+    context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
     context.env = withFile(process.env, context.envFile)
-    if (withoutMappings.includes(command.name())) return
+    if (given?.withoutMappings) return
     const { mappingsNote } = await import('./config.ts')
-    const note = mappingsNote(context.env, impliedBy(context))
+    const note = mappingsNote(context.env, impliedBy(context.env, context.envFile))
     if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureOutput({
@@ -79,124 +81,44 @@ const program = new Command('outboxd')
   })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
-/** Each command's module is loaded when it is wanted: the daemon need not carry the sandbox and the demo in memory. */
-const commands: Record<string, (command: Program) => Promise<Program>> = {
-  async migrate(command) {
-    const { describeMigrate, migrate } = await import('./commands/migrate.ts')
-    return describeMigrate(command).action((options) => finish(migrate(context, options)))
-  },
-  async run(command) {
-    const { describeRun, run } = await import('./commands/run.ts')
-    return describeRun(command).action(() => finish(run(context)))
-  },
-  async status(command) {
-    const { describeStatus, status } = await import('./commands/status.ts')
-    return describeStatus(command).action((options) => finish(status(context, options)))
-  },
-  async list(command) {
-    const { describeList, list } = await import('./commands/list.ts')
-    return describeList(command).action((options) => finish(list(context, options)))
-  },
-  async show(command) {
-    const { describeShow, show } = await import('./commands/show.ts')
-    return describeShow(command).action((id, options) => finish(show(context, id, options)))
-  },
-  async replay(command) {
-    const { describeReplay, replay } = await import('./commands/replay.ts')
-    return describeReplay(command).action((ids, options) => finish(replay(context, ids, options)))
-  },
-  async resolve(command) {
-    const { describeResolve, resolve } = await import('./commands/resolve.ts')
-    return describeResolve(command).action((id, options) => finish(resolve(context, id, options)))
-  },
-  async discard(command) {
-    const { describeDiscard, discard } = await import('./commands/discard.ts')
-    return describeDiscard(command).action((ids, options) => finish(discard(context, ids, options)))
-  },
-  async pause(command) {
-    const { describePause, pause } = await import('./commands/pause.ts')
-    return describePause(command).action((options) => finish(pause(context, options)))
-  },
-  async resume(command) {
-    const { describeResume, resume } = await import('./commands/resume.ts')
-    return describeResume(command).action((options) => finish(resume(context, options)))
-  },
-  async reload(command) {
-    const { describeReload, reload } = await import('./commands/reload.ts')
-    return describeReload(command).action((options) => finish(reload(context, options)))
-  },
-  async check(command) {
-    const { describeCheck, check } = await import('./commands/check.ts')
-    return describeCheck(command).action((options) => finish(check(context, options)))
-  },
-  async discover(command) {
-    const { describeDiscover, discover } = await import('./commands/discover.ts')
-    return describeDiscover(command).action((options) => finish(discover(context, options)))
-  },
-  async adopt(command) {
-    const { describeAdopt, adopt } = await import('./commands/adopt.ts')
-    return describeAdopt(command).action((options) => finish(adopt(context, options)))
-  },
-  async recover(command) {
-    const { describeRecover, recover } = await import('./commands/recover.ts')
-    return describeRecover(command).action((options) => finish(recover(context, options)))
-  },
-  async prune(command) {
-    const { describePrune, prune } = await import('./commands/prune.ts')
-    return describePrune(command).action((options) => finish(prune(context, options)))
-  },
-  async audit(command) {
-    const { describeAudit, audit } = await import('./commands/audit.ts')
-    return describeAudit(command).action((options) => finish(audit(context, options)))
-  },
-  async erase(command) {
-    const { describeErase, erase } = await import('./commands/erase.ts')
-    return describeErase(command).action((options) => finish(erase(context, options)))
-  },
-  async describe(command) {
-    const { describeDescribe, describe } = await import('./commands/describe.ts')
-    return describeDescribe(command).action((table, options) => finish(describe(context, table, options)))
-  },
-  async map(command) {
-    const { describeMap, map } = await import('./commands/map.ts')
-    return describeMap(command).action((file, options) => finish(map(context, file, options)))
-  },
-  async sandbox(command) {
-    const { describeSandbox, sandbox } = await import('./commands/sandbox.ts')
-    return describeSandbox(command).action((options) => finish(sandbox(context, options)))
-  },
-  async console(command) {
-    const { describeConsole, serveConsole } = await import('./commands/console.ts')
-    return describeConsole(command).action((options) => finish(serveConsole(context, options)))
-  },
-  async demo(command) {
-    const { describeDemo, demo } = await import('./commands/demo.ts')
-    return describeDemo(command).action((options) => finish(demo(context, options)))
-  },
-  async config(command) {
-    const { describeConfig, config } = await import('./commands/config.ts')
-    return describeConfig(command).action((options) => finish(config(context, options)))
-  },
-  async completion(command) {
-    const { completion, describeCompletion } = await import('./commands/completion.ts')
-    return describeCompletion(command).action((shell) => finish(completion(context, program, shell)))
-  },
-  async man(command) {
-    const { describeMan, man } = await import('./commands/man.ts')
-    return describeMan(command).action(() => finish(man(context, program)))
-  },
+/** The commands, in the order of `--help`. Each module is loaded when it is wanted: the daemon need not carry the sandbox in memory. */
+const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
+  migrate: () => import('./commands/migrate.ts'),
+  run: () => import('./commands/run.ts'),
+  status: () => import('./commands/status.ts'),
+  list: () => import('./commands/list.ts'),
+  show: () => import('./commands/show.ts'),
+  replay: () => import('./commands/replay.ts'),
+  resolve: () => import('./commands/resolve.ts'),
+  discard: () => import('./commands/discard.ts'),
+  pause: () => import('./commands/pause.ts'),
+  resume: () => import('./commands/resume.ts'),
+  reload: () => import('./commands/reload.ts'),
+  check: () => import('./commands/check.ts'),
+  discover: () => import('./commands/discover.ts'),
+  adopt: () => import('./commands/adopt.ts'),
+  recover: () => import('./commands/recover.ts'),
+  prune: () => import('./commands/prune.ts'),
+  audit: () => import('./commands/audit.ts'),
+  erase: () => import('./commands/erase.ts'),
+  describe: () => import('./commands/describe.ts'),
+  map: () => import('./commands/map.ts'),
+  sandbox: () => import('./commands/sandbox.ts'),
+  console: () => import('./commands/console.ts'),
+  demo: () => import('./commands/demo.ts'),
+  config: () => import('./commands/config.ts'),
+  completion: () => import('./commands/completion.ts'),
+  man: () => import('./commands/man.ts'),
 }
 /** These tell of all the others. */
 const ofAll = ['completion', 'man']
-/** These read no mapping files, or only those that they are about to write. */
-const withoutMappings = ['describe', 'discover', 'sandbox', 'demo', ...ofAll]
-/** Nothing is lost where these end because nobody reads on. */
-const readOnly = ['status', 'list', 'show', 'audit', 'check', 'map', 'config', 'completion', 'man']
 
-const wanted = firstWord(process.argv.slice(2))
 const isAlone = Object.hasOwn(commands, wanted) && !ofAll.includes(wanted)
-for (const name of isAlone ? [wanted] : Object.keys(commands)) {
-  await commands[name]?.(program.command(name))
+for (const [name, load] of Object.entries(commands)) {
+  if (isAlone && name !== wanted) continue
+  const { command } = await load()
+  if (name === wanted) given = command
+  command.describe(program.command(name)).action((...words) => finish(command.action(context, ...(words as never[]))))
 }
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
@@ -229,12 +151,12 @@ function printOutcome(exitCode: number): void {
 /** As with `| head`: what only reads has done what was wanted, what changes something goes on in silence. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
-  if (readOnly.includes(wanted)) process.exit(0)
+  if (given?.onlyLooks) process.exit(0)
 }
 
 /** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
-  const { message, exitCode } = explain(error, wanted)
+  const { message, exitCode } = explain(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
   context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
   return exitCode
 }
@@ -244,17 +166,6 @@ function crash(error: unknown): never {
   const exitCode = complain(error)
   printOutcome(exitCode)
   process.exit(exitCode)
-}
-
-/** The file of variables that was named; in development `.env`, where there is one. @throws ConfigInvalid */
-function environmentFile(named: string | undefined): EnvironmentFile | null {
-  if (named !== undefined) return readEnvironmentFile(named)
-  return process.env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
-}
-
-/** The file of variables whose neighbour is the folder of mappings; null if the process itself, or nothing, names the folder. */
-function impliedBy({ env, envFile }: CommandContext): string | null {
-  return envFile?.impliesMappings && env.MAPPINGS_DIR === envFile.values.MAPPINGS_DIR ? envFile.path : null
 }
 
 /** Of two files one would be ignored without a word. */

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import {
   type AuditLine,
@@ -15,6 +14,7 @@ import { describeSpan, readSpan, type SpanOptions } from '../operations/filters.
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
 import { auditVerify, type VerifyOptions } from './auditVerify.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
@@ -29,20 +29,23 @@ export interface AuditOptions extends SpanOptions, VerifyOptions {
   json?: boolean
 }
 
-export function describeAudit(command: Command): Command {
-  return describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
-    .option('--key <key>', 'only records of this key')
-    .option('--record <id>', "only this record: the submission's id, or outbox:N")
-    .option('--type <type>', 'only records of this type, and no acts')
-    .option('--containing <text>', 'only records with this text in payload, body or key, and no acts')
-    .option('--sum', 'instead of lines: totals by month, type and outcome, with exact amounts')
-    .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
-    .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
-    .option('--csv', 'as CSV, with the time of each step')
-    .option('--json', 'as JSON: an array, an element a line')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: audit,
+  onlyLooks: true,
+  describe: (command) =>
+    describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
+      .option('--key <key>', 'only records of this key')
+      .option('--record <id>', "only this record: the submission's id, or outbox:N")
+      .option('--type <type>', 'only records of this type, and no acts')
+      .option('--containing <text>', 'only records with this text in payload, body or key, and no acts')
+      .option('--sum', 'instead of lines: totals by month, type and outcome, with exact amounts')
+      .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
+      .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
+      .option('--csv', 'as CSV, with the time of each step')
+      .option('--json', 'as JSON: an array, an element a line')
+      .addHelpText(
+        'after',
+        `
 A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
 are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them, and so does who saw, searched or downloaded values in the console. With --key or --record
 only the acts that name such a record are there, and those that saw more records than they name.
@@ -62,7 +65,7 @@ Examples:
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
   outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
-    )
+      ),
 }
 
 /** Prints what became of records, and who did what. @returns 3 where there is nothing */

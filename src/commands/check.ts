@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
 import { explain } from '../operations/explainError.ts'
@@ -14,6 +13,7 @@ import { checkOutbox } from './checkOutbox.ts'
 import { checkServers, type Servers } from './checkServers.ts'
 import { checkService, type ServiceSeen } from './checkService.ts'
 import { type Finding, type Mark, notAsked, okOf, shownMarks } from './finding.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
 
@@ -25,18 +25,21 @@ export interface CheckOptions {
   contract?: boolean
 }
 
-export function describeCheck(command: Command): Command {
-  return command
-    .description('look at everything the daemon needs and say what is wrong')
-    .option('--json', 'as JSON')
-    .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
-    .option(
-      '--contract',
-      'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
-    )
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: check,
+  onlyLooks: true,
+  describe: (command) =>
+    command
+      .description('look at everything the daemon needs and say what is wrong')
+      .option('--json', 'as JSON')
+      .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
+      .option(
+        '--contract',
+        'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
+      )
+      .addHelpText(
+        'after',
+        `
 Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
 does not exist. That is two requests, paid for from the budget; where the ledger
 cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
@@ -45,7 +48,7 @@ a transaction that is taken back: so triggers and constraints of the table are h
 A line begins with "ok", with "PROBLEM", with "WARNING" where it works and may not be what was meant, or with "-" where nobody
 could look (in JSON: true, false, true, null).
 The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
-    )
+      ),
 }
 
 /** Looks at one thing after the other; each is looked at even where another is wrong, as far as that is possible. */

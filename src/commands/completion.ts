@@ -1,24 +1,129 @@
-import { Argument, type Command } from 'commander'
-import { commandTree, completionScript, type Shell, shells } from './terminal/completion.ts'
+import { Argument, type Command, type Option } from 'commander'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit } from './terminal/context.ts'
 
-export function describeCompletion(command: Command): Command {
-  return command
-    .description('print a script that completes commands and options in your shell')
-    .addArgument(new Argument('<shell>', 'for which shell').choices(shells))
-    .addHelpText(
-      'after',
-      `
+const shells = ['bash', 'zsh', 'fish'] as const
+type Shell = (typeof shells)[number]
+
+export const command: CommandModule = {
+  action: completion,
+  onlyLooks: true,
+  withoutMappings: true,
+  describe: (command) =>
+    command
+      .description('print a script that completes commands and options in your shell')
+      .addArgument(new Argument('<shell>', 'for which shell').choices(shells))
+      .addHelpText(
+        'after',
+        `
 Examples:
   outboxd completion bash > /etc/bash_completion.d/outboxd
   outboxd completion zsh > /usr/local/share/zsh/site-functions/_outboxd
   outboxd completion fish > ~/.config/fish/completions/outboxd.fish
-  source <(outboxd completion bash)      for this shell alone`,
-    )
+  source <(outboxd completion bash)      for this shell only`,
+      ),
 }
 
-/** Prints the script, made from what `--help` is made from. */
-export async function completion(context: CommandContext, program: Command, shell: Shell): Promise<number> {
-  context.stdout.write(completionScript(shell, commandTree(program)))
+/** Prints the script, made from the same definitions as `--help`. Where an option takes a value, it completes file names. */
+async function completion({ stdout }: CommandContext, shell: Shell, _: object, own: Command): Promise<number> {
+  const program = own.parent ?? own
+  stdout.write(`${{ bash, zsh, fish }[shell](program, program.commands).join('\n')}\n`)
   return exit.done
+}
+
+const optionsOf = (command: Command) => command.createHelp().visibleOptions(command)
+const flagsOf = ({ long, short }: Option) => [long, short].filter((flag) => flag != null)
+const takesValue = ({ required, optional }: Option) => required || optional
+const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
+
+/** An apostrophe ends the quotation, is quoted itself, and begins the next. */
+const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
+
+function bash(program: Command, commands: readonly Command[]): string[] {
+  const wantValue = [program, ...commands].flatMap((command) => {
+    const name = command === program ? '' : command.name()
+    return optionsOf(command)
+      .filter(takesValue)
+      .flatMap(flagsOf)
+      .map((flag) => quoted(`${name} ${flag}`))
+  })
+  const wordsOf = (command: Command, own: readonly string[]) =>
+    quoted([...own, ...optionsOf(command).flatMap(flagsOf)].join(' '))
+  const names = commands.map((command) => command.name())
+  return [
+    '_outboxd() {',
+    '  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= words= i',
+    '  for ((i = 1; i < COMP_CWORD; i++)); do',
+    '    case ${COMP_WORDS[i]} in',
+    '      --env-file) ((i++)) ;;',
+    '      -*) ;;',
+    '      *) command=${COMP_WORDS[i]}; break ;;',
+    '    esac',
+    '  done',
+    '  COMPREPLY=()',
+    `  case "$command $prev" in ${wantValue.join('|')}) return ;; esac`,
+    '  case $command in',
+    `    '') words=${wordsOf(program, names)} ;;`,
+    ...commands.map((command) => `    ${command.name()}) words=${wordsOf(command, choicesOf(command))} ;;`),
+    '  esac',
+    '  COMPREPLY=($(compgen -W "$words" -- "$cur"))',
+    '}',
+    'complete -o default -F _outboxd outboxd',
+  ]
+}
+
+function zsh(program: Command, commands: readonly Command[]): string[] {
+  const specifications = (command: Command) =>
+    optionsOf(command).flatMap((option) => {
+      const about = `[${option.description.replace(/[[\]\\]/g, '\\$&')}]`
+      const [, value = ''] = /[<[](.+)[>\]]/.exec(option.flags) ?? []
+      const wanted = takesValue(option) ? `:${value.replaceAll(':', ' ')}:_files` : ''
+      return flagsOf(option).map((flag) => `    ${quoted(`${flag}${about}${wanted}`)} \\`)
+    })
+  const argumentOf = (command: Command) =>
+    choicesOf(command).length > 0 ? `1:value:(${choicesOf(command).join(' ')})` : '*:file:_files'
+  return [
+    '#compdef outboxd',
+    '_outboxd() {',
+    '  local -a commands',
+    '  local state line',
+    '  commands=(',
+    ...commands.map((each) => `    ${quoted(`${each.name()}:${each.description().replaceAll(':', '\\:')}`)}`),
+    '  )',
+    '  _arguments -C \\',
+    ...specifications(program),
+    "    '1:command:->command' '*::argument:->argument'",
+    '  case $state in',
+    '  command) _describe command commands ;;',
+    '  argument) case $words[1] in',
+    ...commands.flatMap((each) => [
+      `    ${each.name()}) _arguments \\`,
+      ...specifications(each),
+      `    ${quoted(argumentOf(each))} ;;`,
+    ]),
+    '    esac ;;',
+    '  esac',
+    '}',
+    'if [ "$funcstack[1]" = _outboxd ]; then _outboxd "$@"; else compdef _outboxd outboxd; fi',
+  ]
+}
+
+function fish(program: Command, commands: readonly Command[]): string[] {
+  const complete = (condition: string, words: string) => `complete -c outboxd -n ${quoted(condition)} ${words}`
+  const option = (condition: string) => (each: Option) => {
+    const flags = [`-l ${each.long?.slice(2)}`, ...(each.short ? [`-s ${each.short.slice(1)}`] : [])].join(' ')
+    return complete(condition, `${flags} ${takesValue(each) ? '-r ' : ''}-d ${quoted(each.description)}`)
+  }
+  return [
+    ...optionsOf(program).map(option('__fish_use_subcommand')),
+    ...commands.flatMap((each) => {
+      const within = `__fish_seen_subcommand_from ${each.name()}`
+      const choices = choicesOf(each).join(' ')
+      return [
+        complete('__fish_use_subcommand', `-f -a ${each.name()} -d ${quoted(each.description())}`),
+        ...optionsOf(each).map(option(within)),
+        ...(choices === '' ? [] : [complete(within, `-f -a ${quoted(choices)}`)]),
+      ]
+    }),
+  ]
 }

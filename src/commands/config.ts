@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
-import type { Command } from 'commander'
 import { inUnit, readConfig, readMappingsDir } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 export interface ConfigOptions {
@@ -23,21 +23,24 @@ interface Row {
   file: string | null
 }
 
-export function describeConfig(command: Command): Command {
-  return command
-    .description('print every environment variable, its default and what it is for')
-    .option('--effective', 'the values in force here, and where each comes from; of a secret whether it is set')
-    .option('--json', 'as JSON')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: config,
+  onlyLooks: true,
+  describe: (command) =>
+    command
+      .description('print every environment variable, its default and what it is for')
+      .option('--effective', 'the values in force here, and where each comes from; of a secret whether it is set')
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        `
 --effective reads what a daemon started here would read, and leaves with 2 where it could not start with that. A daemon that
 runs has what was there when it started.
 
 Examples:
   outboxd config --effective
   outboxd --env-file /etc/outboxd/env config --effective --json`,
-    )
+      ),
 }
 
 /** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */

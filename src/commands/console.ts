@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { platform } from 'node:os'
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
@@ -18,6 +18,7 @@ import { askForTransaction, type Testimony } from '../operations/askForTransacti
 import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
 import { actorOf, actorProblems } from './terminal/actor.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
 import { openStoreOf } from './terminal/withOperatorStore.ts'
@@ -43,21 +44,23 @@ const passwordBytesMax = 1_000
  */
 const sessions = { connections: 6, lockMs: 2_500 }
 
-export function describeConsole(command: Command): Command {
-  return command
-    .description(
-      'serve pages that show what the commands say and change what they change, to whoever would rather look',
-    )
-    .option('--port <number>', 'port to listen on; 0 takes any that is free', portNumber, portDefault)
-    .option('--host <address>', 'address to listen on; beyond loopback it has to know who asks', hostDefault)
-    .option('--read-only', 'show everything, change nothing')
-    .option('--open', 'open it in the browser of this machine')
-    .option('--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)')
-    .option('--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing')
-    .option('--json', 'print one line of JSON on stdout when it listens: url, port')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: serveConsole,
+  describe: (command) =>
+    command
+      .description(
+        'serve pages that show what the commands say and change what they change, to whoever would rather look',
+      )
+      .option('--port <number>', 'port to listen on; 0 takes any that is free', portNumber, portDefault)
+      .option('--host <address>', 'address to listen on; beyond loopback it has to know who asks', hostDefault)
+      .option('--read-only', 'show everything, change nothing')
+      .option('--open', 'open it in the browser of this machine')
+      .option('--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)')
+      .option('--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing')
+      .option('--json', 'print one line of JSON on stdout when it listens: url, port')
+      .addHelpText(
+        'after',
+        `
 It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
 loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
 loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
@@ -68,7 +71,7 @@ Examples:
   outboxd console --read-only --port 9466         to show somebody
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
-    )
+      ),
 }
 
 /** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 where it must not or cannot listen */

@@ -1,10 +1,11 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
 import { type Installation, install } from '../demo/installation.ts'
 import { createLiveView, duration } from '../demo/liveView.ts'
 import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/messages.ts'
 import { leftMs, untouched } from '../demo/progress.ts'
 import { gatherHistory, readServiceCount, runScenario, salesOrders } from '../demo/runScenario.ts'
 import { verify } from '../demo/verify.ts'
+import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
@@ -20,16 +21,19 @@ const recordsMost = 10_000
 /** An estimate above this is worth saying before it begins. */
 const longMs = 30_000
 
-export function describeDemo(command: Command): Command {
-  return command
-    .description(
-      'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
-    )
-    .option('--records <number>', 'how many records the ERP writes', wholeNumber, recordsDefault)
-    .option('--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: demo,
+  withoutMappings: true,
+  describe: (command) =>
+    command
+      .description(
+        'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
+      )
+      .option('--records <number>', 'how many records the ERP writes', wholeNumber, recordsDefault)
+      .option('--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses')
+      .addHelpText(
+        'after',
+        `
 Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
 Exit code 0 says that each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
@@ -39,7 +43,7 @@ Examples:
   outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
   outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
-    )
+      ),
 }
 
 /** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../model.ts'
@@ -14,6 +13,7 @@ import {
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
@@ -33,19 +33,24 @@ const csvLimitDefault = 100_000
 /** Each is read, to take the values from its reason. */
 const causesOfMax = 100_000
 
-export function describeList(command: Command): Command {
-  return describeFilters(
-    command.description('list submissions, longest in their state first; without --state those that wait for a person'),
-    waitingForPerson,
-    `at most so many (default: ${limitDefault})`,
-  )
-    .option('--newest', 'newest in their state first')
-    .option('--by-cause', 'one line for all with the same code and reason, and the command that takes care of them')
-    .option('--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`)
-    .option('--json', 'as JSON')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: list,
+  onlyLooks: true,
+  describe: (command) =>
+    describeFilters(
+      command.description(
+        'list submissions, longest in their state first; without --state those that wait for a person',
+      ),
+      waitingForPerson,
+      `at most so many (default: ${limitDefault})`,
+    )
+      .option('--newest', 'newest in their state first')
+      .option('--by-cause', 'one line for all with the same code and reason, and the command that takes care of them')
+      .option('--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`)
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        `
 Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
 With --transaction or --containing, and without --state, those of every state. --containing reads what records hold, the
 newest first, 100,000 of them or for 10 seconds at most, and says where it stopped. --by-cause leaves values out of reasons.
@@ -59,7 +64,7 @@ Examples:
   outboxd list --by-cause                   what stands in the way, most frequent first
   outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
-    )
+      ),
 }
 
 /** Prints the matching submissions. @returns 3 where there are none */

@@ -1,21 +1,69 @@
 import type { Command } from 'commander'
 import { variables } from '../variables.ts'
 import { version } from '../version.ts'
-import { manualPage } from './terminal/completion.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit } from './terminal/context.ts'
 
-export function describeMan(command: Command): Command {
-  return command.description('print the manual page, with all commands and variables').addHelpText(
-    'after',
-    `
+export const command: CommandModule = {
+  action: man,
+  onlyLooks: true,
+  withoutMappings: true,
+  describe: (command) =>
+    command.description('print the manual page, with all commands and variables').addHelpText(
+      'after',
+      `
 Examples:
   outboxd man | man -l -
   outboxd man > /usr/local/share/man/man1/outboxd.1      then: man outboxd`,
-  )
+    ),
 }
 
-/** Prints the page, made from what `--help` is made from. */
-export async function man(context: CommandContext, program: Command): Promise<number> {
-  context.stdout.write(manualPage(program, version, variables))
+/** Prints the page in roff, for `man`: the help of every command, and the variables. */
+async function man({ stdout }: CommandContext, _: object, own: Command): Promise<number> {
+  const program = own.parent ?? own
+  const exitCodes = /Exit codes: ([^]*)$/.exec(helpOf(program))?.[1] ?? ''
+  const lines = [
+    `.TH OUTBOXD 1 "" "outboxd ${version}"`,
+    '.SH NAME',
+    `outboxd \\- ${escaped(program.description().replace(/\.$/, ''))}`,
+    '.SH SYNOPSIS',
+    '.B outboxd',
+    '[\\-\\-env\\-file FILE] COMMAND [OPTIONS]',
+    '.SH COMMANDS',
+    ...program.commands.flatMap((command) => [`.SS ${command.name()}`, ...verbatim(helpOf(command))]),
+    '.SH ENVIRONMENT',
+    ...Object.entries(variables).flatMap(([name, { about }]) => ['.TP', `.B ${escaped(name)}`, escaped(about)]),
+    '.SH EXIT STATUS',
+    ...verbatim(exitCodes),
+    '',
+  ]
+  stdout.write(lines.join('\n'))
   return exit.done
 }
+
+/** As `outboxd COMMAND --help` prints it. */
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part
+    },
+    getOutHelpWidth: () => 78,
+    getOutHasColors: () => false,
+  })
+  command.outputHelp()
+  return text.trimEnd()
+}
+
+const verbatim = (text: string) => ['.nf', ...text.split('\n').map(escaped), '.fi']
+
+/** A backslash is a command, and so is a line that begins with a dot or an apostrophe; beyond ASCII, roff wants numbers. */
+function escaped(line: string): string {
+  return line
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replace(/^(?=[.'])/, '\\&')
+    .replace(/\P{ASCII}/gu, (character) => `\\[u${hexadecimal(character)}]`)
+}
+
+const hexadecimal = (character: string) => character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')

@@ -1,32 +1,34 @@
-import type { Command } from 'commander'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { migrateOutbox, migrateState, readEncodingWarning, readMissing } from '../store/migrateStores.ts'
 import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, printJson, usageError } from './terminal/context.ts'
 import { openStoreOf } from './terminal/withOperatorStore.ts'
 
-export function describeMigrate(command: Command): Command {
-  return command
-    .description('create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table')
-    .option('--outbox', 'also create the outbox table, with the trigger that wakes the daemon')
-    .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
-    .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
-    .option('--dry-run', 'say what it would apply; change nothing')
-    .option('--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing')
-    .option(
-      '--print-grants <role>',
-      'print the SQL that lets a role run daemons and commands, and no more; change nothing',
-    )
-    .option(
-      '--read-only',
-      'with --print-grants: what lets it run those commands that only look, and console --read-only',
-    )
-    .option('--json', 'as JSON')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: migrate,
+  describe: (command) =>
+    command
+      .description('create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table')
+      .option('--outbox', 'also create the outbox table, with the trigger that wakes the daemon')
+      .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
+      .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
+      .option('--dry-run', 'say what it would apply; change nothing')
+      .option('--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing')
+      .option(
+        '--print-grants <role>',
+        'print the SQL that lets a role run daemons and commands, and no more; change nothing',
+      )
+      .option(
+        '--read-only',
+        'with --print-grants: what lets it run those commands that only look, and console --read-only',
+      )
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        `
 Safe to run again, and from two processes at once: the second waits for the first.
 
 Examples:
@@ -34,7 +36,7 @@ Examples:
   outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           where ledger and outbox are one database
   outboxd migrate --print-grants outboxd_look --read-only                     for those who look
 Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
-    )
+      ),
 }
 
 export interface MigrateOptions {

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
@@ -8,6 +7,7 @@ import { replayable, replayChange, replaySubmissions, tryReplay } from '../opera
 import { pluralize } from '../plainText.ts'
 import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
 import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
@@ -17,25 +17,27 @@ export interface ReplayOptions extends BulkOptions, ActorOptions {
   newKey?: boolean
 }
 
-export function describeReplay(command: Command): Command {
-  return describeFilters(
-    command
-      .description('send failed and rejected records again, mapped anew by the mapping files as they are now')
-      .argument('[ids...]', referenceHelp),
-    replayable,
-    'at most so many, longest in their state first',
-  )
-    .option('--refresh', 'read payload, type and key from the outbox row anew')
-    .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
-    .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
-    .addOption(asOption)
-    .addOption(reasonOption)
-    .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
-    .option('--yes', 'do not ask')
-    .option('--json', 'what was replayed and what was not, as JSON')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: replay,
+  describe: (command) =>
+    describeFilters(
+      command
+        .description('send failed and rejected records again, mapped anew by the mapping files as they are now')
+        .argument('[ids...]', referenceHelp),
+      replayable,
+      'at most so many, longest in their state first',
+    )
+      .option('--refresh', 'read payload, type and key from the outbox row anew')
+      .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
+      .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
+      .addOption(asOption)
+      .addOption(reasonOption)
+      .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
+      .option('--yes', 'do not ask')
+      .option('--json', 'what was replayed and what was not, as JSON')
+      .addHelpText(
+        'after',
+        `
 Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
 Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
 Those that may have arrived (outboxd list notes them) are left alone unless they are named, and keep their key: a service
@@ -47,7 +49,7 @@ Examples:
   outboxd replay --state failed --since 2h --dry-run   after an outage: first look
   outboxd replay --state failed --since 2h             then do it
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
-    )
+      ),
 }
 
 /** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */

@@ -1,9 +1,9 @@
-import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
@@ -14,18 +14,20 @@ export interface ResumeOptions extends ActorOptions {
   json?: boolean
 }
 
-export function describeResume(command: Command): Command {
-  return command
-    .description("end the operator's pause")
-    .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
-    .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
-    .addOption(asOption)
-    .addOption(reasonOption)
-    .option('--dry-run', 'say what it would do; change nothing')
-    .option('--json', 'as JSON')
-    .addHelpText(
-      'after',
-      `
+export const command: CommandModule = {
+  action: resume,
+  describe: (command) =>
+    command
+      .description("end the operator's pause")
+      .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
+      .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
+      .addOption(asOption)
+      .addOption(reasonOption)
+      .option('--dry-run', 'say what it would do; change nothing')
+      .option('--json', 'as JSON')
+      .addHelpText(
+        'after',
+        `
 Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
 now, and all resume when it is answered as it should be.
 
@@ -36,7 +38,7 @@ records are rejected like any other, and can be replayed when the mapping or the
 Examples:
   outboxd resume
   outboxd resume --all   the credentials are right now: do not wait the minute`,
-    )
+      ),
 }
 
 /** Ends the operator's pause, and says which others remain. */

@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import {
   type CredentialPart,
@@ -16,6 +15,7 @@ import { createMetrics } from '../observe/metrics.ts'
 import { earliestExpiryMs, holdsAt } from '../pem.ts'
 import { createCredentialsInForce } from '../service/credentialsInForce.ts'
 import { version } from '../version.ts'
+import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
 
@@ -38,10 +38,12 @@ const broken: Record<CredentialPart, string> = {
   proxy: 'SERVICE_PROXY cannot be used as it is now',
 }
 
-export function describeRun(command: Command): Command {
-  return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
-    'after',
-    `
+export const command: CommandModule = {
+  action: run,
+  describe: (command) =>
+    command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
+      'after',
+      `
 Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
 SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; where they are broken, those read before stay in force,
@@ -51,7 +53,7 @@ most) it takes on no new record.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
 a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
 Any number of instances may run on the same databases.`,
-  )
+    ),
 }
 
 /** Runs until the context's signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error when a database is unusable */

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import type { Command } from 'commander'
 import {
   type Borrowed,
   environment,
@@ -12,6 +11,7 @@ import {
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
+import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
@@ -35,31 +35,37 @@ export interface SandboxCommandOptions {
 
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
-export function describeSandbox(command: Command): Command {
-  return command
-    .description('run the service itself as a test environment, on loopback')
-    .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
-    .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
-    .option(
-      '--seed <number>',
-      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
-    )
-    .option(
-      '--clock <time>',
-      "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
-    )
-    .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
-    .option(
-      '--scenario <file>',
-      'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
-    )
-    .option('--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed')
-    .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
-    .option(
-      '--json',
-      'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL',
-    )
-    .addHelpText('after', help())
+export const command: CommandModule = {
+  action: sandbox,
+  withoutMappings: true,
+  describe: (command) =>
+    command
+      .description('run the service itself as a test environment, on loopback')
+      .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
+      .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
+      .option(
+        '--seed <number>',
+        'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
+      )
+      .option(
+        '--clock <time>',
+        "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
+      )
+      .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
+      .option(
+        '--scenario <file>',
+        'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
+      )
+      .option(
+        '--embedded',
+        'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed',
+      )
+      .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
+      .option(
+        '--json',
+        'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL',
+      )
+      .addHelpText('after', help()),
 }
 
 /**

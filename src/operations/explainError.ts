@@ -11,15 +11,18 @@ import { TableLocked } from '../store/inspectDatabase.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endMessage, sessionsMessage } from './databaseMessages.ts'
 
-/** Commands that only look: the role of `migrate --print-grants ROLE --read-only` is enough for them. */
-const looking = ['status', 'list', 'show', 'audit', 'map', 'config', 'check', 'describe']
+/** The command that was given. One that only looks needs no more than `migrate --print-grants ROLE --read-only` prints. */
+interface GivenCommand {
+  name: string
+  onlyLooks: boolean
+}
 
 /**
- * What an error means for the person who gave the command: a message, and the exit code (README.md, "Commands").
+ * What an error means for a person: a message, and the exit code (README.md, "Commands").
  *
- * @param command its name, to say which rights it needs; null: of a page or a finding
+ * @param command to say which rights it needs; null: of a page or a finding
  */
-export function explain(error: unknown, command: string | null = null): { message: string; exitCode: 1 | 2 } {
+export function explain(error: unknown, command: GivenCommand | null = null): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof FilesInvalid) {
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
@@ -49,15 +52,15 @@ function refusedRight(error: unknown): string | null {
   return null
 }
 
-function neededRole(command: string | null, refused: string): string {
-  if (command === 'migrate')
+function neededRole(command: GivenCommand | null, refused: string): string {
+  if (command?.name === 'migrate')
     return '`migrate` makes our schemas and changes them, so it needs their owner, or a role that may create them.'
-  const onlyLooks = command !== null && looking.includes(command)
+  const onlyLooks = command?.onlyLooks ?? false
   const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
+  if (command === null) return `The role needs what ${grants} prints.`
   const table = /permission denied for table (\w+)/.exec(refused)?.[1]
   const acts = changesByTable[`outboxd.${table}`]?.acts
   const right = onlyLooks || acts === undefined ? '' : ` On outboxd.${table} that is select, ${acts.join(', ')}.`
-  if (command === null) return `The role needs what ${grants} prints.`
   const does = onlyLooks ? 'only looks' : 'changes data, which a role made with --read-only may not'
-  return `\`${command}\` ${does}: its role needs what ${grants} prints.${right}`
+  return `\`${command.name}\` ${does}: its role needs what ${grants} prints.${right}`
 }

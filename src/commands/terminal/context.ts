@@ -50,8 +50,8 @@ export function createProgress<Told extends unknown[]>(
   }
 }
 
-/** The stream, with a listener for what is written to it through this. */
-export function heard<S extends NodeJS.WritableStream>(stream: S, onText: (text: string) => void): S {
+/** Wraps a stream, and tells a listener what is written through the wrapper. */
+export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (text: string) => void): S {
   function write(...args: Parameters<S['write']>): boolean {
     onText(String(args[0]))
     return Reflect.apply(stream.write, stream, args)

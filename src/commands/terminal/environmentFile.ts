@@ -11,6 +11,17 @@ export interface EnvironmentFile {
   impliesMappings: boolean
 }
 
+/** Reads the named file of variables; in development without a name `.env`, if there is one. @throws ConfigInvalid */
+export function findEnvironmentFile(named: string | undefined, env: Environment): EnvironmentFile | null {
+  if (named !== undefined) return readEnvironmentFile(named)
+  return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
+}
+
+/** The file of variables beside which the folder of mappings lies; null if the process itself, or nothing, names the folder. */
+export function impliedBy(env: Environment, file: EnvironmentFile | null): string | null {
+  return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
+}
+
 /**
  * Reads a file of variables, `NAME=value` a line, so that a command works from any folder: a relative path in it starts at
  * the file's own folder, and so does the folder `mappings` where the file names no other.
