@@ -21,7 +21,7 @@ Examples:
 /** Prints the page in roff, for `man`: the help of every command, and the variables. */
 async function man({ stdout }: CommandContext, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
-  const exitCodes = /Exit codes: ([^]*)$/.exec(helpOf(program))?.[1] ?? ''
+  const exitCodes = /Exit codes: (.*)$/s.exec(helpOf(program))?.[1] ?? ''
   const lines = [
     `.TH OUTBOXD 1 "" "outboxd ${version}"`,
     '.SH NAME',
