@@ -5,7 +5,7 @@
 create table outboxd.operator_act (
   id      bigint      generated always as identity primary key,
   at      timestamptz not null default clock_timestamp(),
-  act     text        not null,   -- src/ledger/operator/acts.ts
+  act     text        not null,   -- src/ledger/operator/operator.ts
   who     text        not null,
   account text,                   -- user@host that gave the command; null: written before it was kept
   reason  text,

@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import { captureProblems } from '../daemon/capture/captureProblems.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
-import { inspectDatabase } from '../store/inspectDatabase.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import type { Finding } from './finding.ts'
 
 /** Says which changes of the ERP's tables are not captured (deploy/change-capture), and whether it lends rights to other roles. @returns null if all is well */

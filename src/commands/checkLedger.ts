@@ -1,14 +1,15 @@
 import type { StoreConfig } from '../config.ts'
 import { decideHistory } from '../ledger/history/decideHistory.ts'
 import { nothingRemembered, readHistory } from '../ledger/history/readHistory.ts'
+import { assertMigrated } from '../ledger/migrations.ts'
 import { readMissingGrants } from '../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
 import { countProblems } from '../ledger/problems.ts'
+import type { StructurePart } from '../ledger/structure.ts'
+import { findLostPositions, findMissingParts } from '../ledger/structure.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import type { Database } from '../postgres/database.ts'
-import { inspectDatabase } from '../store/inspectDatabase.ts'
-import { assertMigrated } from '../store/migrateStores.ts'
-import { findLostPositions, findMissingParts, type StructurePart } from '../store/structure.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import type { Finding } from './finding.ts'
 
 /** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */

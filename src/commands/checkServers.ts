@@ -10,8 +10,8 @@ import {
   type ServerRoom,
 } from '../ledger/operator/readServer.ts'
 import { daemonConnections } from '../postgres/daemonSessions.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
-import { inspectDatabase } from '../store/inspectDatabase.ts'
 import type { ClockReading } from './checkClocks.ts'
 import { type Finding, notAsked } from './finding.ts'
 

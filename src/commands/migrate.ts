@@ -1,6 +1,9 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
+import { migrateState, readMissing } from '../ledger/migrations.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
-import { migrateOutbox, migrateState, readEncodingWarning, readMissing } from '../store/migrateStores.ts'
+import { migrateOutbox } from '../outbox/migrateOutbox.ts'
+import { readEncodingWarning } from '../postgres/migrationSession.ts'
+
 import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
 import type { CommandModule } from './terminal/command.ts'

@@ -1,7 +1,8 @@
 import { readStoreConfig } from '../config.ts'
+import { readMigrationPlan } from '../ledger/migrations.ts'
 import type { QueueVersions } from '../ledger/queue.ts'
 import { pluralize } from '../plainText.ts'
-import { readMigrationPlan } from '../store/readMigrationPlan.ts'
+
 import { showDuration } from '../time.ts'
 import { type PlannedMigration, type PlannedTable, planMigration, type Stops } from './planMigration.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'

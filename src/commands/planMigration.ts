@@ -1,5 +1,4 @@
-import type { MigrationCost, TableCost } from '../store/migrationCosts.ts'
-import type { TableSize } from '../store/readMigrationPlan.ts'
+import type { MigrationCost, TableCost, TableSize } from '../ledger/migrations.ts'
 
 /** Whom a lock stops for as long as it is held. */
 export type Stops = 'all' | 'writes' | 'rows' | 'nobody'

@@ -1,10 +1,11 @@
 import { readStoreConfig } from '../config.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
 import { states } from '../model.ts'
+import { readGrants } from '../operations/readGrants.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { standardTable } from '../outbox/outboxTable.ts'
 import { outboxChannel } from '../outbox/outboxTableName.ts'
-import { readGrants } from '../store/readGrants.ts'
+
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 export interface GrantOptions {

@@ -2,8 +2,8 @@ import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
+import { ownNames } from '../postgres/sessionSettings.ts'
 import { answerReload, deleteInstance, writeHeartbeat } from './instances.ts'
-import { ownNames } from './ownNames.ts'
 import { type InstanceProblem, tellProblems } from './problems.ts'
 
 /** What an instance says of itself, on connections of its own. */

@@ -4,7 +4,7 @@ import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { ownNames } from './ownNames.ts'
+import { ownNames } from '../postgres/sessionSettings.ts'
 import { shortReads } from './shortReads.ts'
 
 /** A poll to come. */

@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
+import { assertMigrated } from '../ledger/migrations.ts'
 import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
-import { ownNames } from '../ledger/ownNames.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
-import { assertMigrated } from '../store/migrateStores.ts'
+import { ownNames } from '../postgres/sessionSettings.ts'
 
 /**
  * The databases, as commands and the console use them: a handle that functions are called with.

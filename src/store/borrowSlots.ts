@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as budget from '../ledger/budget.ts'
 import { assertService, ForeignService, type ServiceIdentity } from '../ledger/servedService.ts'
 import { type Database, isReadOnly } from '../postgres/database.ts'
-import { inspectDatabase } from './inspectDatabase.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 /** What came of asking the budget for a few requests. */
 export type SlotLoan =

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import * as budget from '../ledger/budget.ts'
-import { ownNames } from '../ledger/ownNames.ts'
 import { activePause } from '../ledger/pauses.ts'
 import { createPool, type Database } from '../postgres/database.ts'
+import { ownNames } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
 
 /** What came of asking the budget for one request. */

@@ -11,8 +11,8 @@ import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStor
 import { createHistory, type HistoryLook } from '../ledger/history/createHistory.ts'
 import { publishTypes } from '../ledger/instances.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
+import { assertMigrated } from '../ledger/migrations.ts'
 import { type InstanceLedger, type WrittenOutcomes, writeOutcomes, writeSteps } from '../ledger/outcomes.ts'
-import { ownNames } from '../ledger/ownNames.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
 import { clearProblems, raiseProblems, replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, type PruneEnd, prune } from '../ledger/prune.ts'
@@ -31,6 +31,7 @@ import {
   readLastEventId,
   readSnapshot,
 } from '../ledger/snapshot.ts'
+import { assertWhole } from '../ledger/structure.ts'
 import type {
   CaptureTrouble,
   ClaimedRows,
@@ -54,9 +55,8 @@ import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
-import { asText } from '../postgres/sessionSettings.ts'
-import { assertEncoding, assertMigrated } from './migrateStores.ts'
-import { assertWhole } from './structure.ts'
+import { assertEncoding } from '../postgres/migrationSession.ts'
+import { asText, ownNames } from '../postgres/sessionSettings.ts'
 
 /** The databases, as the daemon uses them. */
 export interface Store {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { createComparison } from '../../src/outbox/comparison.ts'
-import { migrateOutbox } from '../../src/store/migrateStores.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Setup, setup } from '../outbox/setup.ts'
 
 /** A status that nobody knows: such a row is never taken, and somebody has to hear of it. */

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Listener, openListener } from '../../src/postgres/listener.ts'
-import { migrateOutbox } from '../../src/store/migrateStores.ts'
 import { createDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
 

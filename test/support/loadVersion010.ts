@@ -8,7 +8,7 @@ export async function loadVersion010(url: string, what: 'ledger' | 'service'): P
   const client = new pg.Client(url) // of its own: the dump empties the search path
   await client.connect()
   try {
-    await client.query(readFileSync(join(checkout, 'test', 'store', 'version-0.1.0', `${what}.sql`), 'utf8'))
+    await client.query(readFileSync(join(checkout, 'test', 'ledger', 'version-0.1.0', `${what}.sql`), 'utf8'))
   } finally {
     await client.end()
   }

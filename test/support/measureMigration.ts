@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
-import type { MigrationCost, TableCost } from '../../src/store/migrationCosts.ts'
+import type { MigrationCost, TableCost } from '../../src/ledger/migrations.ts'
 import { checkout } from './program.ts'
 
 const folder = join(checkout, 'migrations')

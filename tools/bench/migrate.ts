@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
-import type { TableCost } from '../../src/store/migrationCosts.ts'
+import type { TableCost } from '../../src/ledger/migrations.ts'
 import { loadVersion010 } from '../../test/support/loadVersion010.ts'
 import { measureMigration, migrationNames } from '../../test/support/measureMigration.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'

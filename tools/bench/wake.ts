@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { migrateOutbox } from '../../src/store/migrateStores.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'

@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { ownNames } from '../ledger/ownNames.ts'
-import { createPool, DatabaseUnusable, isLock, withDatabase } from '../postgres/database.ts'
-import { type LockingSession, watchLocks } from '../postgres/lockingSessions.ts'
+import { createPool, DatabaseUnusable, isLock, withDatabase } from './database.ts'
+import { type LockingSession, watchLocks } from './lockingSessions.ts'
+import { ownNames } from './sessionSettings.ts'
 
 /** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
 export interface Inspection<T> {

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { migrateState } from '../../src/ledger/migrations.ts'
+import { assertWhole, findLostPositions, findMissingParts, readStructure } from '../../src/ledger/structure.ts'
 import { begin } from '../../src/postgres/database.ts'
-import { migrateState } from '../../src/store/migrateStores.ts'
-import { assertWhole, findLostPositions, findMissingParts, readStructure } from '../../src/store/structure.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
-/** What holds the ledger together is what the migrations make: `npm test -- test/store/structure -u` writes it to migrations/structure.json. */
+/** What holds the ledger together is what the migrations make: `npm test -- test/ledger/structure -u` writes it to migrations/structure.json. */
 
 let ledger: Ledger
 beforeAll(async () => {

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { judgeEncodings } from '../../src/commands/checkServers.ts'
-import { migrateOutbox, migrateState, readEncodingWarning } from '../../src/store/migrateStores.ts'
+import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
+import { readEncodingWarning } from '../../src/postgres/migrationSession.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 

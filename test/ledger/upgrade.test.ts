@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
+import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { type Harness, setup } from '../e2e/faults/harness.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { loadVersion010 } from '../support/loadVersion010.ts'

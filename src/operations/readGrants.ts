@@ -1,9 +1,9 @@
 import type { StoreConfig } from '../config.ts'
+import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
 import { readOutboxGrants } from '../outbox/findRightProblems.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { inspectDatabase } from './inspectDatabase.ts'
-import { assertMigrated } from './migrateStores.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 /** Statements for whoever owns the tables, in their order. */
 export interface RoleGrants {

@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { planMigration } from '../../src/commands/planMigration.ts'
-import { readMigrationCosts } from '../../src/store/migrationCosts.ts'
+import { readMigrationCosts } from '../../src/ledger/migrations.ts'
+
 import { createDatabase } from '../support/database.ts'
 import { measureMigration, migrationNames } from '../support/measureMigration.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
 /**
- * What `migrate --plan` says of a migration is what it did here, to tables with rows: `npm test -- test/store/migrationCosts -u`
+ * What `migrate --plan` says of a migration is what it did here, to tables with rows: `npm test -- test/ledger/migrationCosts -u`
  * writes it to migrations/costs.json.
  */
 

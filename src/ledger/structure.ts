@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { type Database, DatabaseUnusable } from '../postgres/database.ts'
-import { migrationsDir } from './migrateStores.ts'
+import { migrationsDir } from './migrations.ts'
 
 const partSchema = z.strictObject({
   /** Such as `constraint clock_pkey of clock`; unique. */

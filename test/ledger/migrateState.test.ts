@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { expect, onTestFinished, type TestContext, test } from 'vitest'
-import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
+import { migrateState } from '../../src/ledger/migrations.ts'
+import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { createDatabase } from '../support/database.ts'
 import { migrationNames, migrationText } from '../support/measureMigration.ts'
 import { until } from '../support/until.ts'

@@ -1,0 +1,195 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { z } from 'zod'
+import { type Database, DatabaseUnusable } from '../postgres/database.ts'
+import { inspectDatabase } from '../postgres/inspectDatabase.ts'
+import { inMigrationSession } from '../postgres/migrationSession.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import { installQueue, type QueueVersions, readQueueVersions } from './queue.ts'
+
+export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
+
+/**
+ * Creates or upgrades our schema `outboxd` and pg-boss's, safe to run twice and from two processes at once: the second
+ * waits for the first.
+ *
+ * @returns the names of the migrations that were applied, none when all was up to date
+ * @throws DatabaseUnusable where a newer version has migrated, or another session is in the way
+ */
+export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
+  return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
+    assertKnown((await compareMigrations(client)).unknown, stateDatabaseUrl)
+    const applied: string[] = []
+    for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
+    await installQueue(stateDatabaseUrl)
+    return applied
+  })
+}
+
+const deadlocksMax = 10
+
+/** Applies the first migration that is missing, in a transaction of its own. @returns its name, null where none is */
+async function applyNext(dbClient: pg.Client): Promise<string | null> {
+  const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
+  for (let deadlocks = 1; ; deadlocks++) {
+    try {
+      const [applied] = await runner({
+        dbClient,
+        dir: migrationsDir,
+        ignorePattern: `(?!${migrationFile.source}).*`,
+        direction: 'up',
+        count: 1,
+        migrationsTable: 'migration',
+        migrationsSchema: 'outboxd',
+        createMigrationsSchema: true,
+        advisoryLockMode: 'wait',
+        log: () => {},
+      })
+      return applied?.name ?? null
+    } catch (error) {
+      // Daemons that run take the same tables' locks in another order. Postgres has ended one of the two.
+      if (codeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
+      await dbClient.query('rollback')
+      await dbClient.query('select pg_advisory_unlock_all()')
+    }
+  }
+}
+
+const deadlock = '40P01'
+
+/** Ours are numbered; what else lies in the folder is no migration of the state. */
+const migrationFile = /\d{4}_.*\.sql$/
+
+/** @throws DatabaseUnusable where the schemas are missing or older than this version needs, or newer than it knows */
+export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
+  const { missing, unknown } = await compareMigrations(db)
+  assertKnown(unknown, stateDatabaseUrl)
+  if (missing.length === 0) return
+  const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
+  const why = `its schema outboxd lacks ${lacks}: run \`outboxd migrate\` first`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+}
+
+/** @throws DatabaseUnusable where a newer version has migrated */
+function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void {
+  if (unknown.length === 0) return
+  const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+}
+
+/** The names of the migrations that `migrateState` would apply. */
+export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
+  return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
+}
+
+/** The same on a connection. @throws DatabaseUnusable where a newer version has migrated */
+export async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
+  const { missing, unknown } = await compareMigrations(db)
+  assertKnown(unknown, stateDatabaseUrl)
+  return missing
+}
+
+/** What this version has and the ledger not, and what the ledger has and this version not. */
+async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing: string[]; unknown: string[] }> {
+  const ours = (await readdir(migrationsDir))
+    .filter((file) => migrationFile.test(file))
+    .map((file) => file.slice(0, -4))
+    .sort()
+  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
+  const applied = rows[0]?.exists
+    ? (await db.query<{ name: string }>('select name from outboxd.migration order by name')).rows.map(
+        ({ name }) => name,
+      )
+    : []
+  return {
+    missing: ours.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !ours.includes(name)),
+  }
+}
+
+/** Locks that a migration takes on a table, as pg_locks names them, the strongest first. */
+const locks = [
+  'AccessExclusiveLock',
+  'ExclusiveLock',
+  'ShareRowExclusiveLock',
+  'ShareLock',
+  'ShareUpdateExclusiveLock',
+  'RowExclusiveLock',
+  'RowShareLock',
+  'AccessShareLock',
+] as const
+
+const tableCostSchema = z.strictObject({
+  table: z.string(),
+  /** The strongest that it takes; held until the migration's end. */
+  lock: z.enum(locks),
+  /** How often it reads all of the table. */
+  reads: z.int(),
+  /** How many indexes it builds on it. */
+  indexes: z.int(),
+  isRewritten: z.boolean(),
+})
+const migrationCostSchema = z.strictObject({
+  name: z.string(),
+  /** What is new in our schema, such as `index submission_done of submission`; of a new table the table alone. */
+  adds: z.array(z.string()),
+  drops: z.array(z.string()),
+  /** Tables that are there before it. */
+  tables: z.array(tableCostSchema),
+})
+
+export type TableCost = z.infer<typeof tableCostSchema>
+/** What a migration does, as it was measured while it ran (test/ledger/migrationCosts.test.ts). */
+export type MigrationCost = z.infer<typeof migrationCostSchema>
+
+/** The costs of all our migrations, the oldest first. */
+export async function readMigrationCosts(): Promise<MigrationCost[]> {
+  const text = await readFile(join(migrationsDir, 'costs.json'), 'utf8')
+  return z.array(migrationCostSchema).parse(JSON.parse(text))
+}
+
+/** Of a table of the ledger; rows as Postgres has last estimated them. */
+export interface TableSize {
+  rows: number
+  /** Of its rows alone: neither indexes nor what is kept out of line. */
+  bytes: number
+}
+
+export interface MigrationPlan {
+  /** Those that `migrate` would apply, in their order. */
+  missing: MigrationCost[]
+  /** Every table of the ledger as it is. */
+  sizes: ReadonlyMap<string, TableSize>
+  queue: QueueVersions
+}
+
+/**
+ * What `migrate` would do to the ledger, and how large its tables are. Nothing is locked or changed, and no right is needed but
+ * to read which migrations were applied.
+ *
+ * @throws DatabaseUnusable where the database cannot be reached, or a newer version has migrated it
+ */
+export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
+  return inspectDatabase({
+    variable: 'STATE_DATABASE_URL',
+    url: stateDatabaseUrl,
+    async look(db) {
+      const missing = await findMissing(db, stateDatabaseUrl)
+      const costs = await readMigrationCosts()
+      return {
+        missing: costs.filter(({ name }) => missing.includes(name)),
+        sizes: await readSizes(db),
+        queue: await readQueueVersions(db),
+      }
+    },
+  })
+}
+
+async function readSizes(db: Database): Promise<Map<string, TableSize>> {
+  const { rows } = await db.query<TableSize & { table: string }>(
+    `select c.relname as table, greatest(c.reltuples, 0)::float8 as rows, pg_relation_size(c.oid)::float8 as bytes
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'outboxd' and c.relkind = 'r'`,
+  )
+  return new Map(rows.map(({ table, ...size }) => [table, size]))
+}

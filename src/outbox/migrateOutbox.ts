@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { migrationsDir } from '../ledger/migrations.ts'
+import { inMigrationSession } from '../postgres/migrationSession.ts'
+import { outboxTableName } from './outboxTableName.ts'
+
+/** What holds in the ERP's database after `migrate --outbox`. */
+export interface OutboxMigrated {
+  /** Whether inserts wake the daemon. */
+  wakes: boolean
+  /** The server's max_prepared_transactions: above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  preparedMax: number
+}
+
+/**
+ * Creates the outbox table of migrations/outbox.sql where it does not exist, with the trigger that wakes the daemon or
+ * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
+ *
+ * @param outboxTable name, or schema.name
+ * @param wake whether the trigger is wanted; null: where no transaction can be prepared
+ */
+export async function migrateOutbox(
+  databaseUrl: string,
+  outboxTable: string,
+  wake: boolean | null = null,
+): Promise<OutboxMigrated> {
+  return inMigrationSession('DATABASE_URL', databaseUrl, async (client) => {
+    const { rows } = await client.query<{ max: number }>(
+      `select current_setting('max_prepared_transactions')::int as max`,
+    )
+    const preparedMax = rows[0]?.max ?? 0
+    const wakes = wake ?? preparedMax === 0
+    const schema = await readCreationSchema(client)
+    // One statement string is one transaction; the lock makes a second process wait instead of collide.
+    await client.query(
+      `begin; set local search_path = pg_catalog, pg_temp;
+       select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
+       ${await outboxStatements(outboxTable, schema, wakes)}; commit`,
+    )
+    return { wakes, preparedMax }
+  })
+}
+
+/** The schema in which the role makes what it names without one. @throws Error if its search path has none */
+async function readCreationSchema(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema')
+  const schema = rows[0]?.schema ?? null
+  if (schema === null) throw new Error('the search path of this role has no schema in which to create the outbox table')
+  return schema
+}
+
+async function outboxStatements(outboxTable: string, schema: string, wakes: boolean): Promise<string> {
+  const { qualified: named, trigger, index } = outboxTableName(outboxTable)
+  const home = pg.escapeIdentifier(schema)
+  const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
+  const wake = `${home}.outboxd_wake`
+  const files = ['outbox.sql', wakes ? 'outbox_wake.sql' : 'outbox_no_wake.sql']
+  const texts = await Promise.all(files.map((file) => readFile(join(migrationsDir, file), 'utf8')))
+  const names: Record<string, string> = {
+    table: qualified,
+    trigger,
+    index,
+    tableName: pg.escapeLiteral(qualified),
+    indexName: pg.escapeLiteral(index),
+    wake,
+    wakeName: pg.escapeLiteral(wake),
+  }
+  return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
+}

@@ -1,0 +1,57 @@
+import pg from 'pg'
+import type { Database } from './database.ts'
+import { DatabaseUnusable, withDatabase } from './database.ts'
+import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding.ts'
+import { asText, ownNames, ownSettings, takeOwnSettings } from './sessionSettings.ts'
+import { waitedForLock } from './sqlState.ts'
+
+/** Everybody who comes after a change of a table that waits for a lock waits behind it. */
+const lockMaxSeconds = 10
+
+/**
+ * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for others.
+ *
+ * @throws DatabaseUnusable that says what is in the way
+ */
+export function inMigrationSession<T>(
+  variable: string,
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  return withDatabase(variable, url, async () => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+    client.on('error', () => {}) // the statement that runs says so
+    try {
+      await client.connect()
+      // Through a pooler, where nothing is migrated, the session is not ours to change.
+      if (await takeOwnSettings(client)) {
+        const limits = {
+          statement_timeout: '0',
+          idle_in_transaction_session_timeout: '0',
+          lock_timeout: `${lockMaxSeconds}s`,
+        }
+        await client.query('select set_config(key, value, false) from json_each_text($1)', [
+          JSON.stringify({ ...ownSettings, ...asText, ...limits, ...(variable === 'STATE_DATABASE_URL' && ownNames) }),
+        ])
+      }
+      await assertEncoding(client, variable, url)
+      return await work(client)
+    } catch (error) {
+      if (!waitedForLock(error)) throw error
+      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it), and run it again`
+      throw new DatabaseUnusable(variable, url, why, error)
+    } finally {
+      await client.end()
+    }
+  })
+}
+
+/** What to know of a database whose encoding is not UTF8; null where it is. */
+export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
+  inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
+
+/** @throws DatabaseUnusable where the database does not know which characters its texts hold */
+export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
+  const refusal = refusedEncoding(await readEncoding(db))
+  if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
+}
