@@ -1,10 +1,7 @@
 import { InvalidArgumentError } from 'commander'
 import { type Installation, install } from '../demo/installation.ts'
-import { createLiveView, duration } from '../demo/liveView.ts'
-import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/messages.ts'
-import { leftMs, untouched } from '../demo/progress.ts'
-import { gatherHistory, readServiceCount, runScenario, salesOrders } from '../demo/runScenario.ts'
-import { verify } from '../demo/verify.ts'
+import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
+import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
 import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
@@ -17,9 +14,7 @@ export interface DemoOptions {
 }
 
 const recordsDefault = 40
-const recordsMost = 10_000
-/** An estimate above this is worth saying before it begins. */
-const longMs = 30_000
+const recordsMax = 10_000
 
 export const command: CommandModule = {
   action: demo,
@@ -52,10 +47,14 @@ export async function demo(context: DemoContext, { records, keep = false }: Demo
   const print = (message: string) => void stderr.write(`${message}\n`)
   try {
     await using installation = await install({ env, signal, hasConsole: keep, print })
-    const isGood = await show(context, installation, records)
+    print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
+    stderr.write(expectationText(records))
+    print('outboxd status --watch')
+    const outcome = await travel(installation, { records, signal, print: (line) => print(`  ${line}`) })
+    stdout.write(`\n${outcomeText(outcome)}`)
     stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
     if (keep) await untilStopped(installation, signal)
-    return isGood ? 0 : 1
+    return isAsItShouldBe(outcome) ? 0 : 1
   } catch (error) {
     if (!signal.aborted) throw error
     print('demo: stopped before the end; nothing of it is left')
@@ -63,28 +62,7 @@ export async function demo(context: DemoContext, { records, keep = false }: Demo
   }
 }
 
-/** Lets the records travel, and says what became of them. @returns whether it is as it should be */
-async function show(
-  { stdout, stderr, signal }: DemoContext,
-  installation: Installation,
-  records: number,
-): Promise<boolean> {
-  stderr.write(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox\n${expectation(records)}`)
-  const orders = salesOrders(records)
-  const { tookMs } = await runScenario({ installation, orders, view: createLiveView(stderr), signal })
-  const verdict = verify(await gatherHistory(installation, orders))
-  const service = await readServiceCount(installation.sandboxUrl)
-  stdout.write(`\n${outcomeTable(verdict)}\n${sentences(verdict, service, tookMs)}`)
-  return isAsItHasToBe(verdict, service)
-}
-
-function expectation(records: number): string {
-  const expectedMs = leftMs(records, 0, untouched)
-  if (expectedMs < longMs) return ''
-  return `the service allows 100 requests a minute and a record takes about two: this takes about ${duration(expectedMs)}\n`
-}
-
-/** @throws CommandEnded when the daemon, the sandbox or the console ends of itself meanwhile */
+/** @throws CommandEnded when the daemon, the sandbox or the console ends although nobody stopped it */
 async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   if (signal.aborted) return
@@ -94,7 +72,7 @@ async function untilStopped({ broken }: Installation, signal: AbortSignal): Prom
 
 function wholeNumber(text: string): number {
   const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (number < 1 || number > recordsMost)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${recordsMost}.`)
+  if (number < 1 || number > recordsMax)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${recordsMax}.`)
   return number
 }

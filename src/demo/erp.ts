@@ -1,8 +1,55 @@
 import type pg from 'pg'
-import type { SalesOrder } from './salesOrder.ts'
-import type { OutboxRow } from './verify.ts'
 
-/** What an ERP looks like from outside: a table, and a trigger that writes each new row to the outbox, in one transaction. */
+/** The demo's ERP, as it looks from outside: a table of sales orders, and a trigger that writes each to the outbox. */
+
+/** The kinds of records that the ERP writes. Two are wrong on purpose. */
+export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
+
+/** A row of the table `sales_order`. Amounts are decimal text: no number here is ever a double. */
+export interface SalesOrder {
+  kind: RecordKind
+  number: string
+  /** Which of the service's two halves it goes to, the outbox row's type. */
+  type: 'data' | 'order'
+  customer: string
+  category: string
+  amount: string
+  /** Added to the amount by the ERP, and not rounded: that is how three decimals come about. */
+  surcharge: string | null
+}
+
+/** Of ten records six are right, two are orders, and one has each mistake; the first four are one of each kind. */
+const kindOf = (index: number): RecordKind =>
+  (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
+
+/**
+ * The smallest amount, the largest that decimal(10,2) holds, and those that a double or a careless format would change.
+ * The third and the fourth record are wrong on purpose, so their amounts are plain.
+ */
+const firstAmounts = [
+  ...['0.01', '12.5', '55', '19.99', '1234567.89'],
+  ...['99999999.99', '0.1', '4503599.63', '1.10', '70368744.17'],
+]
+
+/** The record that the ERP writes at `index`, counted from 0; the same in every run. */
+export function salesOrder(index: number): SalesOrder {
+  const kind = kindOf(index)
+  return {
+    kind,
+    number: `SO-${String(index + 1).padStart(6, '0')}`,
+    type: kind === 'order' ? 'order' : 'data',
+    customer: customerOf(kind, String(1000 + (index % 9000))),
+    category: `value${(index % 3) + 1}`,
+    amount: firstAmounts[index] ?? `${(index * 7919) % 100_000}.${String((index * 37) % 100).padStart(2, '0')}`,
+    surcharge: kind === 'three-decimals' ? '0.005' : null,
+  }
+}
+
+function customerOf(kind: RecordKind, digits: string): string {
+  if (kind === 'order') return `6f1d2c3b-4a59-4e68-8f77-00000000${digits}`
+  return kind === 'unknown-customer' ? 'UNKNOWN' : `C-${digits}`
+}
+
 const schemaSql = `
 create table sales_order (
   number     text           primary key,
@@ -54,19 +101,19 @@ export async function readAmounts(erp: pg.Pool): Promise<Map<string, string>> {
   return new Map(rows.map(({ number, amount }) => [number, amount]))
 }
 
-/** What the outbox says has become of each record. */
+/** What the outbox says has become of a record. */
+export interface OutboxRow {
+  reference: string | null
+  status: string
+  transactionId: string | null
+  errorCode: string | null
+  error: string | null
+}
+
 export async function readOutbox(erp: pg.Pool): Promise<OutboxRow[]> {
   const { rows } = await erp.query<OutboxRow>(
     `select key as reference, status, transaction_id as "transactionId", error_code as "errorCode", error
      from outbox order by id`,
   )
   return rows
-}
-
-/** How many outbox rows have each status. */
-export async function countOutbox(erp: pg.Pool): Promise<Map<string, number>> {
-  const { rows } = await erp.query<{ status: string; n: number }>(
-    'select status, count(*)::int as n from outbox group by status',
-  )
-  return new Map(rows.map(({ status, n }) => [status, n]))
 }

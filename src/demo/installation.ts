@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'
 import { type Reaper, startReaper } from '../embedded/reaper.ts'
-import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './command.ts'
 import { createErp } from './erp.ts'
+import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
 /** All that runs for the demo: a PostgreSQL with the ERP's database, the sandbox, and the daemon. Disposal ends it all. */
 export interface Installation extends AsyncDisposable {
@@ -19,6 +20,8 @@ export interface Installation extends AsyncDisposable {
   readonly variables: Record<string, string>
   /** Where the logs of the sandbox and the daemon are. */
   readonly folder: string
+  /** Shows how the daemon stands, by `outboxd status --watch`: a line every two seconds, until it is stopped. */
+  watchStatus(onLine: (line: string) => void): RunningCommand
   /** Rejects with CommandEnded when the daemon, the sandbox or the console ends of itself. Never resolves. */
   readonly broken: Promise<never>
 }
@@ -36,6 +39,9 @@ export interface InstallationDeps {
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
 const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-secret' }
 
+/** Longer than a daemon waits; what keeps it after that is said by its status. */
+const readyWithinMs = 10_000
+
 /** About a second each, so that the demo is over soon; the real service takes its time. */
 const processingTime = 'lognormal:1:0.3'
 
@@ -48,9 +54,9 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const base = { ...inherited(env), NODE_ENV: 'production' }
-  const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'announces'>) => {
+  const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'onLine'>, end = stack) => {
     const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
-    stack.defer(() => command.stop())
+    end.defer(() => command.stop())
     return command
   }
 
@@ -64,16 +70,16 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   const sandbox = start({
     args: ['sandbox', '--port', '0', '--json'],
     env: { SANDBOX_DATABASE_URL: serviceUrl, SANDBOX_PROCESSING_TIME: processingTime, ...credentials },
-    announces: (line) => announcedIn(line, 'url'),
+    onLine: (line) => announcedIn(line, 'url'),
   })
   const databases = { DATABASE_URL: erpUrl, STATE_DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
-  await completed(start({ args: ['migrate', '--outbox'], env: databases, announces: () => undefined }), 'migrate')
+  await completed(start({ args: ['migrate', '--outbox'], env: databases }), 'migrate')
   const erp = openPool(stack, erpUrl)
   await createErp(erp)
   const sandboxUrl = await sandbox.announced
   signal.throwIfAborted()
 
-  say('outboxd run')
+  say('outboxd run, which begins when its database has been up for some seconds')
   const variables = {
     ...databases,
     SERVICE_BASE_URL: sandboxUrl,
@@ -84,15 +90,16 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   const daemon = start({
     args: ['run'],
     env: { ...variables, HTTP_PORT: '0' },
-    announces: (line) => announcedIn(line, 'port'),
+    onLine: (line) => announcedIn(line, 'port'),
   })
   const daemonUrl = `http://127.0.0.1:${await daemon.announced}`
   signal.throwIfAborted()
+  await untilReady(daemonUrl, signal)
   const served = hasConsole
     ? start({
         args: ['console', '--port', '0', '--json'],
         env: variables,
-        announces: (line) => announcedIn(line, 'url'),
+        onLine: (line) => announcedIn(line, 'url'),
       })
     : null
   const consoleUrl = served === null ? null : await served.announced
@@ -109,8 +116,21 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
     consoleUrl,
     variables,
     folder,
+    watchStatus: (onLine) =>
+      start({ args: ['status', '--watch'], env: variables, onLine: (line) => void onLine(line) }, all),
     broken,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** Resolves when the daemon's loops run: it waits before, until the database's server has been up for some seconds. */
+async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void> {
+  const deadlineMs = performance.now() + readyWithinMs
+  while (performance.now() < deadlineMs) {
+    const answer = await fetch(`${daemonUrl}/readyz`, { signal }).catch(() => undefined)
+    await answer?.body?.cancel()
+    if (answer?.ok) return
+    await delay(100, undefined, { signal })
   }
 }
 

@@ -6,11 +6,11 @@ import type { Reaper } from '../embedded/reaper.ts'
 
 /** One of our own commands as a process of its own. */
 export interface RunningCommand {
-  /** What the first line of its stdout said that `announces` understood. @throws CommandEnded when it ended before */
+  /** What `onLine` returned first. @throws CommandEnded when it ended before */
   readonly announced: Promise<string>
   /** Resolves when it has ended, to its exit code; null where a signal ended it. */
   readonly ended: Promise<number | null>
-  /** Its last words, for when it ended and should not have. */
+  /** Its last lines, to explain an end that nobody asked for. */
   lastMessage(): string
   /** SIGTERM, and SIGKILL for one that does not listen. */
   stop(): Promise<void>
@@ -24,8 +24,8 @@ export interface CommandSpec {
   /** Working directory; the log NAME.log is written there. */
   folder: string
   reaper: Reaper
-  /** What a line of stdout tells that others wait for; undefined for any other line. */
-  announces: (line: string) => string | undefined
+  /** Is given each line of stdout. @returns what `announced` waits for; undefined for any other line */
+  onLine?: (line: string) => string | undefined
 }
 
 export class CommandEnded extends Error {
@@ -38,11 +38,11 @@ export class CommandEnded extends Error {
 /** The program itself, in the checkout (main.ts) or compiled (main.js). */
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
 
-const lastWordsMost = 5
+const lastLinesMax = 5
 const patienceMs = 8_000
 
 /** Starts `node MAIN ARGS`, as in production: a process, its environment, its signals. */
-export function startCommand({ args, env, folder, reaper, announces }: CommandSpec): RunningCommand {
+export function startCommand({ args, env, folder, reaper, onLine }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
@@ -57,8 +57,8 @@ export function startCommand({ args, env, folder, reaper, announces }: CommandSp
     createInterface({ input: stream }).on('line', (line) => {
       log.write(`${line}\n`)
       lines.push(line)
-      if (lines.length > lastWordsMost) lines.shift()
-      const news = stream === child.stdout ? announces(line) : undefined
+      if (lines.length > lastLinesMax) lines.shift()
+      const news = stream === child.stdout ? onLine?.(line) : undefined
       if (news !== undefined) resolve(news)
     })
   }

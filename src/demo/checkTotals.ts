@@ -1,0 +1,152 @@
+import type { OutboxRow, RecordKind } from './erp.ts'
+
+/** What three sources say that do not know of each other. */
+export interface Evidence {
+  written: readonly WrittenRecord[]
+  /** The POSTs in the sandbox's ledger. */
+  arrivals: readonly LedgerRow[]
+  outbox: readonly OutboxRow[]
+}
+
+/** A record as the ERP's own table has it. */
+export interface WrittenRecord {
+  /** The order number, which the payload carries through to the service. */
+  reference: string
+  kind: RecordKind
+  /** Decimal text, as Postgres wrote it. */
+  amount: string
+}
+
+/** A request as `GET /_sandbox/ledger` gives it. */
+export interface LedgerRow {
+  endpoint: string
+  /** As it arrived. */
+  body: string | null
+  /** Null: the connection was dropped. */
+  status: number | null
+  transactionId: string | null
+  orderId: string | null
+}
+
+export interface Totals {
+  kinds: { kind: RecordKind; written: number; right: number }[]
+  /** Every record that did not end as it should, a sentence each; empty if all did. */
+  problems: string[]
+}
+
+/** What becomes of a record of each kind: `requests` that the service reads, and transactions or orders that it keeps. */
+const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
+  data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
+  order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
+  'unknown-customer': { label: 'unknown customer', ending: 'rejected (E001)', requests: 1, kept: 0 },
+  'three-decimals': { label: 'three decimals', ending: 'rejected', requests: 0, kept: 0 }, // the mapping refuses it
+}
+const kinds = Object.keys(expected) as RecordKind[]
+
+/** Compares what the ERP wrote with what the service has and with what the outbox says, record by record. Pure. */
+export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
+  const arrivalsOf = Map.groupBy(arrivals.map(readArrival), ({ reference }) => reference)
+  const rowsOf = Map.groupBy(outbox, ({ reference }) => reference)
+  const checked = written.map(({ reference, kind, amount }) => {
+    const { ending, requests, kept } = expected[kind]
+    const wanted = describe(ending, requests, kept, requests === 0 ? [] : [amount])
+    const found = describeFound(arrivalsOf.get(reference) ?? [], rowsOf.get(reference) ?? [])
+    return { reference, kind, wanted, found, isRight: wanted === found }
+  })
+  const known = new Set<string | null>(written.map(({ reference }) => reference))
+  const wrong = checked.filter(({ isRight }) => !isRight)
+  const unknown = [...arrivalsOf.keys(), ...rowsOf.keys()].filter((reference) => !known.has(reference))
+  return {
+    kinds: kinds
+      .map((kind) => checked.filter((each) => each.kind === kind))
+      .flatMap((all) => all.slice(0, 1).map(({ kind }) => ({ kind, written: all.length, right: countRight(all) }))),
+    problems: [
+      ...wrong.map(({ reference, wanted, found }) => `${reference} should be ${wanted}, and is ${found}`),
+      ...unknown.map((reference) => `${reference ?? 'something unreadable'} arrived, and the ERP never wrote it`),
+    ],
+  }
+}
+
+/** A line for each kind of record: how many ended as they should, and how that is. */
+export function totalsText({ kinds }: Totals): string {
+  const lines = kinds.map(({ kind, written, right }) => {
+    const { label, ending, requests, kept } = expected[kind]
+    const amounts = requests === 0 ? '' : ', its amount equal to the cent'
+    return `${`${right} of ${written}`.padStart(12)}  ${label.padEnd(16)}  ${describe(ending, requests, kept, [])}${amounts}`
+  })
+  return `${lines.join('\n')}\n`
+}
+
+interface Arrival {
+  reference: string | null
+  amount: string | null
+  /** Whether the service looked at it: 401 and 429 turn a request away unread. */
+  wasRead: boolean
+  keptAs: string | null
+}
+
+function describeFound(arrivals: readonly Arrival[], rows: readonly OutboxRow[]): string {
+  const read = arrivals.filter(({ wasRead }) => wasRead)
+  const kept = arrivals.flatMap(({ keptAs }) => keptAs ?? [])
+  const amounts = read.map(({ amount }) => amount ?? 'nothing')
+  const ending = rows.map(endingOf).join(' and ') || 'not in the outbox'
+  const isNamed = rows.every(
+    ({ status, transactionId }) => status !== 'completed' || kept.includes(transactionId ?? ''),
+  )
+  return `${describe(ending, read.length, kept.length, amounts)}${isNamed ? '' : '; the outbox names another transaction'}`
+}
+
+function endingOf({ status, errorCode, error }: OutboxRow): string {
+  const why = status === 'rejected' && !error ? ' without a reason' : ''
+  return `${status}${errorCode === null ? '' : ` (${errorCode})`}${why}`
+}
+
+/** Two records that agree in all that matters are described by the same words. */
+function describe(ending: string, requests: number, kept: number, amounts: readonly string[]): string {
+  const sum = amounts.map((amount) => ` ${inCents(amount)}`).join('')
+  return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
+}
+
+/** The same text for the same amount: compared are digits, never doubles. Anything but whole cents stays as it is. */
+function inCents(amount: string): string {
+  const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
+  return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`
+}
+
+function readArrival({ endpoint, body, status, transactionId, orderId }: LedgerRow): Arrival {
+  const json = parseDigits(body)
+  const item = endpoint === 'order' ? at(at(json, 'items'), '0') : at(json, 'data')
+  const [reference, amount] = endpoint === 'order' ? ['orderNumber', 'price'] : ['field2', 'total_amount']
+  return {
+    reference: textAt(item, reference),
+    amount: textAt(item, amount),
+    wasRead: status !== 401 && status !== 429,
+    keptAs: transactionId ?? orderId,
+  }
+}
+
+/** Parses JSON with each number as the digits that were sent: through a double, the last cent could be lost. */
+function parseDigits(body: string | null): unknown {
+  try {
+    return JSON.parse(body ?? '', (_, value, { source }) => (typeof value === 'number' ? source : value))
+  } catch {
+    return null
+  }
+}
+
+function at(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined
+}
+
+function textAt(value: unknown, key: string): string | null {
+  const member = at(value, key)
+  return typeof member === 'string' ? member : null
+}
+
+function countRight(checked: readonly { isRight: boolean }[]): number {
+  return checked.filter(({ isRight }) => isRight).length
+}
+
+function times(what: string, count: number): string {
+  return [`never ${what}`, `${what} once`, `${what} twice`][count] ?? `${what} ${count} times`
+}

@@ -1,0 +1,141 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { ended } from '../model.ts'
+import { checkTotals, type Evidence, type LedgerRow, type Totals, totalsText } from './checkTotals.ts'
+import { insertSalesOrder, readAmounts, readOutbox, type SalesOrder, salesOrder } from './erp.ts'
+import type { Installation } from './installation.ts'
+
+/** What became of the records, and how the service saw it. */
+export interface Outcome {
+  totals: Totals
+  service: ServiceCount
+  tookMs: number
+}
+
+/** What the service counted itself. */
+export interface ServiceCount {
+  requests: number
+  /** The most that arrived in any 60 seconds. */
+  mostInAMinute: number
+}
+
+export interface Travel {
+  records: number
+  signal: AbortSignal
+  /** Is given a line every two seconds that says how far the records are. */
+  print: (line: string) => void
+}
+
+/** The service's limit, and about how many requests a record takes: most need a POST and a little more than one GET. */
+const allowedInAMinute = 100
+const requestsPerRecord = 1.8
+
+/** Longer than the budget's window: by then one more record must have ended. */
+const stuckMs = 120_000
+const lookMs = 250
+
+/**
+ * Writes the orders to the ERP, waits until each has ended, and compares what the three sides say.
+ *
+ * @returns also if the records are stuck: the totals say which have not ended
+ * @throws CommandEnded when the daemon or the sandbox ends meanwhile, the signal's reason when it is aborted
+ */
+export async function travel(installation: Installation, { records, signal, print }: Travel): Promise<Outcome> {
+  const startedMs = performance.now()
+  const orders = Array.from({ length: records }, (_, index) => salesOrder(index))
+  const writing = (async () => {
+    for (const order of orders) await insertSalesOrder(installation.erp, order)
+  })()
+  const progress = { done: 0 }
+  const view = installation.watchStatus((line) => print(`${progress.done} of ${records} have ended | ${line}`))
+  await Promise.all([writing, untilEnded(installation, { records, signal, progress })])
+  await view.stop()
+  const tookMs = performance.now() - startedMs
+  const totals = checkTotals(await gatherEvidence(installation, orders))
+  return { totals, service: await readServiceCount(installation.sandboxUrl), tookMs }
+}
+
+interface Waiting {
+  records: number
+  signal: AbortSignal
+  /** How many have ended so far. */
+  progress: { done: number }
+}
+
+async function untilEnded({ erp, broken }: Installation, { records, signal, progress }: Waiting): Promise<void> {
+  let movedMs = performance.now()
+  while (progress.done < records && performance.now() - movedMs < stuckMs) {
+    await Promise.race([delay(lookMs, undefined, { signal }), broken])
+    const { rows } = await erp.query<{ n: number }>('select count(*)::int as n from outbox where status = any($1)', [
+      ended,
+    ])
+    const done = rows[0]?.n ?? 0
+    if (done > progress.done) movedMs = performance.now()
+    progress.done = done
+  }
+}
+
+/** Asks the three that know: the ERP's own table, the sandbox's ledger, the outbox. */
+async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonly SalesOrder[]): Promise<Evidence> {
+  const ledgerOf = (endpoint: string) =>
+    readControl<{ rows: LedgerRow[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
+  const [amounts, submits, posts, outbox] = await Promise.all([
+    readAmounts(erp),
+    ledgerOf('submit'),
+    ledgerOf('order'),
+    readOutbox(erp),
+  ])
+  const written = orders.map(({ number, kind }) => ({
+    reference: number,
+    kind,
+    amount: amounts.get(number) ?? 'nothing',
+  }))
+  return { written, arrivals: [...submits.rows, ...posts.rows], outbox }
+}
+
+async function readServiceCount(sandboxUrl: string): Promise<ServiceCount> {
+  const rate = await readControl<{ requests: number; maxArrived: number }>(sandboxUrl, 'rate?windowSeconds=60')
+  return { requests: rate.requests, mostInAMinute: rate.maxArrived }
+}
+
+async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
+  const answer = await fetch(`${sandboxUrl}/_sandbox/${what}`, { signal: AbortSignal.timeout(30_000) })
+  if (!answer.ok) throw new Error(`the sandbox did not say what it has: /_sandbox/${what} answered ${answer.status}`)
+  return (await answer.json()) as T
+}
+
+/** Says before a long run how long it takes; empty for a short one. */
+export function expectationText(records: number): string {
+  const minutes = Math.floor((records * requestsPerRecord) / allowedInAMinute)
+  return minutes === 0
+    ? ''
+    : `the service allows ${allowedInAMinute} requests a minute and a record takes about two: this takes about ${minutes} min\n`
+}
+
+/** Whether every record ended as it should and the service's limit was kept. */
+export function isAsItShouldBe({ totals, service }: Pick<Outcome, 'totals' | 'service'>): boolean {
+  return totals.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
+}
+
+const problemsShown = 20
+
+/** The end of the demo: a line for each kind of record, and whether the promise was kept. */
+export function outcomeText(outcome: Outcome): string {
+  const { totals, service, tookMs } = outcome
+  const { requests, mostInAMinute } = service
+  const records = totals.kinds.reduce((sum, { written }) => sum + written, 0)
+  const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
+  if (isAsItShouldBe(outcome)) {
+    return `${totalsText(totals)}
+All ${records} records are through after ${Math.round(tookMs / 1000)} s. Those that are wrong were rejected, and their outbox rows say why.
+The service's own ledger holds each of the others exactly once, and no other.
+Every amount that arrived is equal to the cent to what the ERP wrote (digits compared with digits).
+${counted}`
+  }
+  const more = totals.problems.length - problemsShown
+  const problems = [
+    ...totals.problems.slice(0, problemsShown),
+    ...(more > 0 ? [`and ${more} more`] : []),
+    ...(mostInAMinute > allowedInAMinute ? ['the service was sent more requests than the limit allows'] : []),
+  ]
+  return `${totalsText(totals)}\nIt is NOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
+}
