@@ -1,7 +1,7 @@
 /** The nouns that more than one part of the project speaks of (docs/architecture.md, "Words"). Whoever uses one imports it from here. */
 
-export type * from './model/change.ts'
-export * from './model/columns.ts'
+export type * from './model/submission.ts'
+export * from './model/submission.ts'
 export type * from './model/dispatch.ts'
 export type * from './model/outbox.ts'
 export * from './model/problem.ts'

@@ -1,9 +1,8 @@
 import type { DiscoverConfig } from '../config.ts'
-import { accepted, endpointAt } from '../service/client.ts'
+import { accepted, endpointAt, retryAfterMs } from '../service/client.ts'
 import { findErrorCode, isServiceCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
-import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
 import {
   type AnsweredExchange,

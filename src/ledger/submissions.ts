@@ -12,7 +12,7 @@ import { resourceNames } from '../resources.ts'
 import { metPause, refusedPolls } from './pauses.ts'
 
 /*
- * SQL text about submissions, made of the table in src/model/columns.ts when this module loads.
+ * SQL text about submissions, made of the table in src/model/submission.ts when this module loads.
  */
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }

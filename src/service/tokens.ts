@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import { type Answer, type Breach, isSuccess, type TokenVerdict, wasSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
-import { decideToken } from './decideToken.ts'
+import { decideToken } from './readAnswer.ts'
 
 /** The access token that all requests of this process share (docs/interface.md, 5). */
 export interface Tokens {

@@ -6,7 +6,7 @@ import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { createMaintenance, type Maintenance } from '../../src/ledger/maintenance.ts'
 import { writeSteps } from '../../src/ledger/outcomes.ts'
 import type { PollJob, Submission } from '../../src/model.ts'
-import { readSubmitAnswer } from '../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
 import {

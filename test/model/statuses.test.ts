@@ -13,10 +13,7 @@ import {
   type TokenMeaning,
 } from '../../src/model.ts'
 import { type Resource, resourceNames } from '../../src/resources.ts'
-import { decideToken } from '../../src/service/decideToken.ts'
-import { judgeTrial } from '../../src/service/harmlessCall.ts'
-import { outcomeOf } from '../../src/service/outcome.ts'
-import { readAnswer, readSubmitAnswer } from '../../src/service/reading.ts'
+import { decideToken, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 
 /** What docs/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decideToken } from '../../src/service/decideToken.ts'
+import { decideToken } from '../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { outcomeOf } from '../../src/service/outcome.ts'
+import { outcomeOf } from '../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../support/answers.ts'
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { retryAfterMs } from '../../src/service/retryAfter.ts'
+import { retryAfterMs } from '../../src/service/client.ts'
 
 const nowMs = Date.parse('2026-11-21T00:00:00Z')
 

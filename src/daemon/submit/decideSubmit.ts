@@ -8,7 +8,7 @@ import {
   type UncertainPolicy,
 } from '../../model.ts'
 
-/** What an answer to a POST says, as src/service/reading.ts reads it. */
+/** What an answer to a POST says, as src/service/readAnswer.ts reads it. */
 export interface SubmitReading {
   submittedId: string | null
   taken: Taken

@@ -9,7 +9,7 @@ import {
   type TransactionStatus,
 } from '../../model.ts'
 
-/** What an answer to a GET says, as src/service/reading.ts reads it. */
+/** What an answer to a GET says, as src/service/readAnswer.ts reads it. */
 export interface TrackReading {
   transaction: TransactionStatus | null
   pause: PauseCall | null

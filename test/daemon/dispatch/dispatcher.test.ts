@@ -11,9 +11,8 @@ import type {
   Submission,
   TokenVerdict,
 } from '../../../src/model.ts'
-import { fingerprintOf } from '../../../src/service/fingerprint.ts'
-import { judgeTrial } from '../../../src/service/harmlessCall.ts'
-import { outcomeOf } from '../../../src/service/outcome.ts'
+import { fingerprintOf } from '../../../src/service/errorCode.ts'
+import { judgeTrial, outcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'

@@ -9,8 +9,7 @@ import {
   withoutSilence,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
-import { judgeTrial } from '../../../src/service/harmlessCall.ts'
-import { outcomeOf } from '../../../src/service/outcome.ts'
+import { judgeTrial, outcomeOf } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '../../../src/daemon/submit/decideSubmit.ts'
 import type { Answer, UncertainPolicy } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
-import { readSubmitAnswer } from '../../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
 /** docs/contract.md, "What an answer means", a POST: one block a row, in its order. */

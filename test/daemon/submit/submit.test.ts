@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
 import { interpretAnswer, submit } from '../../../src/daemon/submit/submit.ts'
 import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../../src/model.ts'
-import { readSubmitAnswer } from '../../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../../src/service/readAnswer.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 

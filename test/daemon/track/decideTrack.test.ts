@@ -8,7 +8,7 @@ import {
 } from '../../../src/daemon/track/decideTrack.ts'
 import type { Answer } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
-import { readAnswer } from '../../../src/service/reading.ts'
+import { readAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
 /** docs/contract.md, "What an answer means", a GET: row by row. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { trackLimits } from '../../../src/daemon/track/decideTrack.ts'
 import { track } from '../../../src/daemon/track/track.ts'
 import type { Answer, ServiceRequest, Submission } from '../../../src/model.ts'
-import { readAnswer } from '../../../src/service/reading.ts'
+import { readAnswer } from '../../../src/service/readAnswer.ts'
 import { response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 

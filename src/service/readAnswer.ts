@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto'
+import { boundText } from '../boundText.ts'
+import {
+  type Answer,
+  type GetMeaning,
+  isSuccess,
+  type Outcome,
+  type PauseCall,
+  type PostMeaning,
+  type ServiceRequest,
+  type StatusRow,
+  statusRow,
+  type Taken,
+  type TokenMeaning,
+  type TransactionStatus,
+  type TrialVerdict,
+} from '../model.ts'
+import { type Resource, resources } from '../resources.ts'
+import { isServiceCode } from './errorCode.ts'
+import { messageIn, submittedId, takenIn, transactionStatus } from './responses.ts'
+
+/** What an answer says of its record and of all sending, for the stages' decisions. */
+export interface AnswerReading {
+  /** The transactionId or orderId in a success for a POST; null if there is none that can be used. */
+  submittedId: string | null
+  /** Whether the fields beside that id say that the record was taken. */
+  taken: Taken
+  /** Whether the body has a transactionId or orderId, under any status. */
+  namesId: boolean
+  /** The transaction or order that a success describes; null if it cannot be read. */
+  transaction: TransactionStatus | null
+  /** The pause it calls for, a 401 being a second one; null if none. */
+  pause: PauseCall | null
+  /** One line for the operator. */
+  summary: string
+}
+
+/**
+ * Reads an answer to a POST. Pure, and never throws.
+ *
+ * 404, 405 and 410 without a code of the service's own call for a pause: nothing is served at that address, so they say
+ * nothing about the record.
+ */
+export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
+  return read(
+    answer,
+    resource,
+    pauseFor(answer, ({ post }) => post),
+  )
+}
+
+/** Reads an answer to a GET. Pure, and never throws. */
+export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
+  return read(answer, resource, pauseCall(answer))
+}
+
+/** Returns the pause that an answer to a GET calls for, a 401 being a second one; null if none. */
+export function pauseCall(answer: Answer): PauseCall | null {
+  return pauseFor(answer, ({ get }) => get)
+}
+
+function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
+  if (answer.kind === 'no-answer')
+    return { submittedId: null, taken: 'unclear', namesId: false, transaction: null, pause, summary: answer.detail }
+  const success = isSuccess(answer.status)
+  const id = submittedId(resource, answer.json)
+  return {
+    submittedId: success ? id : null,
+    taken: takenIn(answer.json, answer.code),
+    namesId: id !== null,
+    transaction: success ? transactionStatus(resource, answer.json) : null,
+    pause,
+    summary: describeAnswer(answer),
+  }
+}
+
+/** Names how a request ended, as the metrics do. */
+export function outcomeOf(answer: Answer): Outcome {
+  if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
+  const { outcome, heedsCode } = statusRow(answer.status)
+  return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
+}
+
+/** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
+export function harmlessRequest(resource: Resource): ServiceRequest {
+  return { endpoint: resources[resource].ask, body: randomUUID(), idempotencyKey: null }
+}
+
+/**
+ * Judges the answer to a trial, which is a poll or the harmless question. Pure.
+ *
+ * A success in JSON and a refusal of the question both show that the service is back. A gateway may send the same refusal,
+ * such as a bare 404: the first record then goes alone, and loses nothing.
+ */
+export function judgeTrial(answer: Answer): TrialVerdict {
+  const pause = pauseCall(answer)
+  if (answer.kind === 'no-answer') return { kind: 'pause', pause: pause ?? unanswered(`unanswered: ${answer.detail}`) }
+  if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
+  const { get, outcome } = statusRow(answer.status)
+  if (outcome === 'rejected' || (get === 'answered' && answer.json !== undefined)) return { kind: 'clear' }
+  return { kind: 'pause', pause: called(answer, { reason: 'unreachable' }) }
+}
+
+/**
+ * Returns the pause that a token request without a token calls for.
+ *
+ * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2 for the words that the issuer uses with 400 and 401
+ */
+export function decideToken(answer: Answer): PauseCall {
+  if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
+  const { token, heedsCode } = statusRow(answer.status)
+  if (token === 'answered') return unanswered(`${issuer} answered ${answer.status} without a usable token`)
+  return called(answer, tokenPauses[heedsCode && answer.code === 'E003' ? 'unavailable' : token], issuer)
+}
+
+/** Describes an answer in one line for the operator: status, code, and the service's words if it has any. */
+export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
+  const { status, code, json, excerpt } = answer
+  const message = (messageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
+  const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
+  return `${who} answered ${head}: ${message}`
+}
+
+/**
+ * Whether two answers say the same, apart from what they quote of the question and from ids, times and numbers. A server that
+ * answers an impossible address as it answers the API's knows neither.
+ */
+export function saysTheSame(one: Answer, other: Answer): boolean {
+  if (one.kind !== 'response' || other.kind !== 'response') return false
+  return one.status === other.status && one.code === other.code && generalised(one) === generalised(other)
+}
+
+const generalised = ({ excerpt }: { excerpt: string }) =>
+  excerpt
+    .replace(/[^\s"'<>]*\/api\/v1[^\s"'<>]*/g, '#')
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{16,}/gi, '#')
+    .replace(/\d+/g, '#')
+
+interface PauseRow {
+  reason: PauseCall['reason']
+  /** What the operator should look at. */
+  hint?: string
+}
+
+const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
+  'token-refused': {
+    reason: 'unauthorized',
+    hint: 'a new token did not help: this machine’s address may not be on the service’s allow-list',
+  },
+  forbidden: {
+    reason: 'unauthorized',
+    hint: 'the client may not do this: ask the operator of the service for the permission',
+  },
+  moved: {
+    reason: 'unauthorized',
+    hint: 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between',
+  },
+  'nothing-there': {
+    reason: 'unreachable',
+    hint: 'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)',
+  },
+  throttled: { reason: 'throttled' },
+  unavailable: { reason: 'unavailable' },
+}
+
+const proxyWantsPassword: PauseRow = {
+  reason: 'unauthorized',
+  hint: 'a proxy between us and the service wants credentials: ask whoever runs it',
+}
+
+const issuer = 'the token issuer'
+
+const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
+  moved: { reason: 'unauthorized', hint: 'redirects are not followed: look at SERVICE_AUTH_URL' },
+  'wrong-address': { reason: 'unauthorized', hint: 'look at SERVICE_AUTH_URL' },
+  refused: {
+    reason: 'unauthorized',
+    hint: 'look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list',
+  },
+  throttled: { reason: 'throttled' },
+  unavailable: { reason: 'unavailable' },
+  unreachable: { reason: 'unreachable' },
+}
+
+/** The pause that an answer of the API calls for. @see statusRows in src/model/statuses.ts */
+function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | GetMeaning): PauseCall | null {
+  if (answer.kind === 'no-answer') return answer.sent ? null : unanswered(answer.detail)
+  const row = statusRow(answer.status)
+  const meaning = row.heedsCode && answer.code === 'E003' ? 'unavailable' : meaningIn(row)
+  if (meaning === 'nothing-there' && isServiceCode(answer.code)) return null
+  const pause = answer.status === 407 ? proxyWantsPassword : apiPauses[meaning]
+  return pause === undefined ? null : called(answer, pause)
+}
+
+/** The longest that Retry-After may hold everyone back (docs/contract.md, "What an answer means"). */
+const throttledMaxMs = 300_000
+
+/** `ownWords` has the status and the code, and not a word of the service's: it goes into the log. */
+function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
+  const { status, code, retryAfterMs } = answer
+  const end = hint === undefined ? '' : `; ${hint}`
+  return {
+    reason,
+    askedMs: reason === 'throttled' && retryAfterMs !== null ? Math.min(retryAfterMs, throttledMaxMs) : null,
+    detail: `${describeAnswer(answer, who)}${end}`,
+    ownWords: `${who} answered ${status}${code === null ? '' : ` ${code}`}${end}`,
+  }
+}
+
+const unanswered = (detail: string): PauseCall => ({ reason: 'unreachable', askedMs: null, detail, ownWords: detail })
