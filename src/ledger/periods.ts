@@ -1,11 +1,8 @@
-import type { State } from '../model.ts'
+import type { EndState } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** How long a period is. */
 export type Span = 'minute' | 'hour'
-
-/** How a record may end. */
-export type EndState = Extract<State, 'completed' | 'failed' | 'rejected' | 'uncertain' | 'discarded'>
 
 /** What became of records in a minute or an hour. */
 export interface Period extends Record<EndState, number> {

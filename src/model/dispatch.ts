@@ -1,8 +1,6 @@
-import type { PauseReason, State } from '../model.ts'
 import type { Resource } from '../resources.ts'
-import type { Transition } from './change.ts'
-import type { Breach, PauseCall } from './service.ts'
-import type { PollJob, Submission } from './submission.ts'
+import type { Breach, PauseCall, PauseReason } from './service.ts'
+import type { PollJob, State, Submission, Transition } from './submission.ts'
 
 /** A slot in hand: the right to make `permits` requests, until it is given back or its lease runs out. */
 export interface Slot {

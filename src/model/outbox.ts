@@ -1,6 +1,6 @@
-import type { State } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import type { RaisedProblem } from './problem.ts'
+import type { State } from './submission.ts'
 
 /** A row of the client's outbox as it was read: nothing parsed, every digit as the ERP wrote it. */
 export interface OutboxRecord {

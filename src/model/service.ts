@@ -1,4 +1,3 @@
-import type { PauseReason } from '../model.ts'
 import type { ResourceEndpoint } from '../resources.ts'
 
 /** One request of a submission, as it goes on the wire. */
@@ -98,6 +97,10 @@ export const breaches = [
   'no_rate_remaining',
 ] as const
 export type Breach = (typeof breaches)[number]
+
+export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
+/** Why nobody sends for a while. */
+export type PauseReason = (typeof pauseReasons)[number]
 
 /** A pause that an answer calls for. */
 export interface PauseCall {

@@ -1,5 +1,6 @@
 import {
   breaches,
+  ended,
   outcomes,
   type PauseReason,
   type ProblemKind,
@@ -12,10 +13,6 @@ import { endpoints } from '../resources.ts'
 
 /** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2); any other counts as `other`. */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
-
-/** How a submission can end, by the names that the metrics use. */
-export const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const
-export type Finish = (typeof finishes)[number]
 
 /** The daemon's loops, each with the time of its last success. */
 export const loops = [
@@ -164,19 +161,19 @@ export const metricRows = {
     kind: 'counter',
     name: 'outboxd_submissions_finished_total',
     help: 'Submissions that came to an end, by how.',
-    labels: { outcome: finishes },
+    labels: { outcome: ended },
   },
   finishedByType: {
     kind: 'counter',
     name: 'outboxd_submissions_finished_by_type_total',
     help: 'The same by record type, for those that a mapping file knows; any other counts as `other`.',
-    labels: { type: ['other'], outcome: finishes },
+    labels: { type: ['other'], outcome: ended },
   },
   submissionDuration: {
     kind: 'histogram',
     name: 'outboxd_submission_duration_seconds',
     help: 'Seconds from the creation of the outbox row until its submission ended.',
-    labels: { outcome: finishes },
+    labels: { outcome: ended },
     buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800],
   },
   outboxWaiting: {

@@ -4,6 +4,7 @@ import {
   type AttemptResult,
   type Breach,
   type CapturedRecord,
+  type EndState,
   ended,
   isSuccess,
   type Outcome,
@@ -14,7 +15,7 @@ import {
 } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
-import { countedCodes, type Finish } from './metricRows.ts'
+import { countedCodes } from './metricRows.ts'
 import type { Metrics } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
@@ -37,7 +38,7 @@ export interface TelemetryDeps {
 }
 
 const serviceCodes: readonly string[] = countedCodes.filter((code) => code !== 'other')
-const isEnd = (state: State): state is Finish => ended.some((end) => end === state)
+const isEnd = (state: State): state is EndState => ended.some((end) => end === state)
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
@@ -58,7 +59,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   }
 
   /** @param lifetimeMs from the row's creation; null if the table does not say when that was */
-  function finished(outcome: Finish, lifetimeMs: number | null, type: string): void {
+  function finished(outcome: EndState, lifetimeMs: number | null, type: string): void {
     metrics.finished.add(1, { outcome })
     metrics.finishedByType.add(1, { type, outcome })
     metrics.submissionDuration.observe(lifetimeMs, { outcome })
