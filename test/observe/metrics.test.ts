@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { breaches, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
-import type { Finish, LoopName, Snapshot } from '../../src/observe/metricRows.ts'
+import { breaches, type EndState, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
+import type { LoopName, Snapshot } from '../../src/observe/metricRows.ts'
 import { createMetrics, type Metrics } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
 import { until } from '../support/until.ts'
@@ -264,7 +264,7 @@ function requestDone(metrics: Metrics, endpoint: Labels['endpoint'], outcome: La
   metrics.requestDuration.observe(tookMs, { endpoint, outcome })
 }
 
-function finished(metrics: Metrics, outcome: Finish, lifetimeMs: number | null, type: string) {
+function finished(metrics: Metrics, outcome: EndState, lifetimeMs: number | null, type: string) {
   metrics.finished.add(1, { outcome })
   metrics.finishedByType.add(1, { type, outcome })
   metrics.submissionDuration.observe(lifetimeMs, { outcome })
