@@ -11,7 +11,9 @@ test('the way of a record has ten rows, and each function is exported by a file 
   const rows = [...section('The way of a record').matchAll(/^\| \d+ \|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]
   expect(rows).toHaveLength(10)
   for (const [, files = '', functions = ''] of rows) {
-    const exported = quoted(files).flatMap((file) => [...read(file).matchAll(/^export (?:async )?function (\w+)/gm)])
+    const exported = quoted(files).flatMap((file) => [
+      ...read(file).matchAll(/^export (?:(?:async )?function|class) (\w+)/gm),
+    ])
     expect(exported.map(([, name]) => name)).toEqual(expect.arrayContaining(quoted(functions)))
   }
 })

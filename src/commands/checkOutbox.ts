@@ -1,6 +1,5 @@
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
-import { states } from '../model.ts'
 import {
   hiddenMessage,
   historyMessage,
@@ -8,16 +7,15 @@ import {
   startMessage,
   wakeMessage,
 } from '../operations/databaseMessages.ts'
-import { passedOverMessage } from '../outbox/comparison.ts'
 import { examineTable } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'
 import { findShortIdColumns } from '../outbox/findWriteProblems.ts'
-import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
 import { gapMessage } from '../outbox/ledgerGap.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
-import { type OutboxTable, standardTable } from '../outbox/outboxTable.ts'
-import { outboxChannel, splitTableName } from '../outbox/outboxTableName.ts'
+import { type OutboxTable, splitTableName, standardTable } from '../outbox/outboxTable.ts'
+import { inspectOutboxTable, type OutboxTableState } from '../outbox/ownTable.ts'
+import { passedOverMessage } from '../outbox/passedOver.ts'
 import { findUnusedSentColumns } from '../outbox/propose/findUnusedSentColumns.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
@@ -39,7 +37,7 @@ import { openStoreOf } from './terminal/withOperatorStore.ts'
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
-  const table = described ?? standardTable(config.outboxTable, states, outboxChannel)
+  const table = described ?? standardTable(config.outboxTable)
   const { version, problems, wakes, unused, shortIds } = await inspectOutbox(config, table)
   if (problems.length > 0) return [{ what: 'outbox', mark: 'problem', message: problems.join('\n') }]
   let store: OperatorStore

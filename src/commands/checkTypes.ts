@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { type OutboxTable, saysTaken } from '../outbox/outboxTable.ts'
-import type { TypeCount } from '../outbox/typeCounts.ts'
+import type { TypeCount } from '../outbox/rowExpressions.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { type Finding, notAsked } from './finding.ts'

@@ -1,10 +1,8 @@
 import { readStoreConfig } from '../config.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
-import { states } from '../model.ts'
 import { readGrants } from '../operations/readGrants.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { standardTable } from '../outbox/outboxTable.ts'
-import { outboxChannel } from '../outbox/outboxTableName.ts'
 
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
@@ -17,7 +15,7 @@ export interface GrantOptions {
 /** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 where the outbox's table is not there */
 export async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
-  const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable, states, outboxChannel)
+  const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)
   const { ledger, outbox } = await readGrants(config, table, { role, kind })
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
   else

@@ -9,6 +9,8 @@ import type { Log } from '../observe/log.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts'
+import { readBacklog, readHistory } from '../outbox/backlog.ts'
+import { hasNew } from '../outbox/rows.ts'
 import { blameFor } from '../postgres/database.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
@@ -133,7 +135,7 @@ function captureOf(deps: PartsDeps, telemetry: Telemetry): CaptureRounds {
   const { outbox } = store
   const sleep = createSleep({
     ...store.sleepMark,
-    hasNew: outbox.hasNew,
+    hasNew: () => hasNew(outbox),
     wake: wakeups.capture.wake,
     elapsedMs: clock.stopwatch(),
   })
@@ -152,12 +154,12 @@ function captureDeps({ clock, config, mappings, log, store, wakeups }: PartsDeps
     windowMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
     elapsedMs: clock.stopwatch(),
-    claim: outbox.claim,
-    claimOne: outbox.claimOne,
+    claim: store.claimRows,
+    claimOne: store.claimRow,
     withLock: captureLock.withLock,
     async readAgenda() {
       const { served, ...agenda } = await captureLock.readAgenda()
-      return { ...agenda, hasNew: () => outbox.hasNew(served) }
+      return { ...agenda, hasNew: () => hasNew(outbox, served) }
     },
     skip: captureLock.skip,
     forget: captureLock.forget,
@@ -183,11 +185,12 @@ function captureDeps({ clock, config, mappings, log, store, wakeups }: PartsDeps
   }
 }
 
-function reportingOf({ clock, store: { outbox, outboxReports }, wakeups }: PartsDeps, telemetry: Telemetry): Reporting {
+function reportingOf({ clock, store, wakeups }: PartsDeps, telemetry: Telemetry): Reporting {
+  const { outboxReports } = store
   return createReporting({
     stopwatch: clock.stopwatch,
     readDue: outboxReports.readDue,
-    tell: (due) => outbox.report(() => outboxReports.read(due)),
+    tell: (due) => store.tellRows(() => outboxReports.read(due)),
     async write(told) {
       await outboxReports.write(told)
       telemetry.reported(told)
@@ -287,7 +290,7 @@ function historyWatchOf({ log, store, wakeups }: PartsDeps): HistoryWatch {
 
 function outboxHistoryOf({ log, store: { outbox, problems } }: PartsDeps): OutboxHistory {
   return createOutboxHistory({
-    readHistory: outbox.readHistory,
+    readHistory: () => readHistory(outbox),
     raise: (detail) => problems.raise([{ kind: 'outbox_history', subject: '', detail, retryInMs: null }]),
     clear: () => problems.clear('outbox_history', null),
     warn: log.warn,
@@ -309,7 +312,7 @@ function observingOf(
     warn: log.warn,
     readLedger: store.readSnapshot,
     elapsedMs: clock.stopwatch(),
-    readBacklog: store.outbox.backlog,
+    readBacklog: () => readBacklog(store.outbox),
     show: (ledger, backlog) => metrics.setSnapshot(snapshotOf(ledger, backlog ?? { waiting: 0, oldestMs: null })),
     takeOperatorActs: store.takeOperatorActs,
     onOperatorActs: telemetry.operatorActed,

@@ -7,14 +7,16 @@ import { renewEnds } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
 import type { OutboxRecord } from '../model.ts'
-import type { PassedOver } from '../outbox/comparison.ts'
-import { comparisonBounds, findPassedOver } from '../outbox/comparison.ts'
-import { mayBeRowsFault } from '../outbox/failingRows.ts'
+import { comparisonBounds } from '../outbox/comparison.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { commandRowsMax, findGap, tellGap } from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { createNamedRowSearch } from '../outbox/namedRow.ts'
+import { findPassedOver, type PassedOver } from '../outbox/passedOver.ts'
+import { readRecord } from '../outbox/rows.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
+import { readTaken } from '../outbox/takenRows.ts'
+import { mayBeRowsFault } from '../outbox/unfilterable.ts'
 import type { StatusCount } from '../outbox/unknownStatuses.ts'
 import { countUnknownStatuses, noStatuses } from '../outbox/unknownStatuses.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
@@ -46,7 +48,7 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
 /** Reads a row of the outbox; null if there is none, or if what the row holds raises an error. */
 export function readReadable(databases: Databases, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
-    outbox.readRecord(outboxId).catch((error: unknown) => {
+    readRecord(outbox, outboxId).catch((error: unknown) => {
       if (!mayBeRowsFault(error)) throw error
       return null
     }),
@@ -62,7 +64,7 @@ export function readReadable(databases: Databases, outboxId: string): Promise<Ou
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
     findGap({
-      outbox: { readTaken: (after) => outbox.readTaken(after, isWaitingToo) },
+      ...{ outbox, isWaitingToo },
       ...{ tellAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
     }),
   )
@@ -71,7 +73,7 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
 /** Finds rows that wait behind the position up to which the table was read. @param goOn asked between slices */
 export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<PassedOver> {
   const { sliceRows } = comparisonBounds
-  return withOutbox(databases, (outbox) => findPassedOver({ outbox, goOn: async () => goOn(), sliceRows, after: null }))
+  return withOutbox(databases, (outbox) => findPassedOver(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
 /** Counts rows whose status the description does not name. @param goOn asked between slices */
@@ -98,7 +100,8 @@ export async function mayWaitingBeSent(databases: Databases): Promise<boolean> {
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const view = await readHistory(databases.ledger, nothingRemembered)
   if (view === null || view.foundForMs !== null) return false
-  const findNamed = () => withOutbox(databases, (outbox) => createNamedRowSearch(outbox).find())
+  const findNamed = () =>
+    withOutbox(databases, (outbox) => createNamedRowSearch((after) => readTaken(outbox, after, true)).find())
   return (await judgeHistory(view, null, findNamed)).kind === 'found'
 }
 
@@ -133,13 +136,12 @@ export async function compareOutbox(
   goOn: () => boolean,
 ): Promise<number> {
   let toldAgain = 0
-  const gap = await findGap({
-    async tellAgain(outboxIds) {
-      toldAgain += await renewEnds(ledger, outboxIds, actor.who)
-    },
-    outbox: { readTaken: (after) => withOutbox(databases, (outbox) => outbox.readTaken(after)) },
-    ...{ goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
-  })
+  const tellAgain = async (outboxIds: readonly string[]) => {
+    toldAgain += await renewEnds(ledger, outboxIds, actor.who)
+  }
+  const gap = await withOutbox(databases, (outbox) =>
+    findGap({ outbox, tellAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
+  )
   await tellGap(ledger, gap)
   return toldAgain
 }

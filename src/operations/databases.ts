@@ -2,8 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
-import { openOutbox } from '../outbox/openOutbox.ts'
-import type { Outbox } from '../outbox/outbox.ts'
+import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
@@ -13,7 +12,7 @@ import { ownNames } from '../postgres/sessionSettings.ts'
  * The databases, as commands and the console use them: a handle that functions are called with.
  *
  *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
- *     withOutbox(databases, (outbox) => outbox.readNew(10))          asks the ERP's table
+ *     withOutbox(databases, (outbox) => readNew(outbox, 10))         asks the ERP's table
  *     writeDiscards(operatorOf(databases, actor), seen)              changes the ledger in a person's name
  */
 export interface Databases extends AsyncDisposable {
@@ -65,7 +64,7 @@ export async function openDatabases(
   const databases: Databases = {
     ...{ config, account, ledger, erp, locks },
     outboxTable() {
-      outbox ??= openOutbox(erp, outboxTable(), payloadMaxBytes, ledger)
+      outbox ??= new Outbox(erp, outboxTable(), payloadMaxBytes, ledger)
       return outbox
     },
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,6 @@
 import type { RequestCounts } from '../ledger/requestCounts.ts'
 import type { PauseReason, Problem, State } from '../model.ts'
-import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
+import { type HiddenRows, hiddenMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
 import { showDuration, showMoment } from '../time.ts'

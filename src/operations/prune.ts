@@ -2,7 +2,7 @@ import { createChain } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
 import type { Pruned, PruneEnd, PruneRound } from '../ledger/prune.ts'
 import { prune } from '../ledger/prune.ts'
-
+import { findPresent } from '../outbox/rows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 /** Deletes and empties what the retention of this configuration says, after it has chained the logs. */
@@ -18,7 +18,7 @@ export async function pruneLedger(
     return await prune(
       {
         ledger,
-        outbox: { findPresent: (ids) => withOutbox(databases, (outbox) => outbox.findPresent(ids)) },
+        outbox: { findPresent: (ids) => withOutbox(databases, (outbox) => findPresent(outbox, ids)) },
       },
       {
         ...{ retention, turn: 'wait', goOn },

@@ -1,6 +1,4 @@
 import type { RowsRequest } from '../model.ts'
-import { idCharsMax } from './claimByLock.ts'
-import { createKeyOrder } from './keyOrder.ts'
 
 /** What there is to know of a row before it may be taken. */
 export interface MetRow {
@@ -46,4 +44,36 @@ export function chooseInLine(
       if (goes(line, mayGo)) outboxIds.push(outboxId)
     },
   }
+}
+
+/**
+ * Keeps the rows of each key in their order, as they are met in it: up to `lineMax` of one key go, and behind the first
+ * that stays, all of them stay.
+ *
+ * @param held lines that must not go at all
+ * @returns tells of the next row whether it goes, given whether anything else is against it
+ */
+export function createKeyOrder(
+  lineMax: number,
+  held: Iterable<string> = [],
+): (line: string | null, mayGo: boolean) => boolean {
+  const lengths = new Map([...held].map((line) => [line, Number.POSITIVE_INFINITY]))
+  return (line, mayGo) => {
+    if (line === null) return mayGo
+    const length = lengths.get(line) ?? 0
+    const goes = mayGo && length < lineMax
+    lengths.set(line, goes ? length + 1 : Number.POSITIVE_INFINITY)
+    return goes
+  }
+}
+
+/** Ids may be as long as the subject of a problem. */
+export const idCharsMax = 500
+
+/** Ids of rows that stay are compared as text: they may be of another outbox, and no value of this one's type. */
+export const cutIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
+
+/** Whether a row is left to an instance that knows its type; `$at` are the types that we know, the next those of others. */
+export function staysSql(type: string, at: number): string {
+  return `(${type} <> all($${at}::text[]) and ($${at + 1}::text[] is null or ${type} = any($${at + 1}::text[])))`
 }

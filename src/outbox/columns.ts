@@ -1,6 +1,25 @@
 import pg from 'pg'
 import { quoteIdentifier } from '../postgres/database.ts'
-import type { Column, TableShape } from './inspectTable.ts'
+
+/** What the catalog says of a column. */
+export interface Column {
+  /** To compare with: the type below all domains, of any length. A cast to it changes no value: bigint, bpchar, "bit". */
+  readonly type: string
+  /** To write: with length and precision, such as character varying(200). Casting text to it cuts what is too long. */
+  readonly exactType: string
+  /** To judge by: the type below all domains by its SQL name, such as character. Casting to that would cut to one. */
+  readonly baseType: string
+  readonly notNull: boolean
+}
+
+/** What the catalog says of the outbox's table. */
+export interface TableShape {
+  /** Quoted, with its schema where the description names one. */
+  readonly qualified: string
+  readonly columns: ReadonlyMap<string, Column>
+  /** True for a table, whose rows have xmin and xmax; a view or a foreign table need not have them. */
+  readonly hasSystemColumns: boolean
+}
 
 /** A column of the outbox row, which has the alias o in all statements. */
 export const column = (name: string): string => `o.${quoteIdentifier(name)}`
@@ -13,11 +32,33 @@ export function columnOf(shape: TableShape, name: string): Column {
   return found
 }
 
-/** The oids of a table and of those of its partitions, a query. */
-export const tableAndPartitions = (qualified: string): string =>
+export const isJson = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
+
+/** In a statement on pg_attribute a: `base.type`, the oid of a column's type below all domains. */
+export const baseTypeSql = `cross join lateral (
+      with recursive below as (
+        select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
+        union all select oid, typbasetype from below join pg_type on oid = base
+      ) select type from below where base = 0
+    ) base`
+
+/** Selects the oids of a table and of its partitions. */
+export const tableAndPartitionsSql = (qualified: string): string =>
   `select ${literal(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literal(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
-export const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+export const isoSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 /** For columns that count since 1970. */
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
+
+/** A column's text, whatever its type. */
+export const textSql = (name: string, shape: TableShape): string =>
+  isJson(columnOf(shape, name)) ? `(${column(name)} #>> '{}')` : `(${column(name)})::text`
+
+/** The present time in the type of the column. */
+export function nowSql(shape: TableShape, name: string): string {
+  const { baseType } = columnOf(shape, name)
+  if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+  if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`
+  return baseType === 'date' ? 'clock_timestamp()::date' : 'clock_timestamp()'
+}

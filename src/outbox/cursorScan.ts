@@ -2,107 +2,208 @@ import { findRepeated, twiceInBatch } from '../ledger/sameRow.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { chooseInLine } from './chooseInLine.ts'
+import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { type ChoiceInLine, chooseInLine } from './chooseInLine.ts'
 import { cursorScanStatements, type PageRow } from './cursorScanStatements.ts'
-import type { Cursor, CursorStore, Position, SeenRow } from './cursorStore.ts'
-import { createDifferences, type FoundDifferences } from './differences.ts'
+import { Differences, type FoundDifferences } from './differences.ts'
 import type { Horizon, SafePosition } from './horizon.ts'
-import { isNoValueOfType } from './isNoValueOfType.ts'
-import type { RowExpressions } from './statements.ts'
-import { testSample } from './testSample.ts'
-import type { TypeCount } from './typeCounts.ts'
-
-/** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
-export interface CursorScan {
-  /** The lowest unknown rows that the request does not leave, in order; and the types of rows left to other instances. */
-  findUnknown(request: RowsRequest): Promise<UnknownRows>
-  /** Whether the row of this id is there, waits, and is unknown. */
-  isUnknown(outboxId: string): Promise<boolean>
-  /** Rows met since this was last asked that are not as those that the ledger knows by their ids. */
-  takeConflicts(): FoundDifferences
-  /** Whether a row may wait, or the numbers of the table began anew, which a claim says. */
-  hasUnknown(): Promise<boolean>
-  /** How many wait, and the first of them. */
-  countUnknown(): Promise<{ waiting: number; firstId: string | null }>
-  /** The types of the rows after the cursor, and how many each has, among so many of them. */
-  countTypes(most: number): Promise<TypeCount[]>
-  /** Up to where all rows were known and none could come; null: nowhere yet. */
-  readPosition(): Promise<Position | null>
-  /** All that it asks of the table, by name. */
-  readonly statements: Readonly<Record<string, string>>
-}
+import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
+import type { RowExpressions, TypeCount } from './rowExpressions.ts'
 
 export interface UnknownRows {
   outboxIds: string[]
+  /** The types of rows left to other instances. */
   leftTypes: string[]
 }
 
-export interface CursorScanDeps {
+interface ScannedTable {
   db: Database
-  from: string
   rows: RowExpressions
   horizon: Horizon
-  cursorStore: CursorStore
+  memory: LedgerMemory
   /** Which outbox it is, in words. */
   name: string
   /** The cursor holds numbers of transactions, which a restored database begins anew. */
   byTransaction: boolean
 }
 
-const pageMost = 2_000
-const pagesMost = 20
+const pageMax = 2_000
+const pagesMax = 20
 
 /**
+ * Finds the rows that wait if the rows themselves do not say so: those that the ledger does not have.
+ *
  * The table is read from a cursor on. It moves over rows that are in the ledger and settled, never over one that is
  * unknown: so the lowest unknown row is always ahead of it, however late it committed. Rows between the cursor and the
  * end that are known, because a transaction still runs or a key's row before them has to stay, are read again.
  */
-export function openCursorScan(deps: CursorScanDeps): CursorScan {
-  const { db, horizon, cursorStore } = deps
-  const sql = cursorScanStatements(deps.from, deps.rows)
-  let cursor: Cursor | null = null
-  /** Where to go on when so many known rows lay behind the cursor that none was found among them. */
-  let resumeAt: Position | null = null
+export class CursorScan {
+  /** All that it asks of the table, by name. */
+  readonly statements: ReturnType<typeof cursorScanStatements>
+  readonly #table: ScannedTable
+  readonly #differences = new Differences()
+  #cursor: Cursor | null = null
+  /** Where to go on when so many known rows lay behind the cursor that no unknown row was found among them. */
+  #resumeAt: Position | null = null
 
-  async function readCursor({ outbox, upTo, drawn }: SafePosition): Promise<Cursor | null> {
-    const stored = await cursorStore.readCursor(outbox)
+  constructor(table: ScannedTable) {
+    this.#table = table
+    this.statements = cursorScanStatements(table.rows)
+  }
+
+  /** Finds the lowest unknown rows that the request does not leave, in order. */
+  async findUnknown(request: RowsRequest): Promise<UnknownRows> {
+    const settled = await this.#table.horizon.read()
+    this.#cursor = await this.#readCursor(settled)
+    await this.#assertAhead(settled)
+    const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
+    // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
+    const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldLines(skipped)
+    const choice = chooseInLine(request, skipped, held)
+    const passed = await this.#readPages(choice, settled.upTo, request)
+    await this.#advance(passed, settled)
+    return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
+  }
+
+  /** Chooses rows page by page. @returns up to where all rows are known and settled */
+  async #readPages(choice: ChoiceInLine, upTo: string | null, request: RowsRequest): Promise<Position | null> {
+    let passed: Position | null = null
+    let isPassing = this.#resumeAt === null
+    let at = this.#resumeAt ?? this.#cursor?.position ?? null
+    this.#resumeAt = null
+    for (let page = 1; !choice.isFull(); page++) {
+      const rows = await this.#readPage(at, upTo, request)
+      const { known, repeated } = await this.#meet(rows)
+      for (const row of rows) {
+        const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
+        isPassing &&= isKnown && row.settled === true
+        if (isPassing) passed = row.position
+        if (!isKnown) choice.meet(row)
+        if (choice.isFull()) break
+      }
+      at = rows.at(-1)?.position ?? at
+      if (rows.length < pageMax) break
+      if (page < pagesMax) continue
+      // Not from beyond a row that was left: those of its key behind it would overtake it.
+      if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) this.#resumeAt = at
+      break
+    }
+    return passed
+  }
+
+  async #advance(passed: Position | null, { outbox, sequenceFile }: SafePosition): Promise<void> {
+    const position = passed ?? this.#cursor?.position ?? null
+    if (position === null || (passed === null && this.#cursor?.sequenceFile === sequenceFile)) return
+    await this.#table.memory.advanceCursor(outbox, { position, sequenceFile })
+    this.#cursor = { position, sequenceFile, sameUpto: this.#cursor?.sameUpto ?? null }
+  }
+
+  /** Returns whether the row of this id is there, waits, and is unknown. */
+  async isUnknown(outboxId: string): Promise<boolean> {
+    const { db, memory } = this.#table
+    const { rows } = await db.query<SeenRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
+      if (isNoValueOfType(error)) return { rows: [] }
+      throw error
+    })
+    return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
+  }
+
+  /** Takes the rows met since this was last asked that are not as those that the ledger knows by their ids. */
+  takeDifferences(): FoundDifferences {
+    return this.#differences.take()
+  }
+
+  /** Returns whether a row may wait, or the numbers of the table began anew, which a claim says. */
+  async hasUnknown(): Promise<boolean> {
+    const { db, horizon } = this.#table
+    const cursor = this.#cursor
+    if (cursor === null) return ((await db.query(this.statements.any)).rowCount ?? 0) > 0
+    const { rowCount } = await db.query(this.statements.anyAfter, [...cursor.position])
+    return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor)) || this.#differsBehind(cursor)
+  }
+
+  /** Reads up to where all rows were known and none could come; null: nowhere yet. */
+  async readPosition(): Promise<Position | null> {
+    return (await this.#readCursor(await this.#table.horizon.read()))?.position ?? null
+  }
+
+  /** Counts the types of the rows after the cursor, among `rowsMax` of them. */
+  async countTypes(rowsMax: number): Promise<TypeCount[]> {
+    const from = await this.readPosition()
+    const statement = from ? this.statements.typesAfter : this.statements.types
+    return (await this.#table.db.query<TypeCount>(statement, [rowsMax, ...(from ?? [])])).rows
+  }
+
+  /** Counts the rows that wait, and finds the first of them. */
+  async countUnknown(): Promise<{ waiting: number; firstId: string | null }> {
+    const { db, horizon, memory } = this.#table
+    const settled = await horizon.read()
+    const stored = await this.#readCursor(settled)
+    this.#cursor = stored && this.#cursor // the table has got other parts: what waits in them is looked for
+    const from = stored?.position ?? null
+    const statement = from ? this.statements.countAfter : this.statements.count
+    const { rows } = await db.query<{ n: number }>(statement, [...(from ?? [])])
+    let rowsKnown = 0
+    let firstId: string | null = null
+    let at = from
+    // If the table is read anew many are known, and no backlog; otherwise a page tells enough of it.
+    for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
+      const read = await this.#readPage(at, settled.upTo)
+      const { known } = await memory.findKnown(read)
+      rowsKnown += known.size
+      firstId ??= read.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null
+      const last = read.at(-1)
+      if (read.length < pageMax || known.size === 0 || last === undefined) break
+      at = last.position
+    }
+    return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
+  }
+
+  async #readCursor({ outbox, upTo, drawn }: SafePosition): Promise<Cursor | null> {
+    const { memory, byTransaction } = this.#table
+    const stored = await memory.readCursor(outbox)
     if (stored === null) return null
-    const isOfAnother = deps.byTransaction && isAfter(stored.position, upTo)
+    const isOfAnother = byTransaction && isAfter(stored.position, upTo)
     // An operator says that the rows are those that are known: then the table is read from its beginning, which sends none again.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
-    const isSetBack = !deps.byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
+    const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored
   }
 
-  const differences = createDifferences()
-  /** Those that are in conflict are passed by the position, as what is known. */
-  async function meet(
-    rows: readonly SeenRow[],
-  ): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
-    const { known, conflicts, edited } = await cursorStore.findKnown(rows)
+  /** Rows that are in conflict are passed by the position, as known rows are. */
+  async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
+    const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
     const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
     const stampOf = stampsOf(rows)
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))
-    differences.meetOthers([...conflicts, ...twice], stampOf)
-    differences.meetEdited(edited, stampOf)
+    this.#differences.meetOthers([...conflicts, ...twice], stampOf)
+    this.#differences.meetEdited(edited, stampOf)
     return { known, repeated }
   }
 
-  /** Numbers that are drawn a second time stand before the position, where nobody looks. */
-  async function assertAhead({ drawn, sequenceFile }: SafePosition): Promise<void> {
-    if (cursor === null || deps.byTransaction) return
-    const readUpTo = `the table has been read up to number ${cursor.position[0]}`
-    if (drawn !== null && isAfter(cursor.position, drawn))
-      throw beganAnew(`${readUpTo} and its sequence stands at ${drawn}: it was set back`)
-    if ((await judgeBehind(cursor, sequenceFile)) === 'anew')
-      throw beganAnew(`${readUpTo}, and the rows there are not those that were`)
+  /** Numbers that are drawn a second time stand before the position, where nobody looks. @throws ForeignOutbox */
+  async #assertAhead({ drawn, sequenceFile }: SafePosition): Promise<void> {
+    const { name, byTransaction } = this.#table
+    const cursor = this.#cursor
+    if (cursor === null || byTransaction) return
+    const isSetBack = drawn !== null && isAfter(cursor.position, drawn)
+    if (!isSetBack && (await this.#judgeBehind(cursor, sequenceFile)) !== 'anew') return
+    const why = isSetBack
+      ? ` and its sequence stands at ${drawn}: it was set back`
+      : ', and the rows there are not those that were'
+    throw new ForeignOutbox(
+      name,
+      `the ids of the outbox ${name} began anew (the table has been read up to number ${cursor.position[0]}${why})`,
+    )
   }
 
   /** Compares the rows at the position with those that were taken there. */
-  async function judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof testSample>> {
+  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof testSample>> {
+    const { db, memory } = this.#table
+    const { behind, behindSince } = this.statements
     const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
-    const { rows } = await db.query<SeenRow>(cursor.sameUpto ? sql.behindSince : sql.behind, [...bounds])
-    const { known, conflicts, edited, repaired } = await cursorStore.findKnown(rows)
+    const { rows } = await db.query<SeenRow>(cursor.sameUpto ? behindSince : behind, [...bounds])
+    const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
     const verdict = testSample({
       rows: rows.length,
       unknown: rows.length - known.size,
@@ -111,130 +212,32 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'differs') differences.meetEdited([...known], stampsOf(rows))
+    if (verdict === 'differs') this.#differences.meetEdited([...known], stampsOf(rows))
     return verdict
   }
 
   /** Numbers that were drawn again up to the position: no row after it says so. */
-  async function differsBehind(cursor: Cursor): Promise<boolean> {
-    if (deps.byTransaction) return false
-    return (await judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || differences.hasMore()
+  async #differsBehind(cursor: Cursor): Promise<boolean> {
+    if (this.#table.byTransaction) return false
+    return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || this.#differences.hasMore()
   }
 
-  const beganAnew = (why: string) =>
-    new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
-
-  async function readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
-    const values = [pageMost, upTo, left.exceptKeys, left.types.known, left.types.elsewhere]
-    const { rows } = after
-      ? await db.query<PageRow>(sql.pageAfter, [...values, ...after])
-      : await db.query<PageRow>(sql.page, values)
-    return rows
+  async #readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
+    const { page, pageAfter } = this.statements
+    const values = [pageMax, upTo, left.exceptKeys, left.types.known, left.types.elsewhere, ...(after ?? [])]
+    return (await this.#table.db.query<PageRow>(after ? pageAfter : page, values)).rows
   }
 
-  /** The lines of rows that are put off. */
-  async function readHeldLines(skipped: ReadonlySet<string>): Promise<Set<string>> {
+  /** Reads the lines of rows that are put off. */
+  async #readHeldLines(skipped: ReadonlySet<string>): Promise<Set<string>> {
     if (skipped.size === 0) return new Set()
-    const { rows } = await db.query<{ line: string }>(sql.lines, [[...skipped]]).catch((error: unknown) => {
+    const { db } = this.#table
+    const { lines, linesByText } = this.statements
+    const { rows } = await db.query<{ line: string }>(lines, [[...skipped]]).catch((error: unknown) => {
       if (!isNoValueOfType(error)) throw error
-      return db.query<{ line: string }>(sql.linesByText, [[...skipped]]) // slower: it has no index
+      return db.query<{ line: string }>(linesByText, [[...skipped]]) // slower: it has no index
     })
     return new Set(rows.map(({ line }) => line))
-  }
-
-  return {
-    async findUnknown(request) {
-      const settledUpTo = await horizon.read()
-      const { outbox, upTo } = settledUpTo
-      cursor = await readCursor(settledUpTo)
-      await assertAhead(settledUpTo)
-      const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-      // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
-      const held = resumeAt === null ? new Set<string>() : await readHeldLines(skipped)
-      const choice = chooseInLine(request, skipped, held)
-      let passed: Position | null = null
-      let isPassing = resumeAt === null
-      let at = resumeAt ?? cursor?.position ?? null
-      resumeAt = null
-      for (let page = 1; !choice.isFull(); page++) {
-        const rows = await readPage(at, upTo, request)
-        const { known, repeated } = await meet(rows)
-        for (const row of rows) {
-          const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
-          isPassing &&= isKnown && row.settled === true
-          if (isPassing) passed = row.position
-          if (!isKnown) choice.meet(row)
-          if (choice.isFull()) break
-        }
-        at = rows.at(-1)?.position ?? at
-        if (rows.length < pageMost) break
-        if (page >= pagesMost) {
-          // Not from beyond a row that was left: those of its key behind it would overtake it.
-          if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) resumeAt = at
-          break
-        }
-      }
-      const { sequenceFile } = settledUpTo
-      const position: Position | null = passed ?? cursor?.position ?? null
-      if (position !== null && (passed !== null || cursor?.sequenceFile !== sequenceFile)) {
-        await cursorStore.advanceCursor(outbox, { position, sequenceFile })
-        cursor = { position, sequenceFile, sameUpto: cursor?.sameUpto ?? null }
-      }
-      return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
-    },
-
-    async isUnknown(outboxId) {
-      const { rows } = await db.query<SeenRow>(sql.one, [outboxId]).catch((error: unknown) => {
-        if (isNoValueOfType(error)) return { rows: [] }
-        throw error
-      })
-      return rows.length === 1 && !(await cursorStore.findKnown(rows)).known.has(outboxId)
-    },
-
-    takeConflicts: () => differences.take(),
-
-    async hasUnknown() {
-      if (cursor === null) return ((await db.query(sql.any)).rowCount ?? 0) > 0
-      const { rowCount } = await db.query(sql.anyAfter, [...cursor.position])
-      return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor)) || differsBehind(cursor)
-    },
-
-    statements: sql,
-
-    readPosition: async () => (await readCursor(await horizon.read()))?.position ?? null,
-
-    async countTypes(most) {
-      const from = (await readCursor(await horizon.read()))?.position ?? null
-      const { rows } = from
-        ? await db.query<TypeCount>(sql.typesAfter, [most, ...from])
-        : await db.query<TypeCount>(sql.types, [most])
-      return rows
-    },
-
-    async countUnknown() {
-      const settled = await horizon.read()
-      const { upTo } = settled
-      const stored = await readCursor(settled)
-      cursor = stored && cursor // the table has got other parts: what waits in them is looked for
-      const from = stored?.position ?? null
-      const { rows } = from
-        ? await db.query<{ n: number }>(sql.countAfter, [...from])
-        : await db.query<{ n: number }>(sql.count)
-      let rowsKnown = 0
-      let firstId: string | null = null
-      let at = from
-      // Where the table is read anew many are known, and no backlog; elsewhere a page tells enough of it.
-      for (let page = 1; page <= (from === null ? pagesMost : 1); page++) {
-        const read = await readPage(at, upTo)
-        const { known } = await cursorStore.findKnown(read)
-        rowsKnown += known.size
-        firstId ??= read.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null
-        const last = read.at(-1)
-        if (read.length < pageMost || known.size === 0 || last === undefined) break
-        at = last.position
-      }
-      return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
-    },
   }
 }
 
@@ -247,3 +250,34 @@ const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > Bi
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
+
+/** How the rows at a position and just behind it compare with those that were taken there. */
+export interface Sample {
+  rows: number
+  /** The ledger does not know their ids. */
+  unknown: number
+  /** Others than those that it knows. */
+  another: number
+  /** Edited since, or others of the same type and key. */
+  edited: number
+  /** All are known by when they were recorded, which never changes. */
+  byTime: boolean
+  /** The sequence has another file than when the position was reached: `restart identity`, `alter sequence … restart`. */
+  sequenceChanged: boolean
+}
+
+/**
+ * Judges whether the numbers of the table began anew since the position was reached, so that there are rows before it that
+ * nobody has read. Edits of single rows must not look like that. Pure.
+ *
+ * - The sequence began anew, and most rows are not those that were: it is so. (Another option of a sequence changes its file, too.)
+ * - It was set back by hand (setval), which leaves no trace; all rows are others by their times, which nobody edits: it is so.
+ * - All rows differ, and nothing else says why: that is told, and nothing stops.
+ */
+export function testSample(sample: Sample): 'same' | 'differs' | 'anew' {
+  const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
+  const differing = unknown + another + edited
+  if (sequenceChanged && differing * 2 > rows) return 'anew'
+  if (another + edited === 0 || differing < rows) return 'same'
+  return byTime ? 'anew' : 'differs'
+}

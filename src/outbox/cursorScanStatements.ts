@@ -1,8 +1,6 @@
-import type { MetRow } from './chooseInLine.ts'
-import { cutId, stays } from './claimByLock.ts'
-import type { SeenRow } from './cursorStore.ts'
-import type { RowExpressions } from './statements.ts'
-import { typeCounts } from './typeCounts.ts'
+import { cutIdSql, type MetRow, staysSql } from './chooseInLine.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import { type RowExpressions, typeCountsSql } from './rowExpressions.ts'
 
 /** A row of `page` and `pageAfter`. */
 export interface PageRow extends SeenRow, MetRow {
@@ -14,26 +12,20 @@ export interface PageRow extends SeenRow, MetRow {
 const sampleMax = 20
 
 /** All that a cursor scan asks of the table, by name. */
-export function cursorScanStatements(
-  from: string,
-  { waits, key, line, type, stamp, createdAt, idType, idText, sort }: RowExpressions,
-) {
-  const expressions = sort.map(({ expression }) => expression)
-  const order = expressions.join(', ')
-  const idOf = expressions.at(-1)
-  const seen = `${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"`
+export function cursorScanStatements(rows: RowExpressions) {
+  const { from, waits, key, line, type, seen, id, idType, idText, sort, order } = rows
   const after = (firstParameter: number) =>
     ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
   const upTo = ` and (${order}) <= (${sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')})`
-  const descending = expressions.map((each) => `${each} desc`).join(', ')
+  const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   const behind = (and: string) => `
     select ${seen}
     from ${from} where ${waits}${and} order by ${descending} limit ${sampleMax}`
   const page = (and: string) => `
     select ${seen}, ${line} as line,
-      ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
+      ${key} = any($3::text[]) as excepted, case when ${staysSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
-      ${expressions[0]} <= $2::${sort[0]?.type} as settled
+      ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
   const count = (and: string) => `select count(*)::float8 as n from ${from} where ${waits}${and}`
@@ -42,14 +34,14 @@ export function cursorScanStatements(
     pageAfter: page(after(6)),
     behind: behind(upTo),
     behindSince: behind(`${upTo}${after(sort.length + 1)}`),
-    one: `select ${seen} from ${from} where ${waits} and ${idOf} = $1::${idType}`,
-    lines: `select distinct ${line} as line from ${from} where ${idOf} = any($1::${idType}[]) and ${key} is not null`,
-    linesByText: `select distinct ${line} as line from ${from} where ${cutId(idText)} = any($1::text[]) and ${key} is not null`,
+    one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
+    lines: `select distinct ${line} as line from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
+    linesByText: `select distinct ${line} as line from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
     any: any(''),
     anyAfter: any(after(1)),
     count: count(''),
     countAfter: count(after(1)),
-    types: typeCounts(from, type, waits),
-    typesAfter: typeCounts(from, type, `${waits}${after(2)}`),
+    types: typeCountsSql(from, type, waits),
+    typesAfter: typeCountsSql(from, type, `${waits}${after(2)}`),
   }
 }

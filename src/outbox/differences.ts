@@ -1,14 +1,49 @@
-import type { RowConflict } from '../ledger/sameRow.ts'
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import { conflictRetryMs, otherContents, type RowConflict, wholeTable } from '../ledger/sameRow.ts'
+import type { Database } from '../postgres/database.ts'
 
-/** Rows whose ids the ledger knows and that are not as they were taken, as far as nobody was told yet. */
-export interface Differences {
-  /** Others than those that were taken: each is told by its id. */
-  meetOthers(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void
-  /** Edited, or others that are alike: they are told together. */
-  meetEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void
+/** Rows whose ids the ledger knows and that are not as they were taken, and that nobody was told of yet. */
+export class Differences {
+  readonly #waiting = new Map<string, RowConflict>()
+  readonly #waitingEdited = new Set<string>()
+  /** By id and stamp: the row that comes after one that was taken out is another again. */
+  readonly #named = new Set<string>()
+  readonly #edited = new Set<string>()
+
+  /** Notes rows that are others than those that were taken: each is told by its id. */
+  meetOthers(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
+    for (const conflict of conflicts) {
+      const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
+      if (this.#named.has(name)) continue
+      if (this.#named.size >= namedMax) this.meetEdited([conflict.outboxId], stampOf)
+      else {
+        this.#waiting.set(conflict.outboxId, conflict)
+        this.#named.add(name)
+      }
+    }
+  }
+
+  /** Notes rows that were edited, or are others that are alike: they are told together. */
+  meetEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
+    for (const id of outboxIds) {
+      const name = `${id} ${stampOf(id)}`
+      if (this.#edited.size >= editedMax || this.#edited.has(name)) continue
+      this.#edited.add(name)
+      this.#waitingEdited.add(id)
+    }
+  }
+
   /** Whether there is something to take. */
-  hasMore(): boolean
-  take(): FoundDifferences
+  hasMore(): boolean {
+    return this.#waiting.size + this.#waitingEdited.size > 0
+  }
+
+  take(): FoundDifferences {
+    const found = { conflicts: [...this.#waiting.values()], edited: [...this.#waitingEdited] }
+    this.#waiting.clear()
+    this.#waitingEdited.clear()
+    return found
+  }
 }
 
 export interface FoundDifferences {
@@ -21,41 +56,34 @@ export interface FoundDifferences {
 const namedMax = 100
 const editedMax = 10_000
 
-export function createDifferences(): Differences {
-  const waiting = new Map<string, RowConflict>()
-  const waitingEdited = new Set<string>()
-  /** By id and stamp: the row that comes after one that was taken out is another again. */
-  const named = new Set<string>()
-  const edited = new Set<string>()
+/** Notes rows that are others than those that the ledger knows by their ids, and rows that were edited. */
+export async function noteDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
+  await raiseProblems(
+    ledger,
+    conflicts.map(({ outboxId, detail }: RowConflict) => ({
+      kind: 'row_conflict',
+      subject: outboxId,
+      detail,
+      retryInMs: conflictRetryMs,
+    })),
+  )
+  if (edited.length === 0) return
+  await ledger.query(
+    `insert into outboxd.edited_row (outbox_id, outbox) select id, outboxd.current_outbox() from unnest($1::text[]) id
+     on conflict do nothing`,
+    [edited],
+  )
+  await tellEdited(ledger)
+}
 
-  const meetEdited: Differences['meetEdited'] = (outboxIds, stampOf) => {
-    for (const id of outboxIds) {
-      const name = `${id} ${stampOf(id)}`
-      if (edited.size >= editedMax || edited.has(name)) continue
-      edited.add(name)
-      waitingEdited.add(id)
-    }
-  }
-
-  return {
-    meetEdited,
-    meetOthers(conflicts, stampOf) {
-      for (const conflict of conflicts) {
-        const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
-        if (named.has(name)) continue
-        if (named.size >= namedMax) meetEdited([conflict.outboxId], stampOf)
-        else {
-          waiting.set(conflict.outboxId, conflict)
-          named.add(name)
-        }
-      }
-    },
-    hasMore: () => waiting.size + waitingEdited.size > 0,
-    take() {
-      const found = { conflicts: [...waiting.values()], edited: [...waitingEdited] }
-      waiting.clear()
-      waitingEdited.clear()
-      return found
-    },
-  }
+/** Says how many rows are noted as edited, as one problem of the whole table. */
+export async function tellEdited(ledger: Database): Promise<void> {
+  const { rows } = await ledger.query<{ count: number; examples: string[] }>(
+    `select count(*)::int as count, coalesce((array_agg(outbox_id order by length(outbox_id), outbox_id))[1:5], '{}') as examples
+     from outboxd.edited_row where outbox = outboxd.current_outbox()`,
+  )
+  const { count, examples } = rows[0] ?? { count: 0, examples: [] }
+  if (count === 0) return clearProblems(ledger, 'row_conflict', [wholeTable])
+  const detail = otherContents(count, examples)
+  await raiseProblems(ledger, [{ kind: 'row_conflict', subject: wholeTable, detail, retryInMs: null }])
 }

@@ -1,10 +1,24 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
+import { begin, type Database, isLock, quoteIdentifier } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import { backlogStatements } from './backlog.ts'
+import { claimStatements } from './claim.ts'
+import { columnOf, type TableShape } from './columns.ts'
+import { findPolicyRemarks } from './findPolicyProblems.ts'
 import { findRightProblems } from './findRightProblems.ts'
-import { findStatementProblems, type NamedStatements } from './findStatementProblems.ts'
-import { findWriteProblems } from './findWriteProblems.ts'
+import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
+import { lockedStatements } from './lockedRows.ts'
 import { inspectNamed, type OpenTable, openTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
+import { passedSql } from './passedOver.ts'
+import { readStatements } from './rows.ts'
+import { takenStatements } from './takenRows.ts'
+import { lockOneSql } from './tryRow.ts'
+import { filterStatements } from './unfilterable.ts'
+import { unknownStatusSql } from './unknownStatuses.ts'
+import { writeStatements } from './writeBack.ts'
 
 /**
  * Looks at everything of a table that the daemon will meet, and needs no ledger for it: rights, columns, what is written, and every
@@ -44,14 +58,20 @@ const anyServed: ServedOutbox = {
   readings: 0,
 }
 
-/** Every statement on the table, but for those that a person's commands alone use. */
-function statementsOf({ sql, writing, taken, cursorScan, passed, unknownStatus }: OpenTable): NamedStatements {
-  const { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne, ...read } = sql
-  const locking = { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne }
+/** Every statement on the table, but for those that a person's commands alone use, by the names that the code has for them. */
+function statementsOf(table: OpenTable): NamedStatements {
+  const { scan } = table
+  const writing = writeStatements(table)
+  const taken = takenStatements(table)
+  const { marked, free, held } = lockedStatements(table)
+  const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneSql(table) }
+  const unknownStatus = unknownStatusSql(table, true, true)
   return {
-    ...read,
-    ...(cursorScan === null ? locking : { ...cursorScan.statements, passed: passed.rows(true, true) }),
-    ...(unknownStatus === null ? {} : { unknownStatus: unknownStatus.rows(true, true) }),
+    ...readStatements(table),
+    ...backlogStatements(table),
+    ...filterStatements(table),
+    ...(scan === null ? locking : { ...scan.statements, passed: passedSql(table, true, true) }),
+    ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
     ...(taken.taken === null
       ? {}
@@ -62,4 +82,87 @@ function statementsOf({ sql, writing, taken, cursorScan, passed, unknownStatus }
           taken: taken.rows(taken.taken, true, true),
         }),
   }
+}
+
+/** A statement of the daemon, by the name that the code has for it. */
+type NamedStatements = Readonly<Record<string, string>>
+
+/**
+ * Asks Postgres to plan each statement as our user, and run none: types that do not compare, columns, functions and rights
+ * that are missing show. Each refusal once, with the statements that meet it.
+ */
+async function findStatementProblems(pool: pg.Pool, statements: NamedStatements): Promise<string[]> {
+  const refusals = new Map<string, string[]>()
+  await using transaction = await begin(pool) // never committed
+  await transaction.db.query(`set local lock_timeout = '2s'`)
+  for (const [name, statement] of Object.entries(statements)) {
+    const why = await explain(transaction.db, statement)
+    if (why === 'locked') return [locked]
+    if (why !== null) refusals.set(why, [...(refusals.get(why) ?? []), name])
+  }
+  return [...refusals].map(
+    ([why, names]) => `would not let the daemon do its work: ${why} (in the statements ${names.join(', ')})`,
+  )
+}
+
+/** Each statement would wait anew. */
+const locked =
+  'is locked by another session, so that we could not ask Postgres to plan our statements: outboxd status says whose lock that is'
+
+/**
+ * Prepared, since Postgres then says itself how many values there are and of which types; NULL will do for each.
+ *
+ * @returns why it would not run, null where it would; `locked`: nobody can say
+ */
+async function explain(db: Database, statement: string): Promise<string | null> {
+  await db.query('savepoint explained')
+  try {
+    await db.query(`prepare ${prepared} as ${statement}`)
+    const { rows } = await db.query<{ values: number }>(
+      'select coalesce(cardinality(parameter_types), 0) as values from pg_prepared_statements where name = $1',
+      [prepared],
+    )
+    const nulls = Array.from({ length: rows[0]?.values ?? 0 }, () => 'null')
+    await db.query(`explain execute ${prepared}${nulls.length === 0 ? '' : `(${nulls.join(', ')})`}`)
+    return null
+  } catch (error) {
+    await db.query('rollback to savepoint explained')
+    if (isLock(error)) return 'locked'
+    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
+  } finally {
+    await forget(db) // a rollback does not
+  }
+}
+
+const prepared = 'outboxd_check'
+
+async function forget(db: Database): Promise<void> {
+  const { rowCount } = await db.query('select from pg_prepared_statements where name = $1', [prepared])
+  if ((rowCount ?? 0) > 0) await db.query(`deallocate ${prepared}`)
+}
+
+/** Says what is no mistake of the table or its description, and may not be what was meant: clauses for `outboxd check`. */
+export const findRemarks = async (outbox: Outbox): Promise<string[]> =>
+  findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
+
+/** The same of a table that no outbox was opened for. */
+export async function findTableRemarks(db: Database, table: OutboxTable, shape: TableShape): Promise<string[]> {
+  return [
+    ...(await findPolicyRemarks(db, shape.qualified)),
+    ...(await findNullFlags(db, table, shape)),
+    ...findWriteRemarks(table, shape),
+  ]
+}
+
+/** A flag that is neither set nor not set: such a row does not wait, and is never taken. */
+async function findNullFlags(db: Database, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
+  if (state === null || state.kind === 'timestamp' || state.waiting.includes(null)) return []
+  const { baseType, notNull } = columnOf(shape, state.column)
+  if (baseType !== 'boolean' || notNull) return []
+  const flag = quoteIdentifier(state.column)
+  const { rowCount } = await db.query(`select from ${shape.qualified} where ${flag} is null limit 1`)
+  if (rowCount === 0) return []
+  return [
+    `rows whose ${flag} is NULL do not wait, and are never taken: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make it not null`,
+  ]
 }

@@ -3,10 +3,9 @@ import { textMax } from '../boundText.ts'
 import { ended, type State, states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { columnOf, literal } from './columns.ts'
-import { inspectTable, type TableShape } from './inspectTable.ts'
+import { columnOf, isJson, literal, nowSql, type TableShape } from './columns.ts'
+import { inspectTable } from './inspectTable.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
-import { present } from './writeBack.ts'
 
 /**
  * What is wrong with the columns that we write, found before any row is there to try it on: a type that does not take what we write, a
@@ -78,8 +77,9 @@ function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[
 export const anyTransactionId = '00000000-0000-4000-8000-000000000000'
 
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
-  const { exactType, baseType, type } = columnOf(shape, column)
-  if (/^jsonb?$/.test(baseType))
+  const found = columnOf(shape, column)
+  const { exactType, type } = found
+  if (isJson(found))
     return { column, exactType, what, written: `to_jsonb(${literal(text)}::text)::${exactType}`, whole: null }
   const whole = isWhole ? `v = ${literal(text)}::${type}` : null
   return { column, exactType, what, written: `${literal(text)}::text::${exactType}`, whole }
@@ -88,7 +88,7 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
 /** @param isKept a time that stands there already stays */
 function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   const { exactType } = columnOf(shape, column)
-  const now = present(shape, column)
+  const now = nowSql(shape, column)
   const written = isKept ? `coalesce(null::${exactType}, ${now})::${exactType}` : `(${now})::${exactType}`
   return { column, exactType, what: 'the time', written, whole: null }
 }

@@ -1,8 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { tableWriters } from '../postgres/tableWriters.ts'
-import { column, literal, tableAndPartitions } from './columns.ts'
-import type { Cursor } from './cursorStore.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, literal, type TableShape, tableAndPartitionsSql } from './columns.ts'
+import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -26,7 +25,7 @@ export interface SafePosition {
   sequenceFile: string | null
 }
 
-export function openHorizon(db: Database, table: OutboxTable, shape: TableShape): Horizon {
+export function createHorizon(db: Database, table: OutboxTable, shape: TableShape): Horizon {
   return table.sequence === null ? byTransaction(db, shape) : bySequence(db, shape, table.sequence)
 }
 
@@ -67,7 +66,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
         then least(max(${column(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
-      array(${tableWriters(tableAndPartitions(shape.qualified))}) as writers`
+      array(${tableWriters(tableAndPartitionsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null

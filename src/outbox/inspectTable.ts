@@ -1,42 +1,18 @@
 import type pg from 'pg'
+import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
 import type { Database } from '../postgres/database.ts'
-import { quoteIdentifier } from '../postgres/database.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { baseType } from './baseType.ts'
+import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
 import { findIdProblems } from './findIdProblems.ts'
 import { findKindProblem } from './findKindProblem.ts'
 import { findNearestTable } from './findNearestTable.ts'
 import { findPolicyProblems } from './findPolicyProblems.ts'
-import { type OutboxTable, saysTaken } from './outboxTable.ts'
-
-/** What the catalog says of a column. */
-export interface Column {
-  /** To compare with: the type below all domains, of any length. A cast to it changes no value: bigint, bpchar, "bit". */
-  readonly type: string
-  /** To write: with length and precision, such as character varying(200). Casting text to it cuts what is too long. */
-  readonly exactType: string
-  /** To judge by: the type below all domains by its SQL name, such as character. Casting to that would cut to one. */
-  readonly baseType: string
-  readonly notNull: boolean
-}
-
-export interface TableShape {
-  /** Quoted, with its schema where the description names one. */
-  readonly qualified: string
-  readonly columns: ReadonlyMap<string, Column>
-  /** A table, so that its rows have xmin and xmax; a view or a foreign table need not. */
-  readonly hasSystemColumns: boolean
-}
+import { type OutboxTable, qualifiedName, saysTaken } from './outboxTable.ts'
 
 /** The outbox table is not as it was described. Says everything that does not fit. */
 export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
-}
-
-/** The table's name, quoted, with its schema where one was named. */
-export function qualifiedName({ schema, table }: OutboxTable): string {
-  return [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 }
 
 /** Looks the table up in the catalog. @throws OutboxTableUnusable where it cannot be read as described */
@@ -47,7 +23,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
        format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        format_type(base.type, null) as "baseType"
      from pg_attribute a join pg_class c on c.oid = a.attrelid
-       ${baseType}
+       ${baseTypeSql}
      where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [qualified],
   )
@@ -144,4 +120,14 @@ async function findSequenceProblems(db: Database, qualified: string, column: str
   if (rows[0].cached > 1)
     return [`draws "${column}" from a sequence with cache ${rows[0].cached}: alter it to cache 1, or ${instead}`]
   return []
+}
+
+/** Which table it is. @param qualified quoted, with its schema where the description names one */
+export async function readIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
+  const { rows } = await db.query<{ database: string; table: string }>(
+    `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass($1)::oid`,
+    [qualified],
+  )
+  return { ...(rows[0] as (typeof rows)[0]), idColumn }
 }

@@ -1,7 +1,7 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
-import type { TakenRow } from './takenRows.ts'
+import { readTaken, type TakenRow } from './takenRows.ts'
 
 /** What came of comparing the outbox with the ledger. */
 export interface LedgerGap {
@@ -15,10 +15,12 @@ export interface LedgerGap {
   after: string | null
 }
 
-export interface GapDeps {
+export interface GapSearch {
   /** Has rows told again that say they are under way of what the ledger knows; null: nobody tells them. */
   tellAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
-  outbox: Pick<Outbox, 'readTaken'>
+  outbox: Outbox
+  /** Also rows that wait and name a transaction. */
+  isWaitingToo?: boolean
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>
   rowsMax: number
@@ -33,11 +35,18 @@ export const commandRowsMax = 100_000
  * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
  * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.
  */
-export async function findGap({ tellAgain, outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
+export async function findGap({
+  tellAgain,
+  outbox,
+  isWaitingToo,
+  goOn,
+  rowsMax,
+  begun,
+}: GapSearch): Promise<LedgerGap> {
   const rows = [...(begun?.rows ?? [])]
   let after = begun?.after ?? null
   for (;;) {
-    const { unknown, known, upTo, canTell } = await outbox.readTaken(after)
+    const { unknown, known, upTo, canTell } = await readTaken(outbox, after, isWaitingToo)
     rows.push(...unknown)
     if (known.length > 0) await tellAgain?.(known)
     if (upTo === null) return { canTell, rows, isCut: false, after: null }

@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { begin, type Database } from '../postgres/database.ts'
-import { idsOf } from './idsOf.ts'
-import type { TableShape } from './inspectTable.ts'
+import { begin } from '../postgres/database.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { RowExpressions } from './statements.ts'
+import { lookAt } from './rows.ts'
 import { lockHolder } from './writeBack.ts'
 
 /** A row that waits and that a session of somebody else has locked. */
@@ -23,17 +23,6 @@ export interface LockHolder {
   state: string | null
 }
 
-export interface LockedStatements {
-  /** Ids of the first rows that wait and that somebody may have locked. */
-  readonly marked: string
-  /** The same of all rows that wait. */
-  readonly everyMarked: string
-  /** Of the ids in $1 those that wait and can be locked. */
-  readonly free: string
-  /** Of the ids in $1 those that wait, and who holds each. */
-  readonly held: string
-}
-
 /** Rows are taken in their order, so those that are passed over soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
@@ -41,48 +30,75 @@ const markedMax = 100
 /** Far more than all instances claim at once. */
 const inHandMax = 10_000
 
-export function lockedStatements(
-  from: string,
-  { waits, idType, idText, sort }: RowExpressions,
-  { hasSystemColumns }: TableShape,
-): LockedStatements {
-  const order = sort.map(({ expression }) => expression).join(', ')
-  const id = sort.at(-1)?.expression
+type LockedStatements = ReturnType<typeof lockedStatements>
+
+export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
+  const { from, waits, id, idType, idText, order } = rows
   // Whoever locks a row writes a number into it, which stays when he has let go.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
+    /** Ids of the first rows that wait and that somebody may have locked. */
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
+    /** The same of all rows that wait. */
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
+    /** Of the ids in $1 those that wait and can be locked. */
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
+    /** Of the ids in $1 those that wait, and who holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
   }
 }
 
-/**
- * Which of these rows a claim passes over, since somebody has them locked. Found by trying: a reference to a row from
- * another table looks like a lock and is none that a claim would mind.
- */
-export async function findLocked(
-  pool: pg.Pool,
-  statements: LockedStatements,
-  outboxIds: readonly string[],
-): Promise<LockedRow[]> {
-  const rows = await readHeld(pool, statements, outboxIds)
-  return rows.flatMap(({ outboxId, pid, application, state }) =>
-    isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
-  )
+/** Reads the ids of the first rows that wait and that another session may have locked, so that no claim takes them; cheap. */
+export function readMarked(outbox: Outbox): Promise<string[]> {
+  return outbox.ask(async (table) => {
+    if (table.scan !== null) return [] // rows are only read there, and no lock keeps anybody from that
+    const { rows } = await outbox.pool.query<{ outboxId: string }>(lockedStatements(table).marked)
+    return rows.map(({ outboxId }) => outboxId)
+  })
 }
 
-/** The ids of rows that wait and that a daemon has claimed and not marked yet: also those that nobody can say whose they are. */
-export async function findInHand(pool: pg.Pool, statements: LockedStatements): Promise<string[]> {
-  const { rows: marked } = await pool.query<{ outboxId: string }>(statements.everyMarked)
-  const held = await readHeld(pool, statements, idsOf(marked))
-  return idsOf(held.filter(({ application }) => application === null || application === daemonSessions.outbox))
+/**
+ * Finds which of these rows a claim passes over, because another session has them locked. Found by trying: a reference to a row from
+ * another table looks like a lock and is none that a claim would mind.
+ */
+export function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
+  return outbox.ask(async (table) => {
+    const rows = await readHeld(outbox.pool, lockedStatements(table), outboxIds)
+    return rows.flatMap(({ outboxId, pid, application, state }) =>
+      isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
+    )
+  })
+}
+
+/**
+ * Reads the rows that wait and that a daemon has claimed and not marked yet, and that the ledger does not know, also those of which
+ * nobody can say who has them locked. None if no row is ever locked.
+ */
+export function readInHand(outbox: Outbox): Promise<SeenRow[]> {
+  const { pool } = outbox
+  return outbox.ask(async (table) => {
+    if (table.scan !== null) return []
+    const statements = lockedStatements(table)
+    const { rows: marked } = await pool.query<{ outboxId: string }>(statements.everyMarked)
+    const held = await readHeld(
+      pool,
+      statements,
+      marked.map(({ outboxId }) => outboxId),
+    )
+    const ours = held.filter(({ application }) => application === null || application === daemonSessions.outbox)
+    const rows = await lookAt(
+      pool,
+      table,
+      ours.map(({ outboxId }) => outboxId),
+    )
+    const { known } = await table.memory.findKnown(rows)
+    return rows.filter(({ outboxId }) => !known.has(outboxId))
+  })
 }
 
 /** Another instance that claims just now. */
@@ -109,26 +125,21 @@ async function readFree(pool: pg.Pool, free: string, outboxIds: readonly string[
   return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
-export interface LockWatchDeps {
-  outbox: Pick<Outbox, 'readMarked' | 'findLocked'>
-  ledger: Database
-  /** Milliseconds on a clock that never runs backward. */
-  elapsedMs(): number
-}
-
 /** Saving a form takes a moment, leaving it open takes longer. */
 export const lockedLongMs = 60_000
 
 /**
- * Watches rows that a claim passes over, since a session of the ERP has them locked: nothing else would ever say so.
+ * Watches rows that a claim passes over, because a session of the ERP has them locked: nothing else would ever say so.
  *
+ * @param elapsedMs milliseconds on a clock that never runs backward
  * @returns one look. Rows that stay locked for a minute, or of which another instance has said so, are told as
  * problems; those that are no longer locked, or are captured, are so no more
  */
-export function createLockWatch({ outbox, ledger, elapsedMs }: LockWatchDeps): () => Promise<void> {
+export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
+  const { ledger } = outbox
   let seenSince: ReadonlyMap<string, number> = new Map()
   return async () => {
-    const marked = await outbox.readMarked()
+    const marked = await readMarked(outbox)
     const nowMs = elapsedMs()
     const before = seenSince
     const sinceOf = (id: string) => before.get(id) ?? nowMs
@@ -137,7 +148,7 @@ export function createLockWatch({ outbox, ledger, elapsedMs }: LockWatchDeps): (
     const isLong = (id: string) => standing.has(subjectOf(id)) || nowMs - sinceOf(id) >= lockedLongMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
-    const locked = suspects.length === 0 ? [] : await outbox.findLocked(suspects)
+    const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)
     await replaceProblems(ledger, 'row_locked', locked.map(problemOf))
   }
 }

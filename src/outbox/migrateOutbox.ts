@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { migrationsDir } from '../ledger/migrations.ts'
 import { inMigrationSession } from '../postgres/migrationSession.ts'
-import { outboxTableName } from './outboxTableName.ts'
+import { ownNamesOf } from './ownTable.ts'
 
 /** What holds in the ERP's database after `migrate --outbox`. */
 export interface OutboxMigrated {
@@ -51,7 +51,7 @@ async function readCreationSchema(client: pg.Client): Promise<string> {
 }
 
 async function outboxStatements(outboxTable: string, schema: string, wakes: boolean): Promise<string> {
-  const { qualified: named, trigger, index } = outboxTableName(outboxTable)
+  const { qualified: named, trigger, index } = ownNamesOf(outboxTable)
   const home = pg.escapeIdentifier(schema)
   const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
   const wake = `${home}.outboxd_wake`

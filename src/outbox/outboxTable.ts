@@ -1,4 +1,5 @@
-import type { State } from '../model.ts'
+import { type State, states } from '../model.ts'
+import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
 
 /**
@@ -63,37 +64,45 @@ export interface WriteBack {
   readonly on: readonly State[] | null
 }
 
-/** Section 10's table. @param name name, or schema.name, as OUTBOX_TABLE has it */
-export function standardTable(name: string, states: readonly State[], channel: string): OutboxTable {
-  const parts = name.split('.')
-  return {
-    file: null,
-    schema: parts.length > 1 ? (parts[0] ?? null) : null,
-    table: parts.at(-1) ?? name,
-    id: 'id',
-    idPromised: false,
-    order: 'id',
-    sequence: null,
-    type: { kind: 'column', column: 'type', values: new Map() },
-    key: 'key',
-    createdAt: { column: 'created_at', unit: null, timezone: 'UTC' },
-    payload: { kind: 'column', column: 'payload', encoding: 'utf-8' },
-    filter: null,
-    state: {
-      kind: 'value',
-      column: 'status',
-      waiting: ['new'],
-      values: new Map(states.map((state) => [state, state])),
-    },
-    write: [
-      { column: 'transaction_id', what: 'transaction_id', on: null },
-      { column: 'error_code', what: 'error_code', on: null },
-      { column: 'error', what: 'error', on: null },
-      { column: 'updated_at', what: 'now', on: null },
-    ],
-    channel,
-  }
+/** The channel on which our own outbox table says that there are new rows. */
+export const outboxChannel = 'outboxd_outbox'
+
+/** Describes a table such as migrations/outbox.sql creates. @param name name, or schema.name, as OUTBOX_TABLE has it */
+export const standardTable = (name: string): OutboxTable => ({
+  ...splitTableName(name),
+  file: null,
+  id: 'id',
+  idPromised: false,
+  order: 'id',
+  sequence: null,
+  type: { kind: 'column', column: 'type', values: new Map() },
+  key: 'key',
+  createdAt: { column: 'created_at', unit: null, timezone: 'UTC' },
+  payload: { kind: 'column', column: 'payload', encoding: 'utf-8' },
+  filter: null,
+  state: { kind: 'value', column: 'status', waiting: ['new'], values: new Map(states.map((state) => [state, state])) },
+  write: [
+    { column: 'transaction_id', what: 'transaction_id', on: null },
+    { column: 'error_code', what: 'error_code', on: null },
+    { column: 'error', what: 'error', on: null },
+    { column: 'updated_at', what: 'now', on: null },
+  ],
+  channel: outboxChannel,
+})
+
+/** Returns the description, or that of a table such as migrations/outbox.sql creates. */
+export const describeTable = (table: OutboxTable | string): OutboxTable =>
+  typeof table === 'string' ? standardTable(table) : table
+
+/** Splits a name, or schema.name, as OUTBOX_TABLE has it. */
+export function splitTableName(name: string): { schema: string | null; table: string } {
+  const [first = '', second] = name.split('.')
+  return second === undefined ? { schema: null, table: first } : { schema: first, table: second }
 }
+
+/** The table's name, quoted, with its schema if one was named. */
+export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
+  [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
 /** A digest of how the table is read and written. Which table it is, the ledger compares by its name in the catalog. */
 export const tableDigest = (table: OutboxTable): string =>

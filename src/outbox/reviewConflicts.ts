@@ -1,16 +1,10 @@
 import { clearProblems } from '../ledger/problems.ts'
 import { differsInContent, findRepeated, wholeTable } from '../ledger/sameRow.ts'
 import type { Database } from '../postgres/database.ts'
-import type { CursorStore, SeenRow } from './cursorStore.ts'
-import { isNoValueOfType } from './isNoValueOfType.ts'
-import { tellEdited } from './raiseConflicts.ts'
-
-export interface LookStatements {
-  /** Rows by their ids in $1, whether or not they wait. */
-  readonly look: string
-  /** The same where one of them is no value of the id's type. */
-  readonly lookByText: string
-}
+import { tellEdited } from './differences.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { Outbox } from './outbox.ts'
+import { lookAt } from './rows.ts'
 
 /** Looked at in one round; what comes after waits for the next. */
 const reviewedMax = 1_000
@@ -19,10 +13,8 @@ const reviewedMax = 1_000
  * Ends the conflicts of rows that the ERP has taken out, given another id, or put right, and of rows that were edited while their
  * records were under way, once these have ended.
  */
-export async function reviewConflicts(
-  { pool, ledger }: { pool: Database; ledger: Database },
-  open: () => Promise<{ sql: LookStatements; memory: CursorStore }>,
-): Promise<void> {
+export async function reviewConflicts(outbox: Outbox): Promise<void> {
+  const { ledger } = outbox
   const { rows: told } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
     [wholeTable, reviewedMax],
@@ -32,11 +24,11 @@ export async function reviewConflicts(
     [reviewedMax],
   )
   if (told.length + noted.length === 0) return // without a look at the ERP's database, which may be away
-  const { sql, memory } = await open()
+  const table = await outbox.open()
   const looked = [...new Set([...told.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await lookAt(pool, sql, looked)
+  const rows = await lookAt(outbox.pool, table, looked)
   await acceptEnded(ledger, rows)
-  const { conflicts, edited } = await memory.findKnown(rows)
+  const { conflicts, edited } = await table.memory.findKnown(rows)
   const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
   const over = looked.filter((id) => !standing.has(id))
@@ -61,13 +53,4 @@ async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<
        and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${differsInContent('s.row_stamp', 'r.stamp')}`,
     [JSON.stringify(rows)],
   )
-}
-
-/** The rows of these ids that are there, whether or not they wait. */
-export async function lookAt(pool: Database, sql: LookStatements, outboxIds: readonly string[]): Promise<SeenRow[]> {
-  const { rows } = await pool.query<SeenRow>(sql.look, [outboxIds]).catch((error: unknown) => {
-    if (!isNoValueOfType(error)) throw error
-    return pool.query<SeenRow>(sql.lookByText, [outboxIds]) // slower: it has no index
-  })
-  return rows
 }

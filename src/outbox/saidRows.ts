@@ -1,11 +1,10 @@
 import { ended, type State } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
-import { column, columnOf, literal, literals } from './columns.ts'
-import type { CursorStore, SeenRow } from './cursorStore.ts'
-import { failingRows } from './failingRows.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, literal, literals, type TableShape, textSql } from './columns.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
-import type { RowExpressions } from './statements.ts'
+import { failingRows } from './unfilterable.ts'
 
 /** What a row says of its record in the columns that are ours. */
 export interface SaidRow {
@@ -18,55 +17,43 @@ export interface SaidRow {
   transactionId: string | null
 }
 
-export interface SaidStatements {
-  /** Of the ids in $1, whatever their states are and whether or not the filter takes them in. */
-  readonly stamped: string
-  /** The same, asking nothing that could fail for what a row holds. */
-  readonly unstamped: string
-}
-
 type Row = SaidRow & SeenRow & { waits: boolean }
 
-export function saidStatements(
-  table: OutboxTable,
-  shape: TableShape,
-  { stamp, createdAt, mayWait, idType, idText }: RowExpressions,
-): SaidStatements {
+/** Of the ids in $1, whatever their states are and whether or not the filter takes them in; `unstamped` asks nothing that could fail for what a row holds. */
+export function saidStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
+  const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const words = wordsOf(table, shape)
   const said = words.length === 0 ? 'null::text' : `coalesce(${words.map(({ text }) => text)})`
   const isEnd = ['false', ...words.map((word) => word.isEnd)].map((each) => `coalesce(${each}, false)`).join(' or ')
   const these = (its: string, recorded: string) =>
     `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
-       ${said} as said, ${isEnd} as "isEnd", ${transactionText(table, shape)} as "transactionId"
-     from ${shape.qualified} o where ${column(table.id)} = any($1::${idType}[])`
+       ${said} as said, ${isEnd} as "isEnd", ${transactionSql(table, shape)} as "transactionId"
+     from ${from} where ${id} = any($1::${idType}[])`
   return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
 }
 
 /** What a row's columns for the transaction say, an expression; NULL where there is none, or nothing in it. */
-export function transactionText({ write }: OutboxTable, shape: TableShape): string {
+export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')
-    .map(({ column: name }) => `nullif(btrim(${textOf(name, shape)}), '')`)
+    .map(({ column: name }) => `nullif(btrim(${textSql(name, shape)}), '')`)
   return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
 }
 
 /**
- * Those of these rows that are there and are the ones that the ledger knows. One that cannot be known again, since it raises an
- * error, counts as the one; one that waits and has other contents does not.
+ * Reads what those of these rows say that are there and are the ones that the ledger knows. One that cannot be known again, because it
+ * raises an error, counts as the one; one that waits and has other contents does not.
  */
-export async function readSaid(
-  db: Database,
-  { stamped, unstamped }: SaidStatements,
-  memory: Pick<CursorStore, 'findKnown'>,
-  outboxIds: readonly string[],
-): Promise<SaidRow[]> {
+export async function readSaid(outbox: Outbox, outboxIds: readonly string[]): Promise<SaidRow[]> {
+  const table = await outbox.open()
+  const { stamped, unstamped } = saidStatements(table)
   const rows: Row[] = []
   const ask = async (statement: string, ids: readonly string[]) => {
-    rows.push(...(await db.query<Row>(statement, [ids])).rows)
+    rows.push(...(await outbox.pool.query<Row>(statement, [ids])).rows)
   }
   const unread = await failingRows(outboxIds, (those) => ask(stamped, those))
   await failingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
-  const { known, conflicts, edited } = await memory.findKnown(
+  const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
@@ -85,8 +72,8 @@ interface Word {
 function wordsOf(table: OutboxTable, shape: TableShape): Word[] {
   const { state, write } = table
   return [
-    ...(state === null ? [] : stateWord(state, textOf(state.column, shape))),
-    ...write.flatMap((each) => writtenWord(each, textOf(each.column, shape))),
+    ...(state === null ? [] : stateWord(state, textSql(state.column, shape))),
+    ...write.flatMap((each) => writtenWord(each, textSql(each.column, shape))),
   ]
 }
 
@@ -122,10 +109,3 @@ const timeWord = (name: string, text: string, isEnd: boolean): Word => ({
 const saysEnd = (states: readonly State[]): boolean =>
   states.every((state) => ended.some((each) => each === state)) &&
   states.some((state) => state === 'completed' || state === 'discarded')
-
-/** A column's text, whatever its type. */
-export function textOf(name: string, shape: TableShape): string {
-  const { baseType } = columnOf(shape, name)
-  if (/^jsonb?$/.test(baseType)) return `(${column(name)} #>> '{}')`
-  return `(${column(name)})::text`
-}

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
-import type { RowExpressions } from './statements.ts'
+import { wasCanceled } from '../postgres/sqlState.ts'
+import type { RowExpressions } from './rowExpressions.ts'
 
 /** A table is compared in slices, in the order of its ids, which has an index: so long as one is read nobody waits. */
 export interface SliceStatements {
@@ -10,11 +11,7 @@ export interface SliceStatements {
   within(after: boolean, upTo: boolean, firstParameter: number): string
 }
 
-export function sliceStatements(
-  from: string,
-  { idText, idType, sort }: Pick<RowExpressions, 'idText' | 'idType' | 'sort'>,
-): SliceStatements {
-  const id = sort.at(-1)?.expression
+export function sliceStatements({ from, id, idText, idType }: RowExpressions): SliceStatements {
   const end = (and: string) => `select ${idText} as id from ${from} where true${and} order by ${id} offset $1 limit 1`
   return {
     end: end(''),
@@ -44,4 +41,14 @@ export async function readSlice(
   const { rows } = await db.query<{ id: string }>(after === null ? end : endAfter, [sliceRows - 1, ...last])
   const upTo = rows[0]?.id ?? null
   return { upTo, bounds: [...last, ...(upTo === null ? [] : [upTo])] }
+}
+
+/** Without an index on the id a slice is the whole table. */
+export async function unlessSlow<T>(read: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await read()
+  } catch (error) {
+    if (wasCanceled(error)) return null
+    throw error
+  }
 }

@@ -1,29 +1,129 @@
-import type { StartPosition } from '../ledger/servedOutbox.ts'
-import { column, columnOf, literal, unitsPerSecond } from './columns.ts'
-import { OutboxTableUnusable, type TableShape } from './inspectTable.ts'
-import type { CreatedAt, OutboxTable } from './outboxTable.ts'
+import { setTimeout } from 'node:timers/promises'
+import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { tableWriters } from '../postgres/tableWriters.ts'
+import { column, columnOf, tableAndPartitionsSql } from './columns.ts'
+import { OutboxTableUnusable } from './inspectTable.ts'
+import type { Outbox } from './outbox.ts'
+import { saysTaken } from './outboxTable.ts'
+import { rowExpressions, startSql } from './rowExpressions.ts'
 
-/**
- * The condition that a row is not from before the start position, to follow another; empty where all are ours. A row that
- * does not say when it was recorded is ours: it is rather sent than lost.
- */
-export function startExpression(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
-  const fromId = id === null ? '' : ` and ${column(table.id)} >= ${literal(id)}::${columnOf(shape, table.id).type}`
-  if (at === null) return fromId
-  if (table.createdAt === null)
-    throw new OutboxTableUnusable(
-      `the ledger has the start position ${at}, and the table ${shape.qualified} is described without created_at: name the column, or give another with outboxd adopt --start`,
-    )
-  const recorded = column(table.createdAt.column)
-  return `${fromId} and (${recorded} is null or ${recorded} >= ${momentAs(table.createdAt, shape, at)})`
+/** Rows that say that they wait, and lie before a start position, so that nobody takes them. */
+export interface HiddenRows {
+  /** At most `hiddenMax`. */
+  rows: number
+  /** ISO 8601 text; null if there is none, or the table does not say. */
+  oldest: string | null
 }
 
-/** The moment in the type of the column, so that its index serves. */
-function momentAs({ column: name, unit, timezone }: CreatedAt, shape: TableShape, at: string): string {
-  const moment = `${literal(at)}::timestamptz`
-  if (unit !== null) return `extract(epoch from ${moment}) * ${unitsPerSecond[unit]}`
-  const { baseType } = columnOf(shape, name)
-  if (baseType === 'timestamp with time zone') return moment
-  const local = `(${moment} at time zone ${literal(timezone)})`
-  return baseType === 'date' ? `${local}::date` : local
+/** More are not counted: the number need only be too large to overlook. */
+export const hiddenMax = 10_000
+
+/**
+ * Counts the rows that say they wait before a start position.
+ *
+ * @param start the ledger's own unless given
+ * @returns null if rows do not say that they wait, or none lies before the start since there is none
+ */
+export async function readHidden(outbox: Outbox, start?: StartPosition): Promise<HiddenRows | null> {
+  const position = start ?? (await readServedOutbox(outbox.ledger)).start
+  const { described } = outbox
+  const { shape } = await outbox.inspect()
+  if (!saysTaken(described) || (position.id === null && position.at === null)) return null
+  const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
+  const { rows } = await outbox.pool.query<HiddenRows>(
+    `select count(*)::int as rows, min(at) as oldest from (
+       select ${createdAt} as at from ${from}
+       where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenMax}
+     ) hidden`,
+  )
+  return rows[0] ?? null
+}
+
+/** Returns whether a row lies before the ledger's start position. */
+export async function liesBefore(outbox: Outbox, outboxId: string): Promise<boolean> {
+  const { start } = await readServedOutbox(outbox.ledger)
+  const { described } = outbox
+  const { shape } = await outbox.inspect()
+  const { rowCount } = await outbox.pool.query(
+    `select from ${shape.qualified} o where ${column(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
+    [outboxId],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** A position may lie at most this far above the highest id, because the ERP may be writing. */
+const aheadMax = 1_000
+
+/**
+ * Says why a start position cannot be used; null if it can. One that is still to come would hide rows that nobody has
+ * written yet.
+ *
+ * @throws OutboxTableUnusable if the table lacks what the position speaks of
+ */
+export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<string | null> {
+  const { pool, described } = outbox
+  const { shape } = await outbox.inspect()
+  try {
+    const { waits, from } = rowExpressions(described, shape, start)
+    await pool.query(`explain select from ${from} where ${waits}`)
+  } catch (error) {
+    if (start.id !== null && isNoValueOfType(error))
+      return `--start id:${start.id}: that is no value of the column ${described.id}`
+    throw error
+  }
+  if (start.at !== null) {
+    const { rowCount } = await pool.query('select where $1::timestamptz > clock_timestamp()', [start.at])
+    if ((rowCount ?? 0) > 0) return `--start since:${start.at}: that is still to come`
+  }
+  if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
+    return null
+  const { rows } = await pool.query<{ highest: string }>(
+    `select greatest((select max(${column(described.id)}) from ${shape.qualified} o)::numeric,
+       pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
+    [shape.qualified, described.id],
+  )
+  const highest = rows[0]?.highest ?? '0'
+  return Number(start.id) > Number(highest) + aheadMax
+    ? `--start id:${start.id}: that is still to come, the highest id is ${highest}`
+    : null
+}
+
+const waitMaxMs = 10_000
+const lookEveryMs = 100
+
+/**
+ * Reads the start position of this moment. For ids that are drawn from the table's own sequence it is the next id, taken when
+ * nobody is writing the table: no row below it can still come (`tableWriters` tells why). Otherwise it is the time on the table's own clock.
+ *
+ * @throws OutboxTableUnusable if neither is to be had
+ */
+export async function findNow(outbox: Outbox): Promise<StartPosition> {
+  const { pool, described } = outbox
+  const { shape } = await outbox.inspect()
+  const { qualified } = shape
+  const isNumber = /^(bigint|integer|smallint)$/.test(columnOf(shape, described.id).baseType)
+  const { rows } = await pool.query<{ sequence: string | null; now: string }>(
+    `select pg_get_serial_sequence($1, $2) as sequence,
+       to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`,
+    [qualified, described.id],
+  )
+  if (isNumber && rows[0]?.sequence != null) return { id: await nextId(outbox, qualified), at: null }
+  if (described.createdAt !== null) return { id: null, at: rows[0]?.now ?? null }
+  throw new OutboxTableUnusable(
+    `the table ${qualified} has neither an id drawn from a sequence of its own nor a created_at that is described: give the first row that is ours as --start id:N`,
+  )
+}
+
+async function nextId({ pool, described }: Outbox, qualified: string): Promise<string> {
+  const sql = `select (coalesce(max(${column(described.id)}), 0) + 1)::text as next, exists (${tableWriters(tableAndPartitionsSql(qualified))}) as busy
+    from ${qualified} o`
+  for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
+    const { rows } = await pool.query<{ next: string; busy: boolean }>(sql)
+    if (rows[0]?.busy === false) return rows[0].next
+    await setTimeout(lookEveryMs)
+  }
+  throw new OutboxTableUnusable(
+    `the table ${qualified} is being written all the time, so "now" cannot be told apart from before: give --start id:N or since:D`,
+  )
 }

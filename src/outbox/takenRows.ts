@@ -1,14 +1,15 @@
-import type { StartPosition } from '../ledger/servedOutbox.ts'
+import { readLedgerId } from '../ledger/servedService.ts'
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { column, literals } from './columns.ts'
-import { failingRows } from './failingRows.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, literals, type TableShape } from './columns.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
 import type { OutboxTable, StateColumn } from './outboxTable.ts'
-import { transactionText } from './saidRows.ts'
-import { type SliceStatements, sliceStatements } from './slices.ts'
-import { startExpression } from './startPosition.ts'
-import type { RowExpressions } from './statements.ts'
+import { startSql } from './rowExpressions.ts'
+import { transactionSql } from './saidRows.ts'
+import { findTakenBySecond } from './secondLedger.ts'
+import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
+import { failingRows } from './unfilterable.ts'
 
 /** A row that says that it was taken and has not come to its end. */
 export interface TakenRow {
@@ -47,23 +48,16 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
  * How to find the rows that say they are under way. Where one value says that and that it is done, only rows that were recorded since
  * the ledger serves the table count: others may have been done by somebody else, before us.
  */
-export function takenStatements(
-  table: OutboxTable,
-  shape: TableShape,
-  expressions: RowExpressions,
-  { start, sinceMs }: { start: StartPosition; sinceMs: number },
-): TakenStatements {
+export function takenStatements({ table, shape, rows: expressions, served }: OpenTable): TakenStatements {
   const { state } = table
-  const { stamp, createdAt, mayWait, idType, idText, filtered } = expressions
-  const taken = state && takenCondition(table, shape, state, sinceMs)
-  const transaction = transactionText(table, shape)
+  const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = expressions
+  const taken = state && takenCondition(table, shape, state, served.sinceMs)
+  const transaction = transactionSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
   const either = [taken, named].filter((condition) => condition !== null)
-  const id = column(table.id)
-  const from = `${shape.qualified} o`
-  const slices = sliceStatements(from, expressions)
+  const slices = sliceStatements(expressions)
   const these = (its: string) =>
     `select ${idText} as "outboxId", ${its} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   return {
@@ -77,8 +71,55 @@ export function takenStatements(
     rows(condition, after, upTo) {
       return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${state ? `coalesce(${column(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
-        from ${from} where ${condition}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)} order by ${id}`
+        from ${from} where ${condition}${startSql(table, shape, served.start)}${slices.within(after, upTo, 1)} order by ${id}`
     },
+  }
+}
+
+/** Rows of one slice of a comparison: some ten milliseconds. */
+const sliceMax = 10_000
+
+/** The rows of a slice that say they are under way. */
+export interface TakenSlice {
+  /** Those that the ledger does not know. */
+  unknown: TakenRow[]
+  /** The ids of those that it does, as the rows that they are, if they say otherwise of what has ended. */
+  known: string[]
+  /** The id that ends the slice; null for the last. */
+  upTo: string | null
+  /** Whether rows say that they are under way. */
+  canTell: boolean
+}
+
+/**
+ * Reads the rows of a slice, in the order of ids, that say they are under way.
+ *
+ * @param after        the id that ended the slice before
+ * @param isWaitingToo also those that wait and name a transaction
+ */
+export async function readTaken(outbox: Outbox, after: string | null, isWaitingToo = false): Promise<TakenSlice> {
+  const { pool } = outbox
+  const table = await outbox.open()
+  const taken = takenStatements(table)
+  const { canTell } = taken
+  const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
+  if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
+  const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
+  const { rows } = await pool.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
+  const { known, conflicts } = await table.memory.findKnown(rows)
+  const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
+  const missedIds = missed.map(({ outboxId }) => outboxId)
+  const theirs =
+    missed.length === 0 ? new Set() : await findTakenBySecond(pool, await readLedgerId(outbox.ledger), missedIds)
+  const others = new Set(conflicts.map(({ outboxId }) => outboxId))
+  return {
+    unknown: await stampOurs(
+      pool,
+      taken,
+      missed.filter(({ outboxId }) => !theirs.has(outboxId)),
+    ),
+    known: taken.saysEnds ? [...known.difference(others)] : [],
+    ...{ upTo, canTell },
   }
 }
 
@@ -86,7 +127,7 @@ export function takenStatements(
  * Of taken rows that the ledger does not know those that are ours, with their stamps. A row that the filter fails for is
  * left out, as nobody knows whether it is ours; one whose stamp cannot be read has none that says anything.
  */
-export async function stampOurs(
+async function stampOurs(
   db: Database,
   { stamped, unstamped }: TakenStatements,
   rows: readonly TakenRow[],
@@ -106,7 +147,7 @@ export async function stampOurs(
 }
 
 function takenCondition(table: OutboxTable, shape: TableShape, state: StateColumn, sinceMs: number): string | null {
-  const since = table.createdAt && startExpression(table, shape, { id: null, at: new Date(sinceMs).toISOString() })
+  const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(sinceMs).toISOString() })
   if (state.kind === 'timestamp')
     return state.set.includes('queued') && since ? `${column(state.column)} is not null${since}` : null
   const values = new Set(underWay.flatMap((at) => state.values.get(at) ?? []))

@@ -3,9 +3,10 @@ import { boundText } from '../boundText.ts'
 import type { RowStatus, Telling, ToldRow } from '../model.ts'
 import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
 import { codeOf, wasCanceled } from '../postgres/sqlState.ts'
-import type { WriteStatements } from './writeBack.ts'
+import type { Outbox } from './outbox.ts'
+import { type WriteStatements, writeStatements } from './writeBack.ts'
 
-export interface TellDeps {
+interface Writing {
   pool: pg.Pool
   /** Quoted. */
   table: string
@@ -15,20 +16,25 @@ export interface TellDeps {
 /**
  * Tells rows their states in one transaction, while no other instance tells any: what they are to be told is asked for
  * when that is certain, so that nobody, however late, writes an earlier state over a later one. The lock lies in the
- * outbox's own database and ends with the transaction that writes.
+ * outbox's own database and ends with the transaction that writes. Rows that somebody has locked are left out.
  *
- * @throws Error where nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
+ * @param read what to write
+ * @throws Error if nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
  */
-export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => Promise<R[]>): Promise<Telling<R>> {
-  const attempt = await tryToTell(deps, read)
+export async function tellRows<R extends RowStatus>(outbox: Outbox, read: () => Promise<R[]>): Promise<Telling<R>> {
+  const open = await outbox.open()
+  const statements = writeStatements(open)
+  if (statements === null) return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
+  const writing = { pool: outbox.pool, table: open.shape.qualified, writing: statements }
+  const attempt = await tryToTell(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!leavesSession(attempt.error)) throw attempt.error
   // What fails without any row is no row's fault.
-  const empty = await tryToTell(deps, async () => [])
+  const empty = await tryToTell(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
   if (!isPassing(attempt.error) || isLock(attempt.error) || wasCanceled(attempt.error)) return refusal(attempt)
   // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
-  const again = await tryToTell(deps, read)
+  const again = await tryToTell(writing, read)
   if (again.kind !== 'failed') return again
   if (!leavesSession(again.error)) throw again.error
   return refusal(again)
@@ -54,7 +60,7 @@ interface Failed<R extends RowStatus> {
 type Attempt<R extends RowStatus> = Exclude<Telling<R>, { kind: 'refused' }> | Failed<R>
 
 async function tryToTell<R extends RowStatus>(
-  { pool, table, writing }: TellDeps,
+  { pool, table, writing }: Writing,
   read: () => Promise<R[]>,
 ): Promise<Attempt<R>> {
   await using transaction = await begin(pool)

@@ -1,10 +1,12 @@
-import type pg from 'pg'
 import { boundText } from '../boundText.ts'
 import type { RowStatus, State } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { anyTransactionId } from './findWriteProblems.ts'
-import type { WriteStatements } from './writeBack.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
+import { readStatements } from './rows.ts'
+import { type WriteStatements, writeStatements } from './writeBack.ts'
 
 /** What came of telling one row, for a trial, all that a record can become. */
 export type RowTrial =
@@ -15,25 +17,20 @@ export type RowTrial =
   /** `refusals`: the states that the table does not let us write, and what it said. */
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
-export interface TrialDeps {
-  pool: pg.Pool
-  writing: WriteStatements
-  /** Rows are marked as they are taken; where the ledger remembers them instead, they are told like any other. */
-  isMarked: boolean
-  /** Locks one row that waits, and gives its `outboxId` and `stamp`. */
-  lock: string
-  /** Whether any waits. */
-  any: string
-}
-
 /** Tells one row that waits, in one transaction, each state that it may come to, and takes all of it back. Waits for no lock for long. */
-export async function tryRow({ pool, writing, isMarked, lock, any }: TrialDeps): Promise<RowTrial> {
-  await using transaction = await begin(pool) // never committed
+export async function tryRow(outbox: Outbox): Promise<RowTrial> {
+  const table = await outbox.open()
+  const writing = writeStatements(table)
+  if (writing === null) return { kind: 'never-written' }
+  await using transaction = await begin(outbox.pool) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { rows } = await db.query<TriedRow>(lock)
+  const { rows } = await db.query<TriedRow>(lockOneSql(table))
   const [row] = rows
-  if (row === undefined) return { kind: 'no-row', waits: ((await db.query(any)).rowCount ?? 0) > 0 }
+  if (row === undefined)
+    return { kind: 'no-row', waits: ((await db.query(readStatements(table).any)).rowCount ?? 0) > 0 }
+  // Rows are marked as they are taken; if the ledger remembers them instead, they are told like any other.
+  const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
     const why = await tryStep(db, writing, { ...step, by: isMarked ? step.by : 'report', row })
@@ -41,6 +38,10 @@ export async function tryRow({ pool, writing, isMarked, lock, any }: TrialDeps):
   }
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
+
+/** Locks one row that waits. */
+export const lockOneSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
+  `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {
   outboxId: string

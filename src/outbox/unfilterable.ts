@@ -1,6 +1,8 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
-import { failingRows } from './failingRows.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import type { OpenTable } from './openTable.ts'
+import { saysTaken } from './outboxTable.ts'
 
 /** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
 export interface Unfilterable {
@@ -90,3 +92,40 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
 
 const detail =
   'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'
+
+export function filterStatements({ table, ideal }: OpenTable): FilterStatements {
+  const { from, mayWait, stamp, id, idType, idText } = ideal
+  const asked = saysTaken(table) ? '1' : stamp
+  return {
+    candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+      order by ${id} limit $2`,
+    ask: `select count(case when (${table.filter ?? 'true'}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
+  }
+}
+
+/** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
+export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
+
+/**
+ * Those of these rows that a question fails for: all are asked about at once, then by halves, until each is alone.
+ *
+ * @param most so many are enough
+ * @throws what no row can be to blame for
+ */
+export async function failingRows(
+  ids: readonly string[],
+  ask: (ids: readonly string[]) => Promise<unknown>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<string[]> {
+  if (ids.length === 0) return []
+  try {
+    await ask(ids)
+    return []
+  } catch (error) {
+    if (!mayBeRowsFault(error)) throw error
+    if (ids.length === 1) return [...ids]
+  }
+  const half = ids.length >> 1
+  const first = await failingRows(ids.slice(0, half), ask, most)
+  return first.length >= most ? first : [...first, ...(await failingRows(ids.slice(half), ask, most - first.length))]
+}

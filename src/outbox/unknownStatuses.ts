@@ -1,15 +1,10 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { Database } from '../postgres/database.ts'
-import { wasCanceled } from '../postgres/sqlState.ts'
-import { column, literals } from './columns.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, literals, textSql } from './columns.ts'
+import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable } from './outboxTable.ts'
-import { textOf } from './saidRows.ts'
-import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
-import { startExpression } from './startPosition.ts'
-import type { RowExpressions } from './statements.ts'
+import { startSql } from './rowExpressions.ts'
+import { readSlice, sliceStatements, unlessSlow } from './slices.ts'
 
 /** A status that the description does not name, and the rows of a slice that have it. */
 export interface UnknownStatus {
@@ -19,11 +14,6 @@ export interface UnknownStatus {
   firstId: string
 }
 
-export interface UnknownStatusStatements extends SliceStatements {
-  /** Counts the rows of a slice by their unknown statuses. */
-  rows(after: boolean, upTo: boolean): string
-}
-
 /** Statuses that are told apart, in a slice and in the problem. */
 const statusesMax = 10
 
@@ -31,46 +21,45 @@ const statusesMax = 10
  * How to count rows whose status is none of those that the description names: they neither wait nor are under way, so nobody ever
  * looks at them. Null if the table has no such column, or the description names only the statuses of rows that wait.
  */
-export function unknownStatusStatements(
-  table: OutboxTable,
-  shape: TableShape,
-  expressions: RowExpressions,
-  start: StartPosition,
-): UnknownStatusStatements | null {
+export function unknownStatusSql(
+  { table, shape, rows: expressions, served }: OpenTable,
+  after: boolean,
+  upTo: boolean,
+): string | null {
   const { state } = table
   if (state?.kind !== 'value' || state.values.size === 0 || shape.columns.get(state.column)?.baseType === 'boolean')
     return null
   const known = new Set([...state.waiting.filter((value) => value !== null), ...state.values.values()])
   const status = column(state.column)
   const isNull = state.waiting.includes(null) ? 'false' : `${status} is null`
-  const from = `${shape.qualified} o`
-  const slices = sliceStatements(from, expressions)
-  const { idText, filtered, sort } = expressions
-  return {
-    ...slices,
-    rows: (after, upTo) =>
-      `select left(${textOf(state.column, shape)}, 40) as status, count(*)::int as rows,
-         (array_agg(${idText} order by ${sort.at(-1)?.expression}))[1] as "firstId"
-       from ${from} where (${isNull} or ${status} not in (${literals(known)}))${filtered}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)}
-       group by 1 order by 2 desc limit ${statusesMax}`,
-  }
+  const { from, id, idText, filtered } = expressions
+  return `select left(${textSql(state.column, shape)}, 40) as status, count(*)::int as rows,
+       (array_agg(${idText} order by ${id}))[1] as "firstId"
+     from ${from} where (${isNull} or ${status} not in (${literals(known)}))${filtered}${startSql(table, shape, served.start)}${sliceStatements(expressions).within(after, upTo, 1)}
+     group by 1 order by 2 desc limit ${statusesMax}`
 }
 
-/** @returns null if the slice takes longer to read than a statement may */
-export async function readUnknownStatuses(
-  db: Database,
-  statements: UnknownStatusStatements,
+/**
+ * Counts the rows of a slice, in the order of ids, by statuses that the description does not name.
+ *
+ * @param after the id that ended the slice before
+ * @returns null if rows have no such status, or the slice takes too long to read
+ */
+export function readUnknownStatuses(
+  outbox: Outbox,
   after: string | null,
   sliceRows: number,
 ): Promise<{ unknown: UnknownStatus[]; upTo: string | null } | null> {
-  try {
-    const { upTo, bounds } = await readSlice(db, statements, after, sliceRows)
-    const { rows } = await db.query<UnknownStatus>(statements.rows(after !== null, upTo !== null), bounds)
-    return { unknown: rows, upTo }
-  } catch (error) {
-    if (wasCanceled(error)) return null // without an index on the id a slice is the whole table
-    throw error
-  }
+  const { pool } = outbox
+  return unlessSlow(() =>
+    outbox.ask(async (table) => {
+      if (unknownStatusSql(table, false, false) === null) return null
+      const { upTo, bounds } = await readSlice(pool, sliceStatements(table.rows), after, sliceRows)
+      const sql = unknownStatusSql(table, after !== null, upTo !== null)
+      const { rows } = sql === null ? { rows: [] } : await pool.query<UnknownStatus>(sql, bounds)
+      return { unknown: rows, upTo }
+    }),
+  )
 }
 
 /** What was found of unknown statuses so far. */
@@ -84,13 +73,13 @@ export const noStatuses: StatusCount = { statuses: [], after: null }
 
 /** Reads the outbox in slices, in the order of its ids, and counts rows with a status that nobody configured. */
 export async function countUnknownStatuses(
-  outbox: Pick<Outbox, 'readUnknownStatuses'>,
+  outbox: Outbox,
   begun: StatusCount,
   { goOn, sliceRows }: { goOn(): Promise<boolean>; sliceRows: number },
 ): Promise<StatusCount> {
   let { statuses, after } = begun.after === null ? noStatuses : begun
   for (;;) {
-    const slice = await outbox.readUnknownStatuses(after, sliceRows)
+    const slice = await readUnknownStatuses(outbox, after, sliceRows)
     if (slice === null) return { statuses, after: null }
     statuses = joined(statuses, slice.unknown)
     after = slice.upTo

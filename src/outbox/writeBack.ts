@@ -1,13 +1,11 @@
 import { awaitsRepairSql, differsInContent, mayBeEdited, ofOneKind, stampsAgree } from '../ledger/sameRow.ts'
-import type { State } from '../model.ts'
-import { ended } from '../model.ts'
+import { ended, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, literal, literals } from './columns.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, columnOf, isJson, literal, literals, nowSql, type TableShape } from './columns.ts'
+import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
-import type { RowExpressions } from './statements.ts'
 
-/** How states are written to rows; null where the description has nothing to write. */
+/** How states are written to rows. */
 export interface WriteStatements {
   /**
    * Marks rows that were claimed. $1: the statuses as JSON. Gives the ids of those that were changed, so that they no
@@ -29,31 +27,22 @@ export interface WriteStatements {
   readonly states: ReadonlySet<State>
 }
 
-/**
- * @param rows `stamp` tells a row from another of the same id, to which nothing is written
- * @param rowsEdited the ERP edits rows after they were taken
- */
-export function writeStatements(
-  table: OutboxTable,
-  shape: TableShape,
-  states: readonly State[],
-  { waits, stamp }: Pick<RowExpressions, 'waits' | 'stamp'>,
-  rowsEdited: boolean,
-): WriteStatements | null {
+/** Makes the statements that write states to rows; null if the description has nothing to write. A row of the same id with another stamp is told nothing. */
+export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
+  const { waits, stamp } = rows
   const { state, write } = table
   const assignments = [
     ...(state === null || isReadOnly(state) ? [] : [assign(shape, state.column, stateValue(state, shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
   ]
   if (assignments.length === 0) return null
-  const id = column(table.id)
-  const type = columnOf(shape, table.id).type
+  const { id, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = notFinal(state)
   // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
   const isTaken = `(${waits}) is not true`
-  const isMeant = rowsEdited ? 'true' : awaitsRepairSql('r.state')
+  const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // The stamp reads the whole row: once is enough.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(differsInContent('r.stamp', 'here.stamp'))
@@ -101,14 +90,14 @@ const isEnd = (state: State): boolean => ended.some((each) => each === state)
 
 // Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
 function assign(shape: TableShape, name: string, value: string): string {
-  const { exactType, baseType } = columnOf(shape, name)
-  return `${quoteIdentifier(name)} = ${/^jsonb?$/.test(baseType) ? `to_jsonb(${value})` : `(${value})`}::${exactType}`
+  const type = columnOf(shape, name)
+  return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
 }
 
 function stateValue(state: StateColumn, shape: TableShape): string {
   const now = column(state.column)
   if (state.kind === 'timestamp')
-    return `case when r.state in (${literals(state.set)}) then coalesce(${now}, ${present(shape, state.column)}) else ${now} end`
+    return `case when r.state in (${literals(state.set)}) then coalesce(${now}, ${nowSql(shape, state.column)}) else ${now} end`
   const cases = [...state.values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
   return `case r.state ${cases.join(' ')} else ${now}::text end`
 }
@@ -117,7 +106,7 @@ function stateValue(state: StateColumn, shape: TableShape): string {
 const isReadOnly = (state: StateColumn): boolean => state.kind === 'value' && state.values.size === 0
 
 function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
-  const value = { ...sources, now: present(shape, name) }[what]
+  const value = { ...sources, now: nowSql(shape, name) }[what]
   if (on === null) return value
   const kept = what === 'now' ? `coalesce(${column(name)}, ${value})` : value
   const typed = what === 'now' ? column(name) : `${column(name)}::text`
@@ -125,14 +114,6 @@ function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape):
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
-
-/** The time in the type of the column. */
-export function present(shape: TableShape, name: string): string {
-  const { baseType } = columnOf(shape, name)
-  if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
-  if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`
-  return baseType === 'date' ? 'clock_timestamp()::date' : 'clock_timestamp()'
-}
 
 /** What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back. */
 function notFinal(state: StateColumn | null): string {

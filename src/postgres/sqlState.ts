@@ -103,3 +103,8 @@ export function blameOfState(state: string, work: Work): Blame {
   const row = sqlStates[state] ?? sqlStates[state.slice(0, 2)] ?? 'piece'
   return typeof row === 'string' ? row : row[work]
 }
+
+/** Whether a value is none of the type that was asked for: a word for a bigint, a number for a uuid. */
+export function isNoValueOfType(error: unknown): boolean {
+  return ['22P02', '22003', '22007', '22008', '22023'].includes(String(codeOf(error)))
+}

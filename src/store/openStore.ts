@@ -41,16 +41,22 @@ import type {
   PlannedPoll,
   ProblemKind,
   RaisedProblem,
+  RowStatus,
+  RowsRequest,
+  Telling,
 } from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
+import { claimRow, claimRows } from '../outbox/claim.ts'
 import { type Comparison, comparisonBounds, createComparison } from '../outbox/comparison.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { ForeignLedger, type LedgerRegistration, openLedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { createLockWatch } from '../outbox/lockedRows.ts'
 import { createNamedRowSearch } from '../outbox/namedRow.ts'
-import { describeTable, openOutbox } from '../outbox/openOutbox.ts'
-import type { Outbox } from '../outbox/outbox.ts'
-import { type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
+import { Outbox } from '../outbox/outbox.ts'
+import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
+import { findPresent } from '../outbox/rows.ts'
+import { readTaken } from '../outbox/takenRows.ts'
+import { tellRows } from '../outbox/tellRows.ts'
 import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
@@ -61,6 +67,10 @@ import { asText, ownNames } from '../postgres/sessionSettings.ts'
 /** The databases, as the daemon uses them. */
 export interface Store {
   outbox: Outbox
+  /** As the functions of these names, for as long as this ledger serves the outbox and its outbox.yaml is in force. */
+  claimRows(request: RowsRequest): Promise<ClaimedRows>
+  claimRow(outboxId: string): Promise<ClaimedRows>
+  tellRows<R extends RowStatus>(read: () => Promise<R[]>): Promise<Telling<R>>
   /** Whether the outbox could be read by another description, null: by its name alone. Changes nothing. */
   tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
   captureLock: CaptureLock
@@ -205,7 +215,7 @@ export async function openStore({
       return openQueue(addresses.ledger, onError)
     })
     opened = queue
-    const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
+    const outbox = new Outbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
     const asOurs = <T>(dispatch: () => Promise<T>) => tellForeign(pool, dispatch)
     const registered = openLedgerRegistration({
       ...{ address: addresses.outbox, table: outbox.qualified, onError },
@@ -229,7 +239,7 @@ export async function openStore({
     const backoff = pauseBackoff(config)
     const history = createHistory({
       ...{ pool, who: instance.who, reachMs },
-      namedRows: createNamedRowSearch(outbox),
+      namedRows: createNamedRowSearch((after) => readTaken(outbox, after, true)),
     })
     const comparison = createComparison({ ledger: pool, outbox, who: instance.who, ...comparisonBounds })
     let lastEventId = await readLastEventId(pool)
@@ -239,16 +249,14 @@ export async function openStore({
       return acts
     }
     return {
-      outbox: {
-        ...outbox,
-        claim: async (...asked) => ((await mayServe()) ? asOurs(() => outbox.claim(...asked)) : noRows),
-        claimOne: async (outboxId) => ((await mayServe()) ? outbox.claimOne(outboxId) : noRows),
-        report: async (...told) => ((await mayServe()) ? asOurs(() => outbox.report(...told)) : { kind: 'busy' }),
-      },
+      outbox,
+      claimRows: async (request) => ((await mayServe()) ? asOurs(() => claimRows(outbox, request)) : noRows),
+      claimRow: async (outboxId) => ((await mayServe()) ? claimRow(outbox, outboxId) : noRows),
+      tellRows: async (read) => ((await mayServe()) ? asOurs(() => tellRows(outbox, read)) : { kind: 'busy' }),
       async tryOutboxTable(table) {
         const judge = async (): Promise<TableTrial> => {
           try {
-            await openOutbox(outboxPool, table ?? config.outboxTable, config.payloadMaxBytes, pool).tryTable()
+            await new Outbox(outboxPool, table ?? config.outboxTable, config.payloadMaxBytes, pool).open()
             return { kind: 'fits' }
           } catch (error) {
             return isRefusal(error) ? { kind: 'refused', error } : untried
@@ -276,10 +284,13 @@ export async function openStore({
         replace: (kind, problems) => replaceProblems(pool, kind, problems),
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
-      watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
+      watchLocks: createLockWatch(outbox, () => performance.now()),
       compareLedger: async (...asked) => ((await isInForce()) ? comparison.runOnce(...asked) : 'not-due'),
       prune: (goOn, onProgress) =>
-        prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
+        prune(
+          { ledger: pool, outbox: { findPresent: (ids) => findPresent(outbox, ids) } },
+          { retention: config.retention, turn: 'try', goOn, onProgress },
+        ),
       lookAtHistory: history.look,
       chain: createChain(pool).runOnce,
       verifyLastDay: createDayVerification(pool),

@@ -61,39 +61,57 @@ import {
 } from '../operations/compareDatabases.ts'
 import type { Databases, LedgerSessions } from '../operations/databases.ts'
 import { openDatabases, operatorOf, readOutboxLocks, withOutbox } from '../operations/databases.ts'
-import type { PassedOver } from '../outbox/comparison.ts'
+import { countTypes, readBacklog, readHistory as readOutboxHistory } from '../outbox/backlog.ts'
+import { findRemarks } from '../outbox/examineTable.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
+import { readInHand } from '../outbox/lockedRows.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import type { PassedOver } from '../outbox/passedOver.ts'
+import { readNew, readRecord, saysThatItWaits } from '../outbox/rows.ts'
+import { readSaid } from '../outbox/saidRows.ts'
 import type { SecondLedger } from '../outbox/secondLedger.ts'
+import { findNow, liesBefore, readHidden, whyNoStart } from '../outbox/startPosition.ts'
+import { tryRow } from '../outbox/tryRow.ts'
 import type { StatusCount } from '../outbox/unknownStatuses.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { type OperatorChanges, operatorChanges } from './operatorChanges.ts'
+
+/** What commands ask the outbox. */
+const outboxReads = {
+  readRecord,
+  readSaid,
+  readNew,
+  readInHand,
+  tryRow,
+  backlog: readBacklog,
+  countTypes,
+  identify: (outbox: Outbox) => outbox.identify(),
+  findNow,
+  tryStart: whyNoStart,
+  readHidden,
+  findRemarks,
+  liesBefore,
+  saysThatItWaits,
+  readHistory: readOutboxHistory,
+}
+
+type OutboxReads = {
+  [Name in keyof typeof outboxReads]: (typeof outboxReads)[Name] extends (
+    outbox: Outbox,
+    ...asked: infer Asked
+  ) => infer Answer
+    ? (...asked: Asked) => Answer
+    : never
+}
 
 /** The databases, as an operator's commands use them. */
 export interface OperatorStore extends Databases {
   /** What this person changes, for this reason: the logs say so. */
   actingAs(actor: StatedActor): OperatorChanges
   /** The ERP's database is first asked when one of these is called. */
-  outbox: Pick<
-    Outbox,
-    | 'readRecord'
-    | 'readSaid'
-    | 'readNew'
-    | 'readInHand'
-    | 'tryRow'
-    | 'backlog'
-    | 'countTypes'
-    | 'identify'
-    | 'findNow'
-    | 'tryStart'
-    | 'readHidden'
-    | 'findRemarks'
-    | 'liesBefore'
-    | 'saysThatItWaits'
-    | 'readHistory'
-  > & {
+  outbox: OutboxReads & {
     /** Says that a daemon of another ledger serves the outbox, and what to do; null if none does. */
     describeOtherDaemons(): Promise<string | null>
     /** A ledger in the outbox's own database that is not ours. */
@@ -219,24 +237,16 @@ export async function openOperatorStore(
   return {
     ...databases,
     outbox: {
-      readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
+      ...(Object.fromEntries(
+        Object.entries(outboxReads).map(([name, read]) => [
+          name,
+          (...asked: never[]) =>
+            onOutbox((erp) => (read as (outbox: Outbox, ...asked: never[]) => Promise<unknown>)(erp, ...asked)),
+        ]),
+      ) as OutboxReads),
       readReadable: (outboxId) => readReadable(databases, outboxId),
       describeOtherDaemons: () => describeOtherDaemons(databases),
       findSecondLedger: () => findLedgerBesideOurs(databases),
-      readSaid: (outboxIds) => onOutbox((erp) => erp.readSaid(outboxIds)),
-      readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
-      findRemarks: () => onOutbox((erp) => erp.findRemarks()),
-      liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
-      saysThatItWaits: (outboxId) => onOutbox((erp) => erp.saysThatItWaits(outboxId)),
-      readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
-      readInHand: () => onOutbox((erp) => erp.readInHand()),
-      tryRow: () => onOutbox((erp) => erp.tryRow()),
-      countTypes: () => onOutbox((erp) => erp.countTypes()),
-      backlog: () => onOutbox((erp) => erp.backlog()),
-      readHistory: () => onOutbox((erp) => erp.readHistory()),
-      identify: () => onOutbox((erp) => erp.identify()),
-      findNow: () => onOutbox((erp) => erp.findNow()),
-      tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),
     },
     select: (filter, limit, order) => selectSubmissions(pool, filter, limit, order),
     selectPage: (filter, wanted) => selectPage(pool, filter, wanted),

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
 import { rests, setup } from './setup.ts'
 
 /** Rows that come into a table by its partitions, or the tables that inherit from it: their transactions are long past. */
@@ -31,10 +33,10 @@ for (const [name, { ddl, attach }] of Object.entries(forms)) {
     expect(await capture()).toEqual(['1'])
     await rests({ capture, outbox })
     await pool.query(attach)
-    expect(await outbox.backlog()).toMatchObject({ waiting: 2 })
-    expect(await outbox.hasNew()).toBe(true)
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 2 })
+    expect(await hasNew(outbox)).toBe(true)
     expect(await capture()).toEqual(['100', '101'])
     await rests({ capture, outbox })
-    expect(await outbox.backlog()).toMatchObject({ waiting: 0 })
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
   })
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { chooseInLine, type MetRow } from '../../src/outbox/chooseInLine.ts'
-import { idCharsMax } from '../../src/outbox/claimByLock.ts'
+import { chooseInLine, idCharsMax, type MetRow } from '../../src/outbox/chooseInLine.ts'
 
 const row = (outboxId: string, line: string | null, some: Partial<MetRow> = {}): MetRow => ({
   outboxId,

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { claimRows } from '../../src/outbox/claim.ts'
+import { hasNew, readNew, readRecord } from '../../src/outbox/rows.ts'
 import { anyRows, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
@@ -7,7 +10,7 @@ test('rows are claimed in the order of their ids, each once', async () => {
   expect(await capture(3)).toEqual(['1', '2', '3'])
   expect(await capture(3)).toEqual(['4', '5'])
   expect(await capture(3)).toEqual([])
-  expect(await outbox.hasNew()).toBe(false)
+  expect(await hasNew(outbox)).toBe(false)
 })
 
 test('a key of which an earlier row is locked by someone else waits whole; the others go on', async () => {
@@ -36,7 +39,7 @@ test('a claim that is let go without being marked leaves the rows as they were',
   const { pool, outbox, capture } = await setup()
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   {
-    await using claimed = await outbox.claim(anyRows)
+    await using claimed = await claimRows(outbox, anyRows)
     expect(claimed.outboxIds).toHaveLength(1)
     expect(await capture()).toEqual([])
   }
@@ -46,7 +49,7 @@ test('a claim that is let go without being marked leaves the rows as they were',
 test('claiming holds up nobody who inserts rows that refer to the claimed ones', async () => {
   const { pool, outbox } = await setup({ ddl: 'create table line (outbox_id bigint references outbox)' })
   await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
-  await using claimed = await outbox.claim(anyRows)
+  await using claimed = await claimRows(outbox, anyRows)
   expect(claimed.outboxIds).toHaveLength(1)
   await pool.query(`set statement_timeout = 5000; insert into line values (1)`)
 })
@@ -55,7 +58,7 @@ test('rows are read without being claimed, by id or as they wait', async () => {
   const { pool, outbox } = await setup()
   await pool.query(`insert into outbox (type, key, payload, created_at)
     values ('data', 'k', '{"amount": 1234.50}', '2026-11-20 10:00:00.123456+01'), ('data', null, '{}', 'infinity')`)
-  expect(await outbox.readRecord('1')).toEqual({
+  expect(await readRecord(outbox, '1')).toEqual({
     outboxId: '1',
     type: 'data',
     key: 'k',
@@ -64,12 +67,12 @@ test('rows are read without being claimed, by id or as they wait', async () => {
     unreadable: null,
     createdAt: '2026-11-20T09:00:00.123456Z',
   })
-  for (const none of ['3', 'x', '', '99999999999999999999', '1.0']) expect(await outbox.readRecord(none)).toBeNull()
-  expect((await outbox.readNew(5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
+  for (const none of ['3', 'x', '', '99999999999999999999', '1.0']) expect(await readRecord(outbox, none)).toBeNull()
+  expect((await readNew(outbox, 5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
     ['1', '2026-11-20T09:00:00.123456Z'],
     ['2', null],
   ])
-  expect(await outbox.backlog()).toEqual({ waiting: 2, oldestMs: Date.parse('2026-11-20T09:00:00.123Z') })
+  expect(await readBacklog(outbox)).toEqual({ waiting: 2, oldestMs: Date.parse('2026-11-20T09:00:00.123Z') })
 })
 
 test('a payload over the limit is claimed unread, and says so', async () => {
@@ -83,7 +86,7 @@ test('a payload over the limit is claimed unread, and says so', async () => {
 
 test('a missing table is named, and used once it is there', async () => {
   const { pool, outbox } = await setup({ ddl: 'alter table outbox rename to later' })
-  await expect(outbox.hasNew()).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
+  await expect(hasNew(outbox)).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
   await pool.query('alter table later rename to outbox')
-  expect(await outbox.hasNew()).toBe(false)
+  expect(await hasNew(outbox)).toBe(false)
 })

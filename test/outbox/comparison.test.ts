@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { readBacklog } from '../../src/outbox/backlog.ts'
 import { comparisonBounds, createComparison } from '../../src/outbox/comparison.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
 /** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
@@ -34,8 +36,8 @@ test('rows that were loaded behind the position are found, told, and taken by ev
   expect(await problems(given)).toEqual([
     { kind: 'rows_passed_over', detail: expect.stringMatching(/^2 rows waited .*\(the first is 2\)/) },
   ])
-  expect(await another.outbox.backlog()).toMatchObject({ waiting: 2 })
-  expect(await another.outbox.hasNew()).toBe(true)
+  expect(await readBacklog(another.outbox)).toMatchObject({ waiting: 2 })
+  expect(await hasNew(another.outbox)).toBe(true)
   expect(await another.capture()).toEqual(['2', '4'])
   await rests(another)
   expect(await given.capture()).toEqual([])

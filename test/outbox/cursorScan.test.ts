@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
-import type { Outbox } from '../../src/outbox/outbox.ts'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { hasNew, readNew } from '../../src/outbox/rows.ts'
 import { setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
@@ -26,7 +27,7 @@ for (const [name, form] of Object.entries(forms)) {
     expect(await capture(3)).toEqual(['4', '5', '6'])
     expect(await capture(3)).toEqual(['7'])
     await restsAfter(capture, outbox)
-    expect(await outbox.backlog()).toEqual({ waiting: 0, oldestMs: null })
+    expect(await readBacklog(outbox)).toEqual({ waiting: 0, oldestMs: null })
     expect((await pool.query('select *, xmin from source order by id')).rows).toEqual(before.rows)
   })
 
@@ -41,9 +42,9 @@ for (const [name, form] of Object.entries(forms)) {
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['3'])
     await late.query('commit')
-    expect(await outbox.hasNew()).toBe(true)
-    const another = openOutbox(pool, tableOf(form.yaml), 1_000, pool)
-    expect((await another.readNew(10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
+    expect(await hasNew(outbox)).toBe(true)
+    const another = new Outbox(pool, tableOf(form.yaml), 1_000, pool)
+    expect((await readNew(another, 10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
     expect(await capture()).toEqual(['1'])
     await restsAfter(capture, outbox)
   })
@@ -150,17 +151,17 @@ test('a position in a sequence: a number drawn in an insert that has not yet wri
 test('ids that are drawn ahead of their inserts are refused as a sequence, and safe without', async () => {
   const cached = `${ddl}; alter table source alter id set cache 50`
   const { outbox } = await setup({ ddl: cached, yaml: `${common}\nsequence: id` })
-  await expect(outbox.hasNew()).rejects.toThrow('draws "id" from a sequence with cache 50')
+  await expect(hasNew(outbox)).rejects.toThrow('draws "id" from a sequence with cache 50')
   const { outbox: other } = await setup({
     ddl: 'create table source (id bigint primary key, type text, key text, payload jsonb)',
     yaml: `${common}\nsequence: id`,
   })
-  await expect(other.hasNew()).rejects.toThrow('draws "id" from no sequence of its own')
+  await expect(hasNew(other)).rejects.toThrow('draws "id" from no sequence of its own')
   const { outbox: falling } = await setup({
     ddl: `${ddl}; alter table source alter id set increment -1 set minvalue -1000 set start -1`,
     yaml: `${common}\nsequence: id`,
   })
-  await expect(falling.hasNew()).rejects.toThrow('draws "id" from a sequence that counts down')
+  await expect(hasNew(falling)).rejects.toThrow('draws "id" from a sequence that counts down')
 
   const { capture, connect } = await setup({ ddl: cached, yaml: common })
   const [one, two] = [await connect(), await connect()]
@@ -179,7 +180,7 @@ test('the order of transactions: a position ahead of every transaction is anothe
   await capture()
   await pool.query(`update outboxd.outbox_cursor set position[1] = '999999999'`)
   await pool.query('insert into source default values')
-  expect((await outbox.readNew(5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
+  expect((await readNew(outbox, 5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
   expect(await capture()).toEqual(['2'])
 })
 
@@ -199,7 +200,7 @@ async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Pro
   await vi.waitFor(
     async () => {
       expect(await capture()).toEqual([])
-      expect(await outbox.hasNew()).toBe(false)
+      expect(await hasNew(outbox)).toBe(false)
     },
     { timeout: 50_000, interval: 20 },
   )

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { tellRows } from '../../src/outbox/tellRows.ts'
 import { type Setup, setup } from './setup.ts'
 
 /** Another outbox.yaml makes other stamps of the same rows, while their records are under way. */
@@ -34,7 +35,7 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
   const { rows } = await ledger.query(
     'select outbox_id as "outboxId", row_stamp as stamp from outboxd.submission order by 1',
   )
-  const told = await outbox.report(async () =>
+  const told = await tellRows(outbox, async () =>
     rows.map((row) => ({ ...row, state: 'completed' as const, transactionId: 't', errorCode: null, error: null })),
   )
   const said = (await pool.query('select said from source order by id')).rows.map((row) => row.said)

@@ -1,15 +1,16 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { states } from '../../src/model.ts'
-import { examineTable } from '../../src/outbox/examineTable.ts'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { countTypes } from '../../src/outbox/backlog.ts'
+import { examineTable, findRemarks } from '../../src/outbox/examineTable.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
 import { standardTable } from '../../src/outbox/outboxTable.ts'
+import { tryRow } from '../../src/outbox/tryRow.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { rests, type Setup, setup, tableOf } from './setup.ts'
 
 /** What is wrong with a table is found before a daemon meets it: as its own user, and without any row. */
 
-const ours = standardTable('outbox', states, 'outboxd_outbox')
+const ours = standardTable('outbox')
 
 /** A pool of a role that may do nothing, with a name that has to be quoted. */
 async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: string }> {
@@ -59,9 +60,9 @@ state: { status: State, new: new, queued: queued, completed: completed }\nwrite:
     `grant update ("State", "tx id") on "Sales Dept"."Out""box" to ${role};`,
   ])
   expect(await examineTable(clerk, table)).toEqual([])
-  const outbox = openOutbox(clerk, table, 1_000, given.ledger)
-  expect(await outbox.tryRow()).toMatchObject({ kind: 'tried', refusals: [] })
-  expect(await outbox.countTypes()).toEqual([{ type: 'data', waiting: 1 }])
+  const outbox = new Outbox(clerk, table, 1_000, given.ledger)
+  expect(await tryRow(outbox)).toMatchObject({ kind: 'tried', refusals: [] })
+  expect(await countTypes(outbox)).toEqual([{ type: 'data', waiting: 1 }])
 })
 
 test('columns that are granted one by one are not enough where locks are looked at: that is known, too', async () => {
@@ -234,8 +235,8 @@ test('a column for ids of transactions that must be uuids is worth a word', asyn
     ddl: `create table source (${columns}, status text, tx text, tx2 uuid)`,
     yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
   })
-  expect(await outbox.findRemarks()).toEqual([expect.stringContaining('is a uuid')])
-  expect(await outbox.tryRow()).toEqual({ kind: 'no-row', waits: false })
+  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
+  expect(await tryRow(outbox)).toEqual({ kind: 'no-row', waits: false })
 })
 
 test('a table that somebody has locked is said to be so at once, not by each statement', async () => {
@@ -253,7 +254,7 @@ test('an id of a transaction fits into a uuid, for a trial', async () => {
     yaml: yaml(status, 'write: { tx: transaction_id }'),
   })
   await pool.query('insert into source (id) values (1)')
-  expect(await outbox.tryRow()).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  expect(await tryRow(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
 })
 
 test.each([
@@ -268,7 +269,7 @@ test.each([
   await capture()
   await rests({ capture, outbox }) // moves the position over them
   await pool.query(`insert into source (kind, payload) values ('dta', '{}'), ('dta', '{}'), (null, '{}')`)
-  expect(await outbox.countTypes()).toEqual([
+  expect(await countTypes(outbox)).toEqual([
     { type: '', waiting: 1 },
     { type: 'dta', waiting: 2 },
   ])

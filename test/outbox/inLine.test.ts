@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowsRequest } from '../../src/model.ts'
+import { claimRow, claimRows } from '../../src/outbox/claim.ts'
 import { anyRows, setup } from './setup.ts'
 
 /** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
@@ -25,7 +26,7 @@ for (const [name, form] of Object.entries(forms)) {
   const claim = async (values: string, request: Partial<RowsRequest>) => {
     const { pool, outbox } = await setup({ ddl, yaml: form })
     await pool.query(`insert into source (type, key) values ${values}`)
-    await using claimed = await outbox.claim({ ...anyRows, ...request })
+    await using claimed = await claimRows(outbox, { ...anyRows, ...request })
     return claimed
   }
 
@@ -56,7 +57,7 @@ for (const [name, form] of Object.entries(forms)) {
     const { pool, outbox, capture } = await setup({ ddl, yaml: form })
     await pool.query('insert into source default values')
     const one = async (id: string) => {
-      await using claimed = await outbox.claimOne(id)
+      await using claimed = await claimRow(outbox, id)
       return claimed.outboxIds
     }
     expect(await one('1')).toEqual(['1'])
@@ -69,6 +70,6 @@ for (const [name, form] of Object.entries(forms)) {
 test('a captured row whose mark is refused holds back nobody', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: forms['rows that say they are taken'] })
   await pool.query(`insert into source (key) values ('k'), ('k')`)
-  await using claimed = await outbox.claim({ ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
+  await using claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
   expect(claimed.outboxIds).toEqual(['2'])
 })

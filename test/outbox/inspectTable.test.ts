@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
 import { openPool } from '../support/postgres.ts'
 import { setup, tableOf } from './setup.ts'
 
@@ -11,7 +12,7 @@ const taken = ', taken boolean not null default false'
 
 async function refusal(ddl: string, text: string): Promise<string> {
   const { outbox } = await setup({ ddl, yaml: text })
-  return outbox.hasNew().then(
+  return hasNew(outbox).then(
     () => 'accepted',
     (error: Error) => error.message,
   )
@@ -25,7 +26,7 @@ test('20 of 30 rows that shared an id were never sent: an id without a unique in
   )
   await pool.query('delete from source a using source b where a.doc_no = b.doc_no and a.ctid > b.ctid')
   await pool.query('create unique index on source (doc_no)')
-  expect(await outbox.hasNew()).toBe(true) // looked up anew after each refusal
+  expect(await hasNew(outbox)).toBe(true) // looked up anew after each refusal
   expect(await capture()).toHaveLength(10)
 })
 
@@ -103,9 +104,9 @@ test('a user who may create nothing is refused by the words for time', async () 
     grant select on source to pg_monitor`)
   const restricted = openPool(url, { options: '-c role=pg_monitor' })
   onTestFinished(() => restricted.end())
-  const open = (filter: string) => openOutbox(restricted, tableOf(remembered(filter)), 1_000, pool)
-  await expect(open('not_before <= now()').hasNew()).rejects.toThrow('(now)')
-  expect(await open("status = 'known'").hasNew()).toBe(false)
+  const open = (filter: string) => new Outbox(restricted, tableOf(remembered(filter)), 1_000, pool)
+  await expect(hasNew(open('not_before <= now()'))).rejects.toThrow('(now)')
+  expect(await hasNew(open("status = 'known'"))).toBe(false)
 })
 
 test.each([

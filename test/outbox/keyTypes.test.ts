@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowStatus } from '../../src/model.ts'
+import { readRecord } from '../../src/outbox/rows.ts'
 import { setup } from './setup.ts'
 
 /** Two values each that a careless cast would take for one another, in the order in which they sort. */
@@ -61,7 +62,7 @@ write: { tx: transaction_id }`,
   ])
   const [two = ''] = await capture()
   expect(await capture()).toEqual([])
-  expect([await outbox.readRecord(one), await outbox.readRecord(two)]).toMatchObject([
+  expect([await readRecord(outbox, one), await readRecord(outbox, two)]).toMatchObject([
     { outboxId: one, payload: '1' },
     { outboxId: two, payload: '2' },
   ])
@@ -100,5 +101,5 @@ test.each([
       create table message (id ${type} primary key, body text)`,
     yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: none',
   })
-  expect(await outbox.readRecord(id)).toBeNull()
+  expect(await readRecord(outbox, id)).toBeNull()
 })

@@ -11,8 +11,7 @@ import { statusSays } from '../support/statusSays.ts'
 async function watch(table: { ddl?: string; yaml?: string } = {}) {
   const { pool, outbox, capture, connect, url } = await setup(table)
   let nowMs = 0
-  const deps = { outbox, ledger: pool, elapsedMs: () => nowMs }
-  const look = createLockWatch(deps)
+  const look = createLockWatch(outbox, () => nowMs)
   await capture() // the ledger belongs to this table from now on
   return {
     pool,
@@ -21,7 +20,7 @@ async function watch(table: { ddl?: string; yaml?: string } = {}) {
     connect,
     look,
     /** Another instance, which has seen nothing yet. */
-    another: () => createLockWatch(deps),
+    another: () => createLockWatch(outbox, () => nowMs),
     async lookAfter(ms: number) {
       nowMs += ms
       await look()

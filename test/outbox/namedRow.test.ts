@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createNamedRowSearch } from '../../src/outbox/namedRow.ts'
 
-type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]['readTaken']>>
+type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]>>
 
 const row = (outboxId: string, transactionId: string | null) => ({
   ...{ outboxId, transactionId },
@@ -20,12 +20,12 @@ function table(rows: Slice['unknown']) {
     nowMs += 600
     const index = rows.findIndex(({ outboxId }) => outboxId === after) + 1
     const isLast = index >= rows.length - 1
-    return { unknown: rows.slice(index, index + 1), known: [], upTo: isLast ? null : `${index + 1}`, canTell: true }
+    return { unknown: rows.slice(index, index + 1), upTo: isLast ? null : `${index + 1}` }
   }
   const wait = (ms: number) => {
     nowMs += ms
   }
-  return { ...createNamedRowSearch({ readTaken }, () => nowMs), asked, wait }
+  return { ...createNamedRowSearch(readTaken, () => nowMs), asked, wait }
 }
 
 test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
@@ -67,9 +67,9 @@ test('after a slice that takes too long the next search begins anew, and what wa
     asked.push(after)
     nowMs += 100
     if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })
-    return { unknown: [], known: [], upTo: '1', canTell: true }
+    return { unknown: [], upTo: '1' }
   }
-  const { find } = createNamedRowSearch({ readTaken }, () => nowMs)
+  const { find } = createNamedRowSearch(readTaken, () => nowMs)
   for (const waitMs of [1_999, 2_000, 2_000]) {
     expect(await find()).toEqual(none)
     nowMs += waitMs
@@ -79,7 +79,10 @@ test('after a slice that takes too long the next search begins anew, and what wa
 
 test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
   const failing = (code: string) =>
-    createNamedRowSearch({ readTaken: () => Promise.reject(Object.assign(new Error(code), { code })) }, () => 0).find
+    createNamedRowSearch(
+      () => Promise.reject(Object.assign(new Error(code), { code })),
+      () => 0,
+    ).find
   expect(await failing('57014')()).toEqual(none)
   await expect(failing('42501')()).rejects.toThrow('42501')
 })

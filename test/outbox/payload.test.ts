@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readPayloadText } from '../../src/outbox/payloadText.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
+import { readPayloadText } from '../../src/outbox/toRecord.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `
@@ -44,7 +45,7 @@ test('a payload that cannot be read is taken with the reason, and the others go 
     'the payload has 1001 bytes, more than the 1000 that PAYLOAD_MAX_BYTES allows',
     '',
   ])
-  expect(await outbox.hasNew()).toBe(false)
+  expect(await hasNew(outbox)).toBe(false)
 })
 
 test('a payload is decoded from the encoding that the file names', () => {

@@ -1,4 +1,8 @@
 import { describe, expect, test } from 'vitest'
+import { readBacklog, readHistory } from '../../src/outbox/backlog.ts'
+import { readPassedOver } from '../../src/outbox/passedOver.ts'
+import { findPresent } from '../../src/outbox/rows.ts'
+import { readTaken } from '../../src/outbox/takenRows.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
@@ -42,9 +46,9 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     expect(await describedAs(yaml).capture()).toEqual([])
     await pool.query('update outboxd.outbox set readings = readings + 1')
     expect(await describedAs(yaml).capture()).toEqual([])
-    expect(await outbox.backlog()).toMatchObject({ waiting: 0 })
-    expect((await outbox.readPassedOver(null, 100))?.unknown ?? []).toEqual([])
-    expect(await outbox.readHistory()).toBeNull()
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
+    expect((await readPassedOver(outbox, null, 100))?.unknown ?? []).toEqual([])
+    expect(await readHistory(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
   })
@@ -78,7 +82,7 @@ describe('rows that say themselves that they wait', () => {
     await completeAgo(pool, 31)
     await pool.query(`update source set status = 'C', tx = 'tx-1'`)
     await pruneAll(pool, gone)
-    expect((await outbox.readTaken(null))?.unknown).toEqual([])
+    expect((await readTaken(outbox, null))?.unknown).toEqual([])
     await pool.query(`update source set status = 'N', tx = null`)
     await capture()
     const { rows } = await pool.query(
@@ -113,7 +117,7 @@ describe('rows that say themselves that they wait', () => {
     await capture()
     await completeAgo(pool, 31)
     await pruneAll(pool, gone)
-    expect((await outbox.readTaken(null))?.unknown).toEqual([])
+    expect((await readTaken(outbox, null))?.unknown).toEqual([])
   })
 })
 
@@ -140,16 +144,20 @@ test('an id is known for a year after the end, and then for as long as its row i
   await completeAgo(pool, 31)
   await pool.query(`update outboxd.submission set ended_at = now() - interval '400 days' where outbox_id in ('1', '2')`)
   await pool.query('delete from source where id in (2, 3)')
-  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ submissions: 3, forgotten: 0, end: 'through' })
+  expect(await pruneAll(pool, gone, { findPresent: (ids) => findPresent(outbox, ids) })).toMatchObject({
+    submissions: 3,
+    forgotten: 0,
+    end: 'through',
+  })
   const aMonthLater = `update outboxd.pruned_submission set look_at = look_at - interval '31 days'`
   await pool.query(aMonthLater)
-  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ forgotten: 1 }) // gone at two looks
+  expect(await pruneAll(pool, gone, { findPresent: (ids) => findPresent(outbox, ids) })).toMatchObject({ forgotten: 1 }) // gone at two looks
   expect(await known()).toEqual(['1', '3'])
   await pool.query('delete from source')
-  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ forgotten: 0 })
+  expect(await pruneAll(pool, gone, { findPresent: (ids) => findPresent(outbox, ids) })).toMatchObject({ forgotten: 0 })
   for (let month = 0; month < 13; month++) {
     await pool.query(aMonthLater)
-    await pruneAll(pool, gone, outbox)
+    await pruneAll(pool, gone, { findPresent: (ids) => findPresent(outbox, ids) })
   }
   expect(await known()).toEqual([])
 })
@@ -159,7 +167,7 @@ test('of an outbox that is not served any more nothing need be known', async () 
   await pool.query('insert into source default values')
   await capture()
   await completeAgo(pool, 31)
-  await pruneAll(pool, gone, outbox)
+  await pruneAll(pool, gone, { findPresent: (ids) => findPresent(outbox, ids) })
   await pool.query(`update outboxd.outbox set is_current = false;
     insert into outboxd.outbox default values;
     update outboxd.pruned_submission set look_at = now()`)

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { findRemarks } from '../../src/outbox/examineTable.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { type Setup, setup, tableOf } from './setup.ts'
 
@@ -17,7 +18,7 @@ async function asClerk({ url, pool }: Setup, state: string) {
   onTestFinished(() => pool.query(`set role none; drop owned by ${role}; drop role ${role}`).then(() => {}))
   const clerks = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
   onTestFinished(() => clerks.end())
-  return openOutbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
+  return new Outbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
 }
 
 test('row-level security without a policy that shows us rows is refused, and with one it is said that it may hide some', async () => {
@@ -25,7 +26,7 @@ test('row-level security without a policy that shows us rows is refused, and wit
   const outbox = await asClerk(given, 'state: none')
   await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows: create policy outboxd_select on/)
   await given.pool.query('set role none; create policy visible on source for select using (id > 1)')
-  expect(await outbox.findRemarks()).toEqual([expect.stringContaining('has row-level security')])
+  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('has row-level security')])
 })
 
 test('a policy for updates shows no rows, and one for selects lets none be updated: both are refused', async () => {
@@ -45,7 +46,7 @@ test('rows whose flag is NULL are said never to be taken', async () => {
     yaml: `${yaml}state: { flag: taken, set: [queued] }`,
   })
   await pool.query('insert into source (id) values (1)')
-  expect(await outbox.findRemarks()).toEqual([])
+  expect(await findRemarks(outbox)).toEqual([])
   await pool.query('insert into source (id, taken) values (2, null)')
-  expect(await outbox.findRemarks()).toEqual([expect.stringContaining('is NULL do not wait')])
+  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is NULL do not wait')])
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { readSaid } from '../../src/outbox/saidRows.ts'
 import { setup } from './setup.ts'
 
 /** After a restore the rows may say more of records than the ledger does. */
@@ -26,7 +27,7 @@ test('a row says its state where that is more than queued, its transaction, and 
   await pool.query(`update source set state = 'new', tx = 'T-5' where id = 5`)
   await pool.query(`update source set state = null where id = 6`)
   await pool.query(`delete from source where id = 7`)
-  expect(await outbox.readSaid(['1', '2', '3', '4', '5', '6', '7', '99'])).toEqual([
+  expect(await readSaid(outbox, ['1', '2', '3', '4', '5', '6', '7', '99'])).toEqual([
     said('1', {}),
     said('2', { said: 'SENT', transactionId: 'T-2' }),
     said('3', { said: 'DONE', isEnd: true }),
@@ -47,7 +48,7 @@ test('another row of the same id says nothing; one that was edited says what it 
   await pool.query(`update source set kind = 'other' where id = 1`)
   await pool.query(`update source set payload = '{"a": 2}' where id > 1`)
   await pool.query(`update source set state = 'new' where id = 3`)
-  expect(await outbox.readSaid(['1', '2', '3'])).toEqual([
+  expect(await readSaid(outbox, ['1', '2', '3'])).toEqual([
     said('2', { said: 'DONE', isEnd: true, transactionId: 'T-2' }),
   ])
 })
@@ -61,7 +62,7 @@ test('a filter and a stamp that fail for a row: it says what it says, and so do 
   await pool.query('insert into source (id, n) values (1, 1), (2, 2), (3, 3)')
   await capture()
   await pool.query(`update source set state = 'SENT', tx = 'T-' || id, n = case id when 2 then 0 else n end`)
-  expect((await outbox.readSaid(['1', '2', '3'])).map(({ transactionId }) => transactionId)).toEqual([
+  expect((await readSaid(outbox, ['1', '2', '3'])).map(({ transactionId }) => transactionId)).toEqual([
     'T-1',
     'T-3',
     'T-2',
@@ -95,7 +96,7 @@ describe.each([
     await pool.query(`insert into source (id, payload) values ($1, '{}')`, [id])
     await expect.poll(() => capture()).toEqual([id])
     await pool.query(`update source set word = 'completed', at = '2026-11-01T00:00:00Z', flag = true`)
-    const [row] = await outbox.readSaid([id, 'no id of this table'])
+    const [row] = await readSaid(outbox, [id, 'no id of this table'])
     if (text === null) expect(row?.said ?? null).toBeNull()
     else expect(row?.said).toMatch(text)
     expect([row?.isEnd, row?.transactionId]).toEqual([isEnd, null])
@@ -110,5 +111,5 @@ test('a transaction in a column of jsonb, as text', async () => {
   await pool.query('insert into source (id) select generate_series(1, 2)')
   await capture()
   await pool.query(`update source set tx = '"T-1"', state = 'SENT' where id = 1`)
-  expect(await outbox.readSaid(['1'])).toEqual([said('1', { said: 'SENT', transactionId: 'T-1' })])
+  expect(await readSaid(outbox, ['1'])).toEqual([said('1', { said: 'SENT', transactionId: 'T-1' })])
 })

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { claimRows } from '../../src/outbox/claim.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { reviewConflicts } from '../../src/outbox/reviewConflicts.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
+import { tellRows } from '../../src/outbox/tellRows.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
@@ -33,7 +38,7 @@ for (const [name, form] of Object.entries(forms)) {
     expect(await capture()).toEqual(['2'])
     const [first] = (await pool.query(`select outbox_id, row_stamp from outboxd.submission where outbox_id = '1'`)).rows
     const status = { state: 'completed' as const, transactionId: 't', errorCode: null, error: null }
-    const told = await outbox.report(async () => [{ outboxId: '1', stamp: first.row_stamp, ...status }])
+    const told = await tellRows(outbox, async () => [{ outboxId: '1', stamp: first.row_stamp, ...status }])
     const byContent = !form.yaml.includes('created_at')
     expect(told).toMatchObject({ kind: 'told', rows: [{ kind: byContent ? 'differs' : 'another' }] })
     const { rows } = await pool.query('select id, said from source where id = 1')
@@ -54,7 +59,7 @@ for (const [name, form] of Object.entries(forms)) {
     if (form.yaml.includes('created_at')) await pool.query(`update source set taken = false, payload = '{"n": 9}'`)
     await capture()
     const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
-    await outbox.report(async () => [
+    await tellRows(outbox, async () => [
       { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
     ])
     expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
@@ -70,7 +75,7 @@ test('a row that is put aside does not stop the others, and is looked at again a
   await capture()
   await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}`)
   await capture()
-  const claimed = await outbox.claim({ ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
+  const claimed = await claimRows(outbox, { ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
   expect(claimed.outboxIds).toEqual([])
   await claimed[Symbol.asyncDispose]()
   // The ERP gives the row an id of its own.
@@ -87,13 +92,13 @@ test('a conflict whose row the ERP takes out, gives another id, or puts right is
   await capture()
   await pool.query(`truncate source; ${ids.map((id) => insert(id, '2026-11-02', 2)).join(';')}`)
   await capture()
-  await outbox.reviewConflicts()
+  await reviewConflicts(outbox)
   const named = async () => (await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)
   expect(await named()).toEqual(['1', '2', '3', '4'])
   await pool.query(
     `delete from source where id = 1; update source set id = 9 where id = 2; update source set created_at = '2026-11-01' where id = 3`,
   )
-  await outbox.reviewConflicts()
+  await reviewConflicts(outbox)
   expect(await named()).toEqual(['4'])
 })
 
@@ -143,7 +148,7 @@ test('by a sequence: numbers that begin anew, where nobody would look, are notic
   await pool.query(`truncate source restart identity; insert into source default values`)
   await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
   await expect(capture()).rejects.toThrow('outboxd adopt --new')
-  expect(await outbox.hasNew()).toBe(true) // so that the daemon claims, and says it
+  expect(await hasNew(outbox)).toBe(true) // so that the daemon claims, and says it
 })
 
 for (const [name, createdAt] of [
@@ -163,10 +168,10 @@ for (const [name, createdAt] of [
     await pool.query(fill(1, 5))
     await rests(capture)
     await pool.query(`truncate source restart identity; ${fill(2, 9)}`)
-    const after = openOutbox(pool, tableOf(bySequence.yaml), 1_000, pool)
-    await expect(after.claim(anyRows)).rejects.toThrow('the ids of the outbox public.source')
+    const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
+    await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
     await expect(capture()).rejects.toThrow('outboxd adopt --new')
-    expect(await outbox.hasNew()).toBe(true)
+    expect(await hasNew(outbox)).toBe(true)
     await adoptAs(given, 'new')
     expect(await capture()).toHaveLength(9)
   })
@@ -238,25 +243,25 @@ for (const [name, createdAt] of [
     await pool.query(fill('first', 10))
     await rests(capture)
     await pool.query(`begin; truncate source restart identity; ${fill('second', 30)}; commit`)
-    expect(await outbox.hasNew()).toBe(true)
+    expect(await hasNew(outbox)).toBe(true)
     await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
-    const after = openOutbox(pool, tableOf(bySequence.yaml), 1_000, pool)
-    await expect(after.claim(anyRows)).rejects.toThrow('the ids of the outbox public.source')
+    const after = new Outbox(pool, tableOf(bySequence.yaml), 1_000, pool)
+    await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
   })
 
   test(`by a sequence, rows known by ${name}: set back by hand and drawn again just up to the position is told by the daemon that runs`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
-    expect(await outbox.hasNew()).toBe(false)
+    expect(await hasNew(outbox)).toBe(false)
     await pool.query('delete from source')
     await pool.query(`begin; select setval('source_id_seq', 1, false); ${fill('second', 10)}; commit`)
-    expect(await outbox.hasNew()).toBe(true) // so that it claims, and says it
+    expect(await hasNew(outbox)).toBe(true) // so that it claims, and says it
     if (createdAt) await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
     else {
       expect(await capture()).toEqual([])
       expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '' }])
-      expect(await outbox.hasNew()).toBe(false) // said once
+      expect(await hasNew(outbox)).toBe(false) // said once
     }
   })
 
@@ -271,7 +276,7 @@ for (const [name, createdAt] of [
     expect(await capture()).toEqual(['2', '3', '2000'])
     await rests(capture)
     expect((await pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }])
-    expect((await outbox.backlog()).waiting).toBe(0)
+    expect((await readBacklog(outbox)).waiting).toBe(0)
     expect((await pool.query(problems)).rows).toEqual([])
   })
 
@@ -312,7 +317,7 @@ test('rows without created_at that the ERP edits by the thousand: told once for 
   expect(await capture()).toEqual(['2003'])
   expect((await pool.query(`${problems} where subject = ''`)).rows).toEqual([])
   const [first] = (await pool.query(`select row_stamp as stamp from outboxd.submission where outbox_id = '1'`)).rows
-  await outbox.report(async () => [
+  await tellRows(outbox, async () => [
     { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
   ])
   expect((await pool.query('select said from source where id = 1')).rows).toEqual([{ said: 'completed' }])
@@ -324,7 +329,7 @@ test('a row that says it is taken is told its outcome though the ERP has edited 
   await capture()
   const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
   await pool.query(`update source set payload = '{"n": 2}'`)
-  await outbox.report(async () => [
+  await tellRows(outbox, async () => [
     { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
   ])
   expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
@@ -333,12 +338,12 @@ test('a row that says it is taken is told its outcome though the ERP has edited 
 test('a ledger belongs to one table, by its database, schema and id, and refuses another', async () => {
   const { pool, capture } = await setup(tableForm(forms['rows that say they are taken']))
   await capture()
-  const other = openOutbox(pool, 'outbox', 1_000, pool)
+  const other = new Outbox(pool, 'outbox', 1_000, pool)
   const why =
     /the ledger belongs to the outbox public\.source .*by its column id, and the configuration names public\.outbox/
-  await expect(other.claim(anyRows)).rejects.toThrow(why)
-  await expect(other.backlog()).rejects.toThrow(why)
-  await expect(other.report(async () => [])).rejects.toThrow(why)
+  await expect(claimRows(other, anyRows)).rejects.toThrow(why)
+  await expect(readBacklog(other)).rejects.toThrow(why)
+  await expect(tellRows(other, async () => [])).rejects.toThrow(why)
 })
 
 test.each(

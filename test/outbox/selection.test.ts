@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { hasNew, readNew } from '../../src/outbox/rows.ts'
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
@@ -38,12 +40,12 @@ for (const [name, { before, after }] of Object.entries(forms)) {
   test(`${name}: rows that the description takes in later are counted and taken, and none a second time`, async () => {
     const { describedAs } = await passed(before)
     const { outbox, capture } = describedAs(`${common}${after}`)
-    expect(await outbox.backlog()).toMatchObject({ waiting: 3 })
-    expect(await outbox.hasNew()).toBe(true)
-    expect((await outbox.readNew(10)).map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 3 })
+    expect(await hasNew(outbox)).toBe(true)
+    expect((await readNew(outbox, 10)).map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
     expect(await capture()).toEqual(['1', '2', '3'])
     await rests({ capture, outbox })
-    expect(await outbox.backlog()).toMatchObject({ waiting: 0 })
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
   })
 }
 
@@ -67,7 +69,7 @@ test('rows before the start position stay out when the description changes', asy
   const start = { id: '3', at: null }
   await adoptOutbox({ ledger, actor: testActor }, { identity: await outbox.identify(), rows: 'same', start })
   const wide = describedAs(`${common}${after}`)
-  expect(await wide.outbox.backlog()).toMatchObject({ waiting: 1 })
+  expect(await readBacklog(wide.outbox)).toMatchObject({ waiting: 1 })
   expect(await wide.capture()).toEqual(['3'])
 })
 
@@ -85,7 +87,7 @@ test('a start position that is moved back brings the rows between', async () => 
   await rests(given)
   await start('2')
   expect(await given.capture()).toEqual(['2', '3'])
-  expect(await given.describedAs(`${common}${before}`).outbox.backlog()).toMatchObject({ waiting: 0 })
+  expect(await readBacklog(given.describedAs(`${common}${before}`).outbox)).toMatchObject({ waiting: 0 })
 })
 
 test('a position of a version that did not say what it rests on is not believed: the table is read from its beginning', async () => {
@@ -103,5 +105,5 @@ test('many known rows before a position that begins anew are not counted as wait
     insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
       select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(6, 9000) n;
     insert into source (status) values ('draft')`)
-  expect(await describedAs(`${common}${after}`).outbox.backlog()).toMatchObject({ waiting: 4 })
+  expect(await readBacklog(describedAs(`${common}${after}`).outbox)).toMatchObject({ waiting: 4 })
 })

@@ -1,9 +1,11 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import type { OutboxRecord, RowStatus, RowsRequest, Telling } from '../../src/model.ts'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
-import type { Outbox } from '../../src/outbox/outbox.ts'
+import { claimRows } from '../../src/outbox/claim.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
+import { tellRows } from '../../src/outbox/tellRows.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 
@@ -74,11 +76,11 @@ export async function setup({
 }
 
 function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
-  const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
+  const outbox = new Outbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
   const captureLock = openCaptureLock(ledger)
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
-    await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })
+    await using claimed = await claimRows(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.read()
     const inConflict = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
     const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
@@ -96,7 +98,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     return inLedger
   }
 
-  const report = (...statuses: RowStatus[]) => outbox.report(async () => statuses)
+  const report = (...statuses: RowStatus[]) => tellRows(outbox, async () => statuses)
 
   return {
     outbox,
@@ -109,7 +111,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
 
 /** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
 export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
-  await expect.poll(async () => [await capture(), await outbox.hasNew()], { timeout: 50_000 }).toEqual([[], false])
+  await expect.poll(async () => [await capture(), await hasNew(outbox)], { timeout: 50_000 }).toEqual([[], false])
 }
 
 export function tableOf(yaml: string) {

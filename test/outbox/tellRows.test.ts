@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RowStatus, State } from '../../src/model.ts'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
+import { tellRows } from '../../src/outbox/tellRows.ts'
 import { type Setup, setup } from './setup.ts'
 
 const status = (outboxId: string, state: State = 'completed'): RowStatus => ({
@@ -114,9 +116,9 @@ test.each([
   const { createPool } = await import('../../src/postgres/database.ts')
   const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
   onTestFinished(() => pool.end())
-  const outbox = openOutbox(pool, 'outbox', 1_000, pool)
-  await outbox.hasNew().catch(() => {})
-  await expect(outbox.report(async () => [status('1')])).rejects.toThrow()
+  const outbox = new Outbox(pool, 'outbox', 1_000, pool)
+  await hasNew(outbox).catch(() => {})
+  await expect(tellRows(outbox, async () => [status('1')])).rejects.toThrow()
 })
 
 test('a table that is locked as a whole is no row’s fault', async () => {
@@ -147,8 +149,8 @@ describe('an update that changes nothing is noticed', () => {
     const { createPool } = await import('../../src/postgres/database.ts')
     const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
     onTestFinished(() => pool.end())
-    const outbox = openOutbox(pool, 'outbox', 1_000, pool)
-    expect(await outbox.report(async () => [status('1')])).toMatchObject({
+    const outbox = new Outbox(pool, 'outbox', 1_000, pool)
+    expect(await tellRows(outbox, async () => [status('1')])).toMatchObject({
       rows: [{ kind: 'ineffective', why: expect.stringContaining('row-level security') }],
     })
   })
@@ -158,7 +160,7 @@ describe('a later state is never written over by an earlier one', () => {
   test('nobody reads what to tell while another tells', async () => {
     const given = await withRows(1)
     const inner: string[] = []
-    await given.outbox.report(async () => {
+    await tellRows(given.outbox, async () => {
       inner.push((await given.report(status('1'))).kind)
       return [status('1', 'accepted')]
     })
@@ -168,7 +170,7 @@ describe('a later state is never written over by an earlier one', () => {
 
   test('whoever lost the lock while being stopped writes nothing more', async () => {
     const given = await withRows(1)
-    const late = given.outbox.report(async () => {
+    const late = tellRows(given.outbox, async () => {
       await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163
         and database = (select oid from pg_database where datname = current_database())`)
       await expect.poll(async () => (await given.report(status('1', 'failed'))).kind).toBe('told')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Sample, testSample } from '../../src/outbox/testSample.ts'
+import { type Sample, testSample } from '../../src/outbox/cursorScan.ts'
 
 const sample = (some: Partial<Sample>): Sample => ({
   rows: 20,

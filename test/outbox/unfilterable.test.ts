@@ -1,4 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { readBacklog } from '../../src/outbox/backlog.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
 import { setup } from './setup.ts'
 
 /** A filter that raises an error for one row: that row is put off, and the others go on. */
@@ -21,10 +23,10 @@ for (const [name, state] of Object.entries(forms)) {
     await pool.query(
       `${insert(1, 'a', '1')}; ${insert(2, 'b', 'x')}; ${insert(3, 'b', '1')}; ${insert(4, 'c', '1')}; ${insert(5, null, '0')}`,
     )
-    expect(await outbox.hasNew()).toBe(true)
+    expect(await hasNew(outbox)).toBe(true)
     expect(await capture()).toEqual(['1', '4'])
     expect((await pool.query(skipped)).rows).toEqual([{ kind: 'row_skipped', subject: '2' }])
-    expect(await outbox.backlog()).toMatchObject({ waiting: 2 })
+    expect(await readBacklog(outbox)).toMatchObject({ waiting: 2 })
     await pool.query(`${insert(6, null, 'y')}; ${insert(7, null, '1')}`)
     expect(await capture()).toEqual(['7'])
     expect((await pool.query(skipped)).rows.map(({ subject }) => subject)).toEqual(['2', '6'])
@@ -58,7 +60,7 @@ test('a row whose payload raises an error is put off where pages are read with a
   await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 0), (3, 'b', 1), (4, 'c', 2)`)
   expect(await capture()).toEqual(['1', '4'])
   expect((await pool.query(skipped)).rows).toEqual([{ kind: 'row_skipped', subject: '2' }])
-  expect(await outbox.backlog()).toMatchObject({ waiting: 2 })
+  expect(await readBacklog(outbox)).toMatchObject({ waiting: 2 })
   const nowMs = performance.now()
   const clock = vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // it is asked about once a minute
   expect(await capture()).toEqual([])

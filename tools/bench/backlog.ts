@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { countEveryMs } from '../../src/daemon/maintenance/observing.ts'
-import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { claimRows } from '../../src/outbox/claim.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { hasNew } from '../../src/outbox/rows.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
@@ -19,10 +21,10 @@ const { values: options } = parseArgs({
 })
 const sizes = options.rows.split(',').map(Number)
 const claims = 60
-const claimRows = 10
+const batchRows = 10
 const tenRows = {
-  limit: claimRows,
-  lineMax: claimRows,
+  limit: batchRows,
+  lineMax: batchRows,
   exceptKeys: [],
   skipped: [],
   types: { known: [], elsewhere: [] },
@@ -31,7 +33,7 @@ const tenRows = {
 sayWhere('bench:backlog')
 say(
   `The installed package with its default settings (100 requests a minute, CAPTURE_WINDOW 1000) on an outbox of so many ` +
-    `waiting rows, for ${options.seconds} s. Claim: begin, select ${claimRows} rows under lock, ${claims} times, each marked as ` +
+    `waiting rows, for ${options.seconds} s. Claim: begin, select ${batchRows} rows under lock, ${claims} times, each marked as ` +
     'taken and committed before the next, before the daemon starts. Started: from the spawn of the process to `running`, and ' +
     'to the first record accepted. Compared: the longest outbox with the shortest.',
 )
@@ -94,7 +96,7 @@ function countShare({ rows, countMs }: Measured): number {
 
 async function measure(rows: number): Promise<Measured> {
   const database = await postgres.createDatabase(`backlog${rows}`)
-  await fillOutbox(database, rows + claims * claimRows)
+  await fillOutbox(database, rows + claims * batchRows)
   const claimTimes = await timeClaims(database)
   await database.pool.query('vacuum (analyze) outbox')
   const startMs = performance.now()
@@ -124,12 +126,12 @@ async function measure(rows: number): Promise<Measured> {
 
 /** The daemon's own claim, milliseconds each. The rows that it takes are taken for good. */
 async function timeClaims({ pool }: BenchDatabase): Promise<number[]> {
-  const outbox = openOutbox(pool, 'outbox', 1_000_000, pool)
-  await outbox.hasNew() // looks the table's columns up, once
+  const outbox = new Outbox(pool, 'outbox', 1_000_000, pool)
+  await hasNew(outbox) // looks the table's columns up, once
   const times: number[] = []
   for (let i = 0; i < claims; i++) {
     const startMs = performance.now()
-    await using claimed = await outbox.claim(tenRows)
+    await using claimed = await claimRows(outbox, tenRows)
     const records = await claimed.read()
     times.push(performance.now() - startMs)
     const taken = { state: 'completed', transactionId: null, errorCode: null, error: null } as const

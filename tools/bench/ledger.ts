@@ -27,7 +27,7 @@ import { shortReads } from '../../src/ledger/shortReads.ts'
 import { countOperatorActions, readLastEventId, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { findStuck, readHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
-import { openCursorStore } from '../../src/outbox/cursorStore.ts'
+import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'
 import { begin, createPool, type Database } from '../../src/postgres/database.ts'
 import { record } from '../../test/support/record.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
@@ -113,7 +113,7 @@ async function statements(): Promise<void> {
     ['daemon', 'stuck transactions', () => findStuck(daemon, 86_400_000)],
     ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
     ['daemon', 'whose a transaction’s id is', () => readHolders(daemon, [{ resource: 'data', transactionId }])],
-    ['daemon', '2,000 rows of the outbox, whether known', () => openCursorStore(daemon, 1, '').findKnown(seen)],
+    ['daemon', '2,000 rows of the outbox, whether known', () => new LedgerMemory(daemon, 1, '').findKnown(seen)],
     ['daemon', 'how far pruning is behind', () => readPruneOverdueMs(daemon, retention)],
     [
       'daemon',

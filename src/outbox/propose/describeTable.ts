@@ -6,12 +6,11 @@ import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
 import { quoteIdentifier } from '../../postgres/database.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
-import { examineTable } from '../examineTable.ts'
+import { countWaiting } from '../backlog.ts'
+import { examineTable, findTableRemarks } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
-import { findRemarks } from '../findRemarks.ts'
 import { findRightProblems, findSchemaProblem } from '../findRightProblems.ts'
-import { readHistory } from '../history.ts'
 import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
@@ -88,7 +87,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mapp
 async function countRows(pool: pg.Pool, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
-  return (await lookAt('how many rows there are', warnings, () => readHistory(pool, all))) ?? null
+  return (await lookAt('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
 }
 
 /** The types that rows may have; what a person has to name instead, where nobody knows them. */
@@ -149,7 +148,7 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   }
   try {
     const found = await examineTable(pool, described)
-    return [...found, ...(await findRemarks(pool, described, await inspectTable(pool, described)))]
+    return [...found, ...(await findTableRemarks(pool, described, await inspectTable(pool, described)))]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error

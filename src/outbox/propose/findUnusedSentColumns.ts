@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { qualifiedName } from '../inspectTable.ts'
-import type { OutboxTable } from '../outboxTable.ts'
+
+import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
 import { readCatalogTable } from './catalogTable.ts'
 import { findSentColumns } from './findSentColumns.ts'
 import { readAllWords, wordsOf } from './readAllWords.ts'

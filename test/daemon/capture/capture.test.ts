@@ -3,7 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
-import { openOutbox } from '../../../src/outbox/openOutbox.ts'
+import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { hasNew } from '../../../src/outbox/rows.ts'
 import { begin, blameFor } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
@@ -16,16 +18,16 @@ beforeEach(() => ledger.reset())
 afterAll(() => ledger[Symbol.asyncDispose]())
 
 function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
-  const outbox = openOutbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
   const captureLock = openCaptureLock(ledger.pool)
   return {
     windowMax: 1_000,
     elapsedMs: () => performance.now(),
     knownTypes: () => ['data', 'wrong'],
-    claim: outbox.claim,
-    claimOne: outbox.claimOne,
+    claim: (request) => claimRows(outbox, request),
+    claimOne: (outboxId) => claimRow(outbox, outboxId),
     withLock: captureLock.withLock,
-    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: outbox.hasNew }),
+    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
     async tellLater() {},

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, iso } from './columns.ts'
-import type { TableShape } from './inspectTable.ts'
+import { column, columnOf, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -16,11 +15,7 @@ import type { OutboxTable } from './outboxTable.ts'
  *
  * `hashtextextended` is as stable as hash partitions, which it assigns rows to.
  */
-export function stampExpression(
-  table: OutboxTable,
-  shape: TableShape,
-  { type, key }: { type: string; key: string },
-): string {
+export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: { type: string; key: string }): string {
   const hash = (...expressions: string[]) =>
     `to_hex(hashtextextended((row_to_json(row(${expressions}))::text) collate "C", 0))`
   const recorded = recordedExpression(table, shape)
@@ -43,8 +38,8 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   const at = column(createdAt.column)
   const { baseType } = columnOf(shape, createdAt.column)
   if (baseType === 'date') return null
-  if (baseType === 'timestamp with time zone') return iso(`${at} at time zone 'UTC'`)
-  return baseType === 'timestamp without time zone' ? iso(at) : `${at}::text`
+  if (baseType === 'timestamp with time zone') return isoSql(`${at} at time zone 'UTC'`)
+  return baseType === 'timestamp without time zone' ? isoSql(at) : `${at}::text`
 }
 
 /** What the record is made of, and its columns with their types, by which the same value is written in another way. */

@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, iso, literal, literals, unitsPerSecond } from './columns.ts'
-import type { TableShape } from './inspectTable.ts'
-import { type OutboxTable, saysTaken } from './outboxTable.ts'
-import { stampExpression } from './rowStamp.ts'
-import { startExpression } from './startPosition.ts'
+import { column, columnOf, isoSql, literal, literals, type TableShape, unitsPerSecond } from './columns.ts'
+import { OutboxTableUnusable } from './inspectTable.ts'
+import { type CreatedAt, type OutboxTable, saysTaken } from './outboxTable.ts'
+import { stampSql } from './stampSql.ts'
 
 /** The expressions of which every statement on an outbox table is made. Its rows have the alias o. */
 export interface RowExpressions {
+  /** The table, with its alias. */
+  readonly from: string
   /** Which rows wait and are ours. */
   readonly waits: string
   /** The same, but for the filter. */
@@ -25,11 +27,16 @@ export interface RowExpressions {
   readonly stamp: string
   /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
   readonly record: string
+  readonly id: string
   readonly idType: string
   /** The id as text. */
   readonly idText: string
   /** What puts rows in order, and the type of each: the last one is always the id. */
   readonly sort: readonly SortValue[]
+  /** The same as a list, for `order by`. */
+  readonly order: string
+  /** Rows as `SeenRow`s. */
+  readonly seen: string
 }
 
 export interface SortValue {
@@ -47,21 +54,21 @@ export function rowExpressions(
   start: StartPosition,
   unfilterable: readonly string[] = [],
 ): RowExpressions {
-  const typeOf = (name: string) => columnOf(shape, name).type
   const payload = payloadText(table, shape)
   const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
-  const stamp = stampUnless(unfilterable, table, stampExpression(table, shape, { type, key }))
+  const stamp = stampUnless(unfilterable, table, stampSql(table, shape, { type, key }))
   const sort = sortExpressions(table, shape)
   const idText = `(${column(table.id)})::text`
   const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, unfilterable)
-  const begins = startExpression(table, shape, start)
+  const begins = startSql(table, shape, start)
   const waits = waitsExpression(table)
   return {
+    from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,
     mayWait: `${waits}${begins}`,
     filtered,
@@ -72,10 +79,26 @@ export function rowExpressions(
     createdAt,
     stamp,
     record,
-    idType: typeOf(table.id),
+    id: column(table.id),
+    idType: columnOf(shape, table.id).type,
     idText,
     sort,
+    order: sort.map(({ expression }) => expression).join(', '),
+    seen: `${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"`,
   }
+}
+
+/**
+ * Stands for what a position rests on beside the table: which rows it takes in, from which start on, and in which order. Behind a
+ * position lie rows that another description would take in, or that lay before a start position; so each has a position of its
+ * own, and if there is none yet the table is read from its beginning. Rows that the ledger knows are passed over.
+ *
+ * @param rows     without regard to rows that the filter fails for, because these come and go
+ * @param readings how often the table was read from its beginning again
+ */
+export function nameSelection({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
+  const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
+  return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
 // Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
@@ -123,11 +146,11 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
   if (createdAt.unit !== null) {
     const perSecond = unitsPerSecond[createdAt.unit]
     const inRange = `${at} between ${leastSecond * perSecond} and ${mostSecond * perSecond}`
-    return `case when ${inRange} then ${iso(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
+    return `case when ${inRange} then ${isoSql(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
   }
   const zoned = columnOf(shape, createdAt.column).baseType === 'timestamp with time zone'
   const instant = zoned ? at : `${at}::timestamp at time zone ${literal(createdAt.timezone)}`
-  return `case when isfinite(${at}) then ${iso(`(${instant}) at time zone 'UTC'`)} end`
+  return `case when isfinite(${at}) then ${isoSql(`(${instant}) at time zone 'UTC'`)} end`
 }
 
 function payloadText({ payload }: OutboxTable, shape: TableShape): string {
@@ -155,3 +178,39 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
 }
+
+/**
+ * The condition that a row is not from before the start position, to follow another; empty where all are ours. A row that
+ * does not say when it was recorded is ours: it is rather sent than lost.
+ */
+export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
+  const fromId = id === null ? '' : ` and ${column(table.id)} >= ${literal(id)}::${columnOf(shape, table.id).type}`
+  if (at === null) return fromId
+  if (table.createdAt === null)
+    throw new OutboxTableUnusable(
+      `the ledger has the start position ${at}, and the table ${shape.qualified} is described without created_at: name the column, or give another with outboxd adopt --start`,
+    )
+  const recorded = column(table.createdAt.column)
+  return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`
+}
+
+/** The moment in the type of the column, so that its index serves. */
+function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShape, at: string): string {
+  const moment = `${literal(at)}::timestamptz`
+  if (unit !== null) return `extract(epoch from ${moment}) * ${unitsPerSecond[unit]}`
+  const { baseType } = columnOf(shape, name)
+  if (baseType === 'timestamp with time zone') return moment
+  const local = `(${moment} at time zone ${literal(timezone)})`
+  return baseType === 'date' ? `${local}::date` : local
+}
+
+/** How many rows of a type wait. */
+export interface TypeCount {
+  type: string
+  waiting: number
+}
+
+/** Counts the types among the first rows that Postgres finds; $1: how many. */
+export const typeCountsSql = (from: string, type: string, condition: string): string => `
+  select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
+  group by type order by type`

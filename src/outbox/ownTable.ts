@@ -1,5 +1,15 @@
-import type { Database } from '../postgres/database.ts'
-import { outboxTableName } from './outboxTableName.ts'
+import { type Database, quoteIdentifier } from '../postgres/database.ts'
+import { qualifiedName, splitTableName } from './outboxTable.ts'
+
+/** The quoted names that belong to an outbox table of ours. @param name name, or schema.name, as OUTBOX_TABLE has it */
+export function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
+  const split = splitTableName(name)
+  return {
+    qualified: qualifiedName(split),
+    trigger: quoteIdentifier(`${split.table}_wakes_outboxd`),
+    index: quoteIdentifier(`${split.table}_new`),
+  }
+}
 
 /** What is there of the outbox table. */
 export interface OutboxTableState {
@@ -23,7 +33,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
-    [outboxTableName(table).qualified],
+    [qualifiedName(splitTableName(table))],
   )
   return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
 }

@@ -1,0 +1,97 @@
+import type pg from 'pg'
+import { begin } from '../postgres/database.ts'
+import { wasCanceled } from '../postgres/sqlState.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
+import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
+import { lookAt } from './rows.ts'
+
+/** What is left in the outbox. */
+export interface OutboxBacklog {
+  waiting: number
+  /** Creation of the oldest row that waits, epoch milliseconds; null if none does, or the table does not say. */
+  oldestMs: number | null
+}
+
+export function backlogStatements({ rows: { from, waits, type, createdAt, order } }: OpenTable) {
+  return {
+    backlog: `select count(*)::float8 as waiting,
+        (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
+      from ${from} where ${waits}`,
+    types: typeCountsSql(from, type, waits),
+  }
+}
+
+/** Counts the rows that wait. */
+export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
+  const { pool } = outbox
+  return outbox.ask(async (table) => {
+    if (table.scan === null) {
+      const { backlog } = backlogStatements(table)
+      const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(backlog)
+      return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
+    }
+    const { waiting, firstId } = await table.scan.countUnknown()
+    const rows: SeenRow[] = firstId === null ? [] : await lookAt(pool, table, [firstId])
+    return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
+  })
+}
+
+function toMs(iso: string | null | undefined): number | null {
+  const ms = Date.parse(iso ?? '')
+  return Number.isNaN(ms) ? null : ms
+}
+
+/** More rows are not counted by their types: some ten milliseconds. */
+const typedMax = 10_000
+
+/** Counts the types of rows that wait, among `typedMax` of them. */
+export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
+  return outbox.ask(async (table) => {
+    if (table.scan !== null) return table.scan.countTypes(typedMax)
+    return (await outbox.pool.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
+  })
+}
+
+/** The rows that waited before the first one was ever captured. */
+export interface OutboxHistory {
+  rows: number
+  /** Whether `rows` is the planner's guess, because to count them would take longer than a moment. */
+  isEstimate: boolean
+  /** created_at, ISO 8601; null if the table does not say, or to find out would take longer than a moment. */
+  oldest: string | null
+  newest: string | null
+}
+
+const countMs = 1_500
+
+/** Counts the rows that wait, within about two seconds; null once anything was ever captured. */
+export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null> {
+  const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
+    `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
+  )
+  if (captured[0]?.any) return null
+  return countWaiting(outbox.pool, (await outbox.open()).rows)
+}
+
+/** Counts rows within about two seconds. */
+export async function countWaiting(
+  pool: pg.Pool,
+  { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
+): Promise<OutboxHistory> {
+  try {
+    await using transaction = await begin(pool)
+    await transaction.db.query(`set local statement_timeout = ${countMs}`)
+    const { rows } = await transaction.db.query<Omit<OutboxHistory, 'isEstimate'>>(
+      `select count(*)::float8 as rows, min(${createdAt}) as oldest, max(${createdAt}) as newest from ${from} where ${waits}`,
+    )
+    return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }
+  } catch (error) {
+    if (!wasCanceled(error)) throw error
+    const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+      `explain (format json) select from ${from} where ${waits}`,
+    )
+    return { rows: rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0, isEstimate: true, oldest: null, newest: null }
+  }
+}

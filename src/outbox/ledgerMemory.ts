@@ -1,0 +1,107 @@
+import {
+  anotherRow,
+  differsInContent,
+  isAcceptedEditSql,
+  isSameRow,
+  type RowConflict,
+  rowsAreEdited,
+} from '../ledger/sameRow.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** The sort values of a row, as text. */
+export type Position = readonly string[]
+
+/** A row as it is known again. */
+export interface SeenRow {
+  outboxId: string
+  stamp: string
+  createdAt: string | null
+}
+
+export interface KnownRows {
+  /** Those whose ids the ledger has, the others below among them. */
+  known: ReadonlySet<string>
+  /** Rows that are others than those that were taken. */
+  conflicts: RowConflict[]
+  /** Rows that were edited since they were taken, or are others of the same type and key. */
+  edited: string[]
+  /** Rows that were edited since their records were rejected or failed: no conflict. */
+  repaired: string[]
+}
+
+export interface Cursor {
+  /** Up to where all rows are known and none can come any more. */
+  position: Position
+  /** The file of the sequence as the position was reached; null where there is none, or nobody looked. */
+  sequenceFile: string | null
+  /** An operator has said that rows up to here are those that the ledger knows. */
+  sameUpto: Position | null
+}
+
+/** What the ledger remembers of an outbox's rows, and how far a table was read whose rows do not say that they are taken. */
+export class LedgerMemory {
+  readonly #ledger: Database
+  readonly #epoch: number
+  readonly #selection: string
+
+  /**
+   * @param epoch     which of the outboxes that the ledger has served: ids and positions count within it only
+   * @param selection what a position rests on beside the table
+   */
+  constructor(ledger: Database, epoch: number, selection: string) {
+    this.#ledger = ledger
+    this.#epoch = epoch
+    this.#selection = selection
+  }
+
+  /** Finds which of these rows are in the ledger, and under whose ids it has others. */
+  async findKnown(seen: readonly SeenRow[]): Promise<KnownRows> {
+    const { rows } = await this.#ledger.query<{
+      id: string
+      same: boolean
+      edited: boolean
+      accepted: boolean
+      meant: boolean
+      state: string
+      recorded: string
+    }>(
+      `select s.outbox_id as id, ${isSameRow} as same, ${isAcceptedEditSql} as accepted, ${rowsAreEdited} as meant, ${differsInContent('s.row_stamp', 'r.stamp')} as edited, s.state,
+         to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
+       from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
+         join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,
+      [JSON.stringify(seen), this.#epoch],
+    )
+    const different = rows.filter(({ same }) => !same)
+    const others = different.filter(({ accepted, edited }) => !accepted && !edited)
+    const edited = different.filter((row) => !row.accepted && row.edited)
+    const repaired = different.filter(({ accepted, meant }) => accepted && !meant)
+    return {
+      known: new Set(rows.map(({ id }) => id)),
+      conflicts: others.map(({ id, state, recorded }) => ({ outboxId: id, detail: anotherRow(state, recorded) })),
+      edited: edited.map(({ id }) => id),
+      repaired: repaired.map(({ id }) => id),
+    }
+  }
+
+  /** Returns null if the table was not read yet with these rows. @param outbox oids of database and table, and by what its rows are put in order */
+  async readCursor(outbox: string): Promise<Cursor | null> {
+    const { rows } = await this.#ledger.query<Cursor>(
+      `select position, sequence_file as "sequenceFile", same_upto as "sameUpto"
+       from outboxd.outbox_cursor where epoch = $1 and outbox = $2`,
+      [this.#epoch, `${outbox}.${this.#selection}`],
+    )
+    return rows[0] ?? null
+  }
+
+  async advanceCursor(outbox: string, { position, sequenceFile }: Omit<Cursor, 'sameUpto'>): Promise<void> {
+    // What an operator has said of its rows is said of the table, whichever of them the description takes in.
+    await this.#ledger.query(
+      `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file, same_upto)
+       values ($1, $2, $3, $4, (select same_upto from outboxd.outbox_cursor
+         where epoch = $1 and starts_with(outbox, $5) and same_upto is not null order by advanced_at desc limit 1))
+       on conflict (epoch, outbox) do update set position = excluded.position, sequence_file = excluded.sequence_file,
+         advanced_at = clock_timestamp()`,
+      [this.#epoch, `${outbox}.${this.#selection}`, position, sequenceFile, outbox],
+    )
+  }
+}
