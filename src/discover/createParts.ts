@@ -62,88 +62,17 @@ export interface OwnedParts {
   isTaken(sample: Sample<unknown>): boolean
 }
 
-/** Sends what questions ask for: one request after the other, each paid for, and none beyond the budget. */
+/** Asks questions of the service. Their requests go out one after the other, and none beyond the budget. */
 export function createParts(deps: PartsDeps): OwnedParts {
   const { config, given, run } = deps
-  const exchanges: Exchange[] = []
+  const sending = createSending(deps)
+  const { send, exchanges } = sending
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
   const api = endpointAt(config.service.baseUrl)
   const issuer = endpointAt(config.service.authUrl)
-  /** The question or sample that is asked just now. */
-  let of = ''
-  let unanswered = 0
-  let requests = 0
-  let stopped: string | null = null
-  /** In place of the first, which has ended. */
+  /** In place of the first token, which has ended. */
   let token: string | null = null
   let renewals = 0
-  const secrets = new Set([config.service.clientSecret])
-
-  /** Makes a request, if one may be made: pays for it, and counts it. */
-  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T> {
-    for (;;) {
-      if (deps.signal.aborted) throw new Stopped('it was interrupted')
-      if (stopped !== null) throw new Stopped(stopped)
-      if (requests >= deps.budget) throw new Stopped(`the ${deps.budget} requests of --budget were used up`)
-      const slot = await slots.take()
-      if (slot.kind === 'none') throw new Stopped(slot.why)
-      const made = await make(slot.mayLeave).finally(slot.done)
-      if (made === null) continue
-      requests++
-      return made
-    }
-  }
-
-  async function sendOnce({ accessToken, slots, ...request }: Sending): Promise<Exchange> {
-    let startedAtMs = deps.nowMs()
-    const answer = await pay((mayLeave) => {
-      startedAtMs = deps.nowMs()
-      return deps.http.exchange({ ...request, mayLeave })
-    }, slots)
-    const { method, origin, path, headers, body } = request
-    const seen = seenOf(answer)
-    const granted = accessTokenIn(seen)
-    if (granted !== null) secrets.add(granted)
-    const shown = withoutSecrets(seen, [...secrets])
-    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: shown }
-    exchanges.push(exchange)
-    return exchange
-  }
-
-  /** Ends it: nothing more is sent, whichever question comes next. */
-  function end(why: string): never {
-    parts.stop(why)
-    throw new Stopped(why)
-  }
-
-  /** Who is asked to wait waits, once; a service that is down or gone is left alone. */
-  async function send(sending: Sending): Promise<Exchange> {
-    const exchange = await sendOnce(sending)
-    const { answer } = exchange
-    unanswered = answer.kind === 'no-answer' || isDown(answer) ? unanswered + 1 : 0
-    if (answer.kind === 'no-answer') {
-      if (unanswered >= unansweredMax) end(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
-      return exchange
-    }
-    if (isDown(answer)) {
-      const why = 'the service says that it is down (E003): ask again when it is up'
-      if (answer.code === 'E003' || unanswered >= unansweredMax) end(why)
-      throw new Stopped(why)
-    }
-    if (isElsewhere(exchange)) {
-      const why = `something else than the service answered a POST: ${lineOf(answer)}`
-      if (exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each))) end(why)
-      parts.stop(why)
-    }
-    if (answer.status !== 429 || isServiceCode(answer.code) || given.rate) return exchange
-    await deps.waitMs(
-      Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
-    )
-    const again = await sendOnce(sending)
-    if (again.answer.kind === 'response' && again.answer.status === 429)
-      end('the service says again that there were too many requests (429): somebody else spends from the same limit')
-    return again
-  }
 
   const parts: Parts = {
     config,
@@ -167,28 +96,26 @@ export function createParts(deps: PartsDeps): OwnedParts {
       })
     },
     async sample<T>(sample: Sample<T>) {
-      const before = of
+      const before = sending.asking
       const making = taken.get(sample) ?? make(sample)
       taken.set(sample, making)
       try {
         return (await making) as T
       } finally {
-        of = before
+        sending.asking = before
       }
     },
     async connect(options) {
       const { accessToken } = await parts.sample(tokenSample)
-      return pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }), deps.slots)
+      return sending.pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }), deps.slots)
     },
-    stop(why) {
-      stopped ??= why
-    },
+    stop: sending.stop,
     exchanges: () => exchanges,
     nowMs: deps.nowMs,
     waitMs: deps.waitMs,
   }
 
-  /** With the token of all, and with another once it has ended. */
+  /** Calls with the token that all questions share, and with another once that one has ended. */
   async function call(
     method: 'GET' | 'POST',
     path: string,
@@ -203,7 +130,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
     if (given !== undefined) return as(given)
     const first = (await parts.sample(tokenSample)).accessToken
     const exchange = await as(token ?? first)
-    if (!hasEnded(exchange)) return exchange
+    if (!hasEnded(exchange, exchanges)) return exchange
     if (renewals >= renewalsMax)
       throw new CannotAsk(
         `a token that was good was refused (401) after ${renewalsMax} others: nobody can tell whether it had ended`,
@@ -213,14 +140,8 @@ export function createParts(deps: PartsDeps): OwnedParts {
     return token === null ? exchange : as(token)
   }
 
-  /** Whether a token that was good is so no more. One that never was is no use to renew. */
-  function hasEnded({ accessToken, answer }: Exchange): boolean {
-    if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
-    return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
-  }
-
   async function make<T>(sample: Sample<T>): Promise<T> {
-    of = sample.name
+    sending.asking = sample.name
     await takeSamples(sample.samples)
     return sample.take(parts)
   }
@@ -232,18 +153,122 @@ export function createParts(deps: PartsDeps): OwnedParts {
   return {
     parts,
     async ask(question) {
-      of = question.name
+      sending.asking = question.name
       await takeSamples(question.samples)
       return question.run(parts)
     },
-    requests: () => requests,
-    left: () => deps.budget - requests,
+    requests: sending.requests,
+    left: () => deps.budget - sending.requests(),
     isTaken: (sample) => taken.has(sample),
   }
 }
 
+/** What has been sent, and the way to send more. */
+interface Sending {
+  /** The question or sample that is asked just now. */
+  asking: string
+  readonly exchanges: readonly Exchange[]
+  /** Sends a request. Waits once if the service says 429, and stops if the service is down or gone. */
+  send(request: PaidRequest): Promise<Exchange>
+  /** Makes a request, if one may be made: pays for it, and counts it. */
+  pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T>
+  /** Nothing more is sent, for this reason. */
+  stop(why: string): void
+  requests(): number
+}
+
+function createSending(deps: PartsDeps): Sending {
+  const { config, given } = deps
+  const exchanges: Exchange[] = []
+  const secrets = new Set([config.service.clientSecret])
+  let unanswered = 0
+  let requests = 0
+  let stopped: string | null = null
+  const sending: Sending = {
+    asking: '',
+    exchanges,
+    send,
+    pay,
+    stop(why) {
+      stopped ??= why
+    },
+    requests: () => requests,
+  }
+  return sending
+
+  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T> {
+    for (;;) {
+      if (deps.signal.aborted) throw new Stopped('it was interrupted')
+      if (stopped !== null) throw new Stopped(stopped)
+      if (requests >= deps.budget) throw new Stopped(`the ${deps.budget} requests of --budget were used up`)
+      const slot = await slots.take()
+      if (slot.kind === 'none') throw new Stopped(slot.why)
+      const made = await make(slot.mayLeave).finally(slot.done)
+      if (made === null) continue
+      requests++
+      return made
+    }
+  }
+
+  async function sendOnce({ accessToken, slots, ...request }: PaidRequest): Promise<Exchange> {
+    let startedAtMs = deps.nowMs()
+    const answer = await pay((mayLeave) => {
+      startedAtMs = deps.nowMs()
+      return deps.http.exchange({ ...request, mayLeave })
+    }, slots)
+    const { method, origin, path, headers, body } = request
+    const seen = seenOf(answer)
+    const granted = accessTokenIn(seen)
+    if (granted !== null) secrets.add(granted)
+    const shown = withoutSecrets(seen, [...secrets])
+    const of = sending.asking
+    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: shown }
+    exchanges.push(exchange)
+    return exchange
+  }
+
+  function end(why: string): never {
+    sending.stop(why)
+    throw new Stopped(why)
+  }
+
+  async function send(request: PaidRequest): Promise<Exchange> {
+    const exchange = await sendOnce(request)
+    const { answer } = exchange
+    unanswered = answer.kind === 'no-answer' || isDown(answer) ? unanswered + 1 : 0
+    if (answer.kind === 'no-answer') {
+      if (unanswered >= unansweredMax) end(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
+      return exchange
+    }
+    if (isDown(answer)) {
+      const why = 'the service says that it is down (E003): ask again when it is up'
+      if (answer.code === 'E003' || unanswered >= unansweredMax) end(why)
+      throw new Stopped(why)
+    }
+    if (isElsewhere(exchange)) {
+      const why = `something else than the service answered a POST: ${lineOf(answer)}`
+      if (exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each))) end(why)
+      sending.stop(why)
+    }
+    if (answer.status !== 429 || isServiceCode(answer.code) || given.rate) return exchange
+    await deps.waitMs(
+      Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
+    )
+    const again = await sendOnce(request)
+    if (again.answer.kind === 'response' && again.answer.status === 429)
+      end('the service says again that there were too many requests (429): somebody else spends from the same limit')
+    return again
+  }
+}
+
+/** Whether a token was refused that had been taken before. A token that never was good is not worth renewing. */
+function hasEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
+  if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
+  return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
+}
+
 /** A request with the token that it carries, and who pays. */
-type Sending = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slots: Pick<Slots, 'take'> }
+type PaidRequest = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slots: Pick<Slots, 'take'> }
 
 /** Takes what is free, and does without where nothing is. */
 const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
