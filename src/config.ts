@@ -11,6 +11,7 @@ export interface StoreConfig {
   stateDatabaseUrl: string
   outboxTable: string
   keyOnFailure: 'continue' | 'block'
+  ledgerStandby: 'none' | 'synchronous'
   payloadMaxBytes: number
   mappingsDir: string
   rateLimit: { requests: number; windowMs: number }
@@ -316,6 +317,7 @@ function storeConfig(reader: Reader, env: Environment): StoreConfig {
     ...databaseUrls(reader),
     outboxTable: value('OUTBOX_TABLE'),
     keyOnFailure: value('KEY_ON_FAILURE'),
+    ledgerStandby: value('LEDGER_STANDBY'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },

@@ -187,6 +187,12 @@ export const variables = {
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
     about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
   },
+  LEDGER_STANDBY: {
+    instances: 'same: reported',
+    schema: z.enum(['none', 'synchronous']).default('none'),
+    about:
+      'what is promoted when the ledger’s database fails over: with synchronous, only ever a standby that COMMITs wait for, and sending goes on by itself; with none, after outboxd recover',
+  },
   KEY_ON_FAILURE: {
     instances: 'same: reported',
     schema: z.enum(['continue', 'block']).default('continue'),

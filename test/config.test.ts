@@ -29,6 +29,7 @@ describe('what is set and what is not', () => {
       stateDatabaseUrl: complete.DATABASE_URL,
       outboxTable: 'outbox',
       keyOnFailure: 'continue',
+      ledgerStandby: 'none',
       payloadMaxBytes: 1_000_000,
       mappingsDir: join(process.cwd(), 'mappings'),
       service: {
@@ -70,6 +71,7 @@ describe('what is set and what is not', () => {
         RETENTION_PAYLOAD_DAYS: '30',
         IDEMPOTENCY_HEADER: 'Idempotency-Key',
         UNCERTAIN_POLICY: 'hold',
+        LEDGER_STANDBY: 'none',
         KEY_ON_FAILURE: 'continue',
         CAPTURE_WINDOW: '1000',
         PAYLOAD_MAX_BYTES: '1000000',

@@ -1,6 +1,5 @@
 import type { StoreConfig } from '../config.ts'
-import { decideHistory } from '../ledger/history/decideHistory.ts'
-import { nothingRemembered, readHistory } from '../ledger/history/readHistory.ts'
+import { judgeHistory, nothingRemembered } from '../ledger/history/readHistory.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import { readMissingGrants } from '../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
@@ -13,7 +12,7 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import type { Finding } from './finding.ts'
 
 /** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
-export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding[]> {
+export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
   const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
@@ -32,7 +31,7 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
         missing: await findMissingParts(db),
         positions: await findLostPositions(db),
         problems: await countProblems(db),
-        history: await readUnseenHistory(db),
+        history: await readUnseenHistory(db, ledgerStandby),
       }
     },
   })
@@ -50,12 +49,12 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
 }
 
 /** What the first daemon would find, where none has looked yet. */
-async function readUnseenHistory(db: Database): Promise<string | null> {
-  const view = await readHistory(db, nothingRemembered)
+async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
+  const findNamed = async () => ({ kind: 'none' }) as const
+  const { view, verdict } = await judgeHistory(db, nothingRemembered, { standby, findNamed })
   if (view === null)
     return 'the row that says which history it has is gone: nothing is sent until outboxd recover --restored'
-  const verdict = decideHistory(view, null, { kind: 'none' })
-  if (verdict.kind !== 'found' || verdict.mayGoOn) return null
+  if (verdict.kind !== 'found') return null
   return `its history is another than the daemons had agreed to (${verdict.detail}): nothing is sent until outboxd recover, once a daemon that is started has looked at it`
 }
 

@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
+import type { LedgerStandby } from '../ledger/history/decideHistory.ts'
+import { standbyMissed } from '../ledger/history/writeHistory.ts'
 import {
   type Durability,
   readClockLead,
@@ -35,7 +37,7 @@ export async function checkServers(config: StoreConfig): Promise<Servers> {
       judgeRoom(seen),
       judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
       ...(encodings === null ? [] : [encodings]),
-      judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null),
+      judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
     ],
     clocks: seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })),
   }
@@ -139,13 +141,12 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
 }
 
 /** Whether the ledger keeps what it commits; null: it cannot be reached. Pure. */
-export function judgeDurability(durability: Durability | null): Finding {
+export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
-  const failover = isSynchronous
-    ? 'it has a synchronous standby, which each COMMIT waits for: after a failover to that standby sending goes on by itself'
-    : 'it has no synchronous standby: after a failover the last commits may be lost, and nothing is sent until you give outboxd recover'
+  if (standby === 'synchronous' && !isSynchronous) return { what, mark: 'problem', message: standbyMissed }
+  const failover = failoverMessage(isSynchronous, standby)
   if (off.length === 0)
     return { what, mark: 'ok', message: `what the ledger commits outlives a power cut; ${failover}` }
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
@@ -154,6 +155,12 @@ export function judgeDurability(durability: Durability | null): Finding {
     mark: 'warning',
     message: `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server: a power cut loses what was committed, and only a daemon that lives through it can tell (${on} select pg_reload_conf())\n${failover}`,
   }
+}
+
+function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string {
+  if (standby === 'synchronous')
+    return 'COMMITs wait for a synchronous standby, as LEDGER_STANDBY says: after a failover sending goes on by itself'
+  return `after a failover the last commits may be lost, and nothing is sent until you give outboxd recover${isSynchronous ? '. COMMITs wait for a synchronous standby: if only such a standby is ever promoted, set LEDGER_STANDBY=synchronous, and sending goes on by itself' : ''}`
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`

@@ -149,9 +149,9 @@ async function whyUnseen(store: OperatorStore, { restored }: RecoverOptions): Pr
   return 'the ledger’s history is another than the daemons had agreed to, and none has looked at it yet: start one, or give --restored'
 }
 
-/** Stops everybody on a person's word, unless somebody has noticed, and it does not go on by itself. @returns whether it was this that stopped them */
+/** Stops everyone on a person's word, unless a daemon has noticed. @returns whether it was this that stopped them */
 async function stop(context: CommandContext, store: OperatorStore, changes: OperatorChanges): Promise<boolean> {
-  if ((await store.readFoundHistory())?.mayGoOn === false) return false
+  if ((await store.readFoundHistory()) !== null) return false
   await changes.sayRestored()
   context.stderr.write('Everybody pauses (history) from now on, and the whole budget counts as spent.\n')
   return true

@@ -275,14 +275,12 @@ function chainingOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry):
 function historyWatchOf({ log, store, wakeups }: PartsDeps): HistoryWatch {
   return createHistoryWatch({
     look: store.lookAtHistory,
-    onFound: ({ detail, mayGoOn }) =>
-      mayGoOn
-        ? log.warn(
-            `the ledger’s history is another: ${detail}. Every claim had been waited for by a standby: it is about to go on`,
-          )
-        : log.error(`the ledger’s history is another: ${detail}. Nothing is sent until outboxd recover has been given`),
+    onFound: ({ detail }) =>
+      log.error(
+        `the ledger may have lost committed data: ${detail}. Nothing is sent until outboxd recover has been given`,
+      ),
     onWentOn() {
-      log.warn('the ledger has all that was sent, and no daemon knows better: sending goes on')
+      log.warn('the ledger’s standby was promoted, and LEDGER_STANDBY is synchronous: sending goes on')
       wakeups.dispatch.wake()
     },
   })

@@ -1,11 +1,8 @@
-import type pg from 'pg'
 import type { Claim, ClaimedSubmission, ClaimRequest, Slot, Submission } from '../model.ts'
-import { CommitUncertain, type Database, inTransaction } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import * as budget from './budget.ts'
-import type { History, Leave } from './history/createHistory.ts'
-import { readCommitsWait } from './history/readHistory.ts'
-import { claimOpening } from './history/writeHistory.ts'
+import type { History } from './history/createHistory.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
@@ -28,7 +25,7 @@ export interface Claims {
 
 /** What an instance claims with. */
 export interface Claimant extends Omit<InstanceLedger, 'keyOnFailure'> {
-  history: Pick<History, 'readLeave' | 'claimed'>
+  history: Pick<History, 'mayClaim' | 'claimed'>
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
   /** How long the trial belongs to one instance. */
@@ -40,19 +37,14 @@ export function createClaims(deps: Claimant): Claims {
   const committing = new Map<string, string>()
 
   /** Takes what is to be sent, where the ledger has all that was sent before: as durable as COMMITs are here, or not at all. */
-  async function taking<T>(work: (db: Database, leave: Leave) => Promise<T>, otherwise: T): Promise<T> {
-    const take = async (db: Database) => {
-      const leave = await deps.history.readLeave(db)
-      return leave.mayClaim ? work(db, leave) : otherwise
-    }
-    return inTransaction(deps.pool, take, { opening: claimOpening, isCertain: true })
+  async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
+    const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
+    return inTransaction(deps.pool, take, { isCertain: true })
   }
 
   return {
     async claim(request, onCommit) {
-      let isSynchronous = false
-      const claimed = await taking(async (client, leave) => {
-        isSynchronous = leave.isSynchronous
+      const claimed = await taking(async (client) => {
         const taken = await claim(deps, client, request)
         const xid = taken.submissions[0]?.xid
         if (xid !== undefined) committing.set(request.id, xid)
@@ -60,9 +52,8 @@ export function createClaims(deps: Claimant): Claims {
         return taken
       }, nothing)
       const last = claimed.submissions.at(-1)
-      if (last !== undefined && isSynchronous) await assertWaitedFor(deps.pool)
+      if (last !== undefined) await deps.history.claimed(last)
       committing.delete(request.id)
-      if (last !== undefined) deps.history.claimed(last)
       return claimed
     },
     async unclaim(claimId) {
@@ -75,15 +66,6 @@ export function createClaims(deps: Claimant): Claims {
     claimTrial: (permits) => taking((client) => claimTrial(deps, client, permits), null),
     takeSlots: (permits) => taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
   }
-}
-
-/**
- * A COMMIT that waits for a standby is let go without a word when the server is told to wait for none.
- *
- * @throws CommitUncertain
- */
-async function assertWaitedFor(pool: pg.Pool): Promise<void> {
-  if (!(await readCommitsWait(pool))) throw new CommitUncertain('the server waits for no standby any more')
 }
 
 /** A claim as the ledger knows it. */

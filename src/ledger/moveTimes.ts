@@ -1,6 +1,5 @@
 import type { Database } from '../postgres/database.ts'
 import { holdSlotsFromNow } from './budget.ts'
-import { holdHistoryFromNow } from './history/writeHistory.ts'
 import { queueSchema } from './queue.ts'
 
 /**
@@ -23,7 +22,6 @@ export async function moveTimes(db: Database, jumpMs: number): Promise<void> {
   await moveSubmissions(db, jumpMs)
   await moveRetries(db, jumpMs)
   await moveInstances(db, jumpMs)
-  if (jumpMs < 0) await holdHistoryFromNow(db)
 }
 
 async function holdFromNow(db: Database): Promise<void> {

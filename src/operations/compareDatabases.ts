@@ -1,5 +1,4 @@
-import { judgeHistory } from '../ledger/history/decideHistory.ts'
-import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
+import { type FoundHistory, judgeHistory, nothingRemembered, readFound } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSystemId } from '../ledger/operator/readServer.ts'
 import { sayRestored, saysRestored } from '../ledger/operator/recoverHistory.ts'
@@ -98,11 +97,11 @@ export async function mayWaitingBeSent(databases: Databases): Promise<boolean> {
 
 /** True if the ledger's history is not the one that was agreed to, and no daemon has looked at it yet. */
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
-  const view = await readHistory(databases.ledger, nothingRemembered)
-  if (view === null || view.foundForMs !== null) return false
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readTaken(outbox, after, true)).find())
-  return (await judgeHistory(view, null, findNamed)).kind === 'found'
+  const standby = databases.config.ledgerStandby
+  const { view, verdict } = await judgeHistory(databases.ledger, nothingRemembered, { standby, findNamed })
+  return view !== null && verdict.kind === 'found'
 }
 
 /**

@@ -153,7 +153,7 @@ const explains: Record<PauseReason, string> = {
   unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
   unreachable: 'we do not get through to the service, or something else answers in its place: outboxd check says why.',
   operator: 'somebody paused it: outboxd resume ends the pause.',
-  history: 'the ledger’s database was restored, or failed over, and may not know of all that was sent.',
+  history: 'the ledger’s database may not have all that was sent, or may lose it in a failover.',
 }
 
 function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number): string[] {

@@ -21,9 +21,6 @@ function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows,
   return [
     `The ledger’s history is another than the daemons had agreed to: ${found.detail}.`,
     `Found at ${showTime(found.atMs)} by ${found.by}. ${sinceWhen(found)}`,
-    ...(found.mayGoOn
-      ? ['Every claim had been waited for by a synchronous standby: it goes on by itself within seconds.']
-      : []),
     `${pluralize(queued, 'record')} that the ledger has as queued may have been sent${span}.`,
     ...(onWire > 0
       ? [

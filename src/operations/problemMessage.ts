@@ -60,7 +60,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The ledger is not pruned as it should be: ${problem?.detail}. outboxd prune does it now, and says what keeps it.`,
   ledger_history: ([history]) =>
     history?.subject === 'standby'
-      ? `${history.detail}: nothing is sent until nobody would trust it any more, which is within two minutes; then sending goes on by itself.`
+      ? `${history.detail}.`
       : `The ledger’s history is another than the daemons had agreed to: ${history?.detail}.`,
   chain_broken: ([found]) =>
     `The logs were changed in the database: ${found?.detail}. outboxd audit --verify checks the whole chain; find out who may write to the schema outboxd, and keep a backup from before.`,

@@ -238,7 +238,7 @@ export async function openStore({
     const shared: InstanceLedger = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     const backoff = pauseBackoff(config)
     const history = createHistory({
-      ...{ pool, who: instance.who, reachMs },
+      ...{ pool, who: instance.who, reachMs, standby: config.ledgerStandby },
       namedRows: createNamedRowSearch((after) => readTaken(outbox, after, true)),
     })
     const comparison = createComparison({ ledger: pool, outbox, who: instance.who, ...comparisonBounds })

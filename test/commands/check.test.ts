@@ -477,17 +477,26 @@ test('a disk that is nearly full is a problem before it is', () => {
 })
 
 test('a server that a power cut makes forget is warned of, and what a failover comes to is said', () => {
-  const off = (names: string[], isSynchronous = false) => judgeDurability({ off: names, isSynchronous })
+  const off = (names: string[], isSynchronous = false, standby: 'none' | 'synchronous' = 'none') =>
+    judgeDurability({ off: names, isSynchronous }, standby)
   expect(off([])).toMatchObject({
     mark: 'ok',
-    message: expect.stringMatching('it has no synchronous standby: after a failover .* until you give outboxd recover'),
+    message: expect.stringMatching(/after a failover .* until you give outboxd recover$/),
   })
-  expect(off([], true)).toMatchObject({ mark: 'ok', message: expect.stringContaining('goes on by itself') })
+  expect(off([], true)).toMatchObject({
+    mark: 'ok',
+    message: expect.stringContaining('set LEDGER_STANDBY=synchronous'),
+  })
+  expect(off([], true, 'synchronous')).toMatchObject({ mark: 'ok', message: expect.stringContaining('by itself') })
+  expect(off([], false, 'synchronous')).toMatchObject({
+    mark: 'problem',
+    message: expect.stringMatching(/wait for no synchronous standby .* nothing is sent/),
+  })
   expect(off(['fsync', 'full_page_writes'])).toMatchObject({
     mark: 'warning',
     message: expect.stringMatching(/^fsync and full_page_writes are off .*alter system set fsync = on;/),
   })
-  expect(judgeDurability(null).mark).toBe('not-asked')
+  expect(judgeDurability(null, 'none').mark).toBe('not-asked')
 })
 
 test('a role that the server gives fewer sessions than a daemon opens is said, with the limit', async () => {

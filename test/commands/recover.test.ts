@@ -477,15 +477,6 @@ describe('--restored', () => {
     ])
   })
 
-  test('what was about to go on by itself does not: a person knows better', async () => {
-    await queued()
-    await find()
-    await query('update outboxd.history set may_go_on = true')
-    expect(await recover(fixture.context('n\n'), { as: 'new', by: 'erin', restored: true })).toBe(4)
-    const { rows } = await query('select may_go_on, found from outboxd.history')
-    expect(rows).toEqual([{ may_go_on: false, found: expect.stringContaining('operator erin says') }])
-  })
-
   test('with --dry-run it shows what it would be, and stops nobody', async () => {
     await queued(`transaction_id = 'T-1'`)
     const context = fixture.context()

@@ -145,7 +145,13 @@ test('in a ledger that went back in time nothing is told, also before that was s
   await uncertain()
   const { fresh } = await reports.readDue({ freshMax: 10, againMax: 10 })
   expect(await reports.read(fresh)).toHaveLength(1)
-  const known = createHistory({ pool: ledger.pool, who: 'test', reachMs: 1_000, namedRows: noNamedRows })
+  const known = createHistory({
+    pool: ledger.pool,
+    who: 'test',
+    reachMs: 1_000,
+    standby: 'none',
+    namedRows: noNamedRows,
+  })
   expect(await createOutboxReports(ledger.pool, known).read(fresh)).toHaveLength(1)
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')
   expect(await createOutboxReports(ledger.pool, known).read(fresh)).toEqual([])

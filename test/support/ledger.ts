@@ -75,7 +75,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       // Whoever remembers a claim is told that it is over, and what was found of the history with it.
       await pool.query(
         `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
-           found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null, doubtful_before = null, marked_event = null,
+           found_at = null, found = null, found_by = null, doubtful_before = null, marked_event = null,
            agreed_at = clock_timestamp(), agreed_by = 'operator test'
          from outboxd.history_now() n`,
       )
@@ -177,7 +177,8 @@ export async function plentyOfSlots(ledger: Ledger): Promise<void> {
 const findNone = async () => ({ kind: 'none' }) as const
 export const noNamedRows = { find: findNone, findNow: findNone }
 
-const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000, namedRows: noNamedRows })
+const historyOf = (pool: pg.Pool) =>
+  createHistory({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
 
 export const openCaptureLock = (pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue'): CaptureLock =>
   createCaptureLock({ pool, who: 'test', keyOnFailure, history: historyOf(pool) })

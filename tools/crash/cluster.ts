@@ -13,8 +13,8 @@ export interface Cluster extends AsyncDisposable {
   link(): FaultProxy
   /** Gives the primary a standby. */
   follow(): Promise<void>
-  /** Whether the standby has heard that every claim waits for it: with it, all that were made have come. */
-  hasHeard(): Promise<boolean>
+  /** Whether COMMITs wait for the standby: it has every claim that was made since. */
+  isAwaited(): Promise<boolean>
   /** kill -9 of the primary, all its processes at once; the standby is promoted and clients are led there. @param meanwhile done while there is none */
   promote(meanwhile?: () => void): Promise<void>
   /** Does work on the server that must not meet a restart, a promotion or another such work. */
@@ -43,11 +43,8 @@ export async function startCluster({ isSynchronous, postgresDir }: ClusterOption
       pair = await replicas.addStandby(primary)
       if (isSynchronous) await waitForStandby('*', primary.run)
     },
-    async hasHeard() {
-      const { rowCount } = await pair.standby.run(
-        'select from outboxd.history where synchronous_until > clock_timestamp()',
-        'state',
-      )
+    async isAwaited() {
+      const { rowCount } = await primary.run(`select from pg_stat_replication where sync_state in ('sync', 'quorum')`)
       return rowCount === 1
     },
     async promote(meanwhile = () => {}) {

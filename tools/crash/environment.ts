@@ -33,9 +33,11 @@ export interface SurroundingsOptions {
   seed: number
   /** The program that the databases are migrated by. */
   migratedBy: ProgramCopy
+  /** What the daemons are told about the server's standby. */
+  standby: StoreConfig['ledgerStandby']
 }
 
-export interface EnvironmentOptions extends SurroundingsOptions {
+export interface EnvironmentOptions extends Omit<SurroundingsOptions, 'standby'> {
   /** Folder of another PostgreSQL's binaries for the server of outbox and ledger; null: the registry's. */
   postgresDir: string | null
 }
@@ -45,7 +47,7 @@ export async function openEnvironment(program: ProgramCopy, options: Environment
   await using stack = new AsyncDisposableStack()
   const cluster = await startCluster({ isSynchronous: true, postgresDir: options.postgresDir })
   stack.use(cluster)
-  const surroundings = await openSurroundings(program, cluster.clientUrl, options)
+  const surroundings = await openSurroundings(program, cluster.clientUrl, { ...options, standby: 'synchronous' })
   stack.use(surroundings)
   await cluster.follow()
   const owned = stack.move()
@@ -56,7 +58,7 @@ export async function openEnvironment(program: ProgramCopy, options: Environment
 export async function openSurroundings(
   program: ProgramCopy,
   serverUrl: string,
-  { idempotency, seed, migratedBy }: SurroundingsOptions,
+  { idempotency, seed, migratedBy, standby }: SurroundingsOptions,
 ): Promise<Surroundings> {
   await using stack = new AsyncDisposableStack()
   // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
@@ -77,6 +79,7 @@ export async function openSurroundings(
   for (const pool of [outbox, ledger, telemetry]) stack.defer(() => pool.end())
   const env = daemonEnvironment(erpUrl, sandbox.url, {
     STATE_DATABASE_URL: stateUrl,
+    LEDGER_STANDBY: standby,
     RATE_LIMIT_REQUESTS: String(rateLimit.requests),
     RATE_LIMIT_WINDOW_SECONDS: String(rateLimit.windowSeconds),
     REQUEST_TIMEOUT_SECONDS: '2',

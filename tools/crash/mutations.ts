@@ -55,8 +55,8 @@ export const mutations = {
     patches: [
       {
         file: 'src/ledger/history/decideHistory.ts',
-        from: '  const knowsBetter = objection(view, memory)\n',
-        to: `  if (view.foundForMs === null) return { kind: 'stands' }\n  const knowsBetter = objection(view, memory)\n`,
+        from: `if (view.isFound) return { kind: 'waits' }`,
+        to: `if (!view.isFound) return { kind: 'stands' }\n  if (view.isFound) return { kind: 'waits' }`,
       },
     ],
     idempotency: 'ignore',

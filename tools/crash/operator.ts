@@ -57,7 +57,7 @@ export async function recoverLedger(
   {
     await using store = await openOperatorStore(config, 'crash@campaign', () => 'outbox')
     const found = await store.readFoundHistory()
-    if (found === null || found.mayGoOn) return false
+    if (found === null) return false
   }
   const args = ['recover', '--as', 'uncertain', '--yes', '--by', 'crash', '--reason', 'crash campaign']
   const { code } = await runAndPerhapsKill(program.start(args, env), random)

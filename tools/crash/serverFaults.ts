@@ -15,7 +15,7 @@ export interface ServerFaults extends AsyncDisposable {
   readonly lost: readonly LostSpan[]
 }
 
-const heardWithinMs = 5_000
+const awaitedWithinMs = 5_000
 const backMs = [500, 8_000] as const
 /** A request whose claim was lost may still leave until then: the right to send runs out after 8 s. */
 const stillLeavesMs = 8_000
@@ -55,8 +55,8 @@ export function serverFaults({ cluster, config }: Environment): ServerFaults {
     lost,
     failOver: () =>
       cluster.alone(async () => {
-        const untilMs = performance.now() + heardWithinMs
-        while (!(await cluster.hasHeard().catch(() => false))) {
+        const untilMs = performance.now() + awaitedWithinMs
+        while (!(await cluster.isAwaited().catch(() => false))) {
           if (performance.now() > untilMs) return 0
           await after(100)
         }

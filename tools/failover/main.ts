@@ -3,15 +3,17 @@ import { isMutation, mutations } from '../crash/mutations.ts'
 import { printFailovers } from './printFailovers.ts'
 import { isMode, runFailovers } from './runFailovers.ts'
 
-const usage = `npm run failover -- [--times N] [--minutes N] [--mode sync|async] [--seed S] [--daemons N] [--mutation NAME] [--postgres DIR]
+const usage = `npm run failover -- [--times N] [--minutes N] [--mode sync|undeclared|async] [--seed S] [--daemons N] [--mutation NAME] [--postgres DIR]
   --times     kill -9 the primary and promote its standby so often (default 20)
   --minutes   or fewer, where it takes longer (default 120)
-  --mode      sync: every COMMIT waits for the standby; async: the standby is cut off before, and lacks what came then (default sync)
+  --mode      sync: every COMMIT waits for the standby, and LEDGER_STANDBY says so: sending goes on by itself (default)
+              undeclared: the same without LEDGER_STANDBY: it stops until outboxd recover
+              async: the standby is cut off before, and lacks what came then: it stops until outboxd recover
   --seed      of all chances (default 1)
   --daemons   at once (default 3)
   --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
   --postgres  another PostgreSQL for outbox and ledger: the folder of its binaries, such as /usr/lib/postgresql/15/bin
-Leaves with 0 where nothing was lost and nothing sent twice, with 1 otherwise.
+Leaves with 0 if nothing was lost and nothing sent twice, with 1 otherwise.
 `
 
 const { values } = parseArgs({

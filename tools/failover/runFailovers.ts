@@ -14,7 +14,7 @@ import { copyProgram } from '../crash/programCopy.ts'
 import { createSeededRandom, type SeededRandom } from '../crash/seededRandom.ts'
 import { insertRecords, recordMaker, type Written } from '../crash/workload.ts'
 
-const modes = ['sync', 'async'] as const
+const modes = ['sync', 'undeclared', 'async'] as const
 export type Mode = (typeof modes)[number]
 export const isMode = (text: string): text is Mode => modes.some((mode) => mode === text)
 
@@ -53,7 +53,7 @@ export interface FailoverResult {
   violations: Violation[]
 }
 
-/** A look of each daemon, the time to object, and what a busy machine takes. */
+/** A look of a daemon, and what a busy machine takes. */
 const noticedWithinMs = 60_000
 
 /**
@@ -64,9 +64,10 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
   const { seed, mode, say } = options
   const begun = performance.now()
   await using program = await copyProgram(options.mutation === null ? [] : mutations[options.mutation].patches)
-  await using cluster = await startCluster({ isSynchronous: mode === 'sync', postgresDir: options.postgresDir })
+  await using cluster = await startCluster({ isSynchronous: mode !== 'async', postgresDir: options.postgresDir })
   const service = { idempotency: 'ignore', seed, migratedBy: program } as const
-  await using surroundings = await openSurroundings(program, cluster.clientUrl, service)
+  const standby = mode === 'sync' ? 'synchronous' : 'none'
+  await using surroundings = await openSurroundings(program, cluster.clientUrl, { ...service, standby })
   const fleet = launchFleet({ program, env: surroundings.env, size: options.daemons })
   const random = createSeededRandom(seed, 'failover')
   const course = createCourse({ options, cluster, surroundings, fleet, random })
@@ -148,15 +149,13 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
 
   const readFound = async () => {
     const { rows } = await onPrimary(
-      `select h.found_at is not null as found, h.may_go_on, h.timeline = n.timeline as agreed from outboxd.history h, outboxd.history_now() n`,
+      `select h.found_at is not null as found, h.timeline = n.timeline as agreed from outboxd.history h, outboxd.history_now() n`,
     )
-    return rows[0] as { found: boolean; may_go_on: boolean; agreed: boolean }
+    return rows[0] as { found: boolean; agreed: boolean }
   }
 
   async function goOnByItself(): Promise<void> {
-    const isThrough = ({ found, may_go_on, agreed }: Awaited<ReturnType<typeof readFound>>) =>
-      agreed || (found && !may_go_on)
-    const seen = await until(readFound, isThrough, noticedWithinMs).catch(() => null)
+    const seen = await until(readFound, ({ found, agreed }) => agreed || found, noticedWithinMs).catch(() => null)
     if (seen === null) complaints.push(`failover ${report.failovers}: nobody has noticed it`)
     else if (seen.agreed) report.wentOn += 1
     else {
@@ -169,7 +168,6 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
     const seen = await until(readFound, ({ found }) => found, noticedWithinMs).catch(() => null)
     if (seen === null) complaints.push(`failover ${report.failovers}: nobody has noticed it`)
     else {
-      if (seen.may_go_on) complaints.push(`failover ${report.failovers}: it is about to go on by itself`)
       report.stopped += 1
       await recoverByHand()
     }
@@ -203,7 +201,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
         await insert()
         await after(random.whole(20, 400))
       }
-      if (options.mode === 'sync') await until(cluster.hasHeard, Boolean)
+      if (options.mode !== 'async') await until(cluster.isAwaited, Boolean)
       const fromUs = options.mode === 'async' ? await cutOff() : null
       await promote()
       report.failovers += 1

@@ -1,10 +1,8 @@
 export interface HistoryWatchDeps {
-  /** Looks whether the ledger's history is as it was agreed to; where it is not, everybody pauses from then on. */
-  look(): Promise<
-    { kind: 'stands' | 'waits' } | { kind: 'found'; detail: string; mayGoOn: boolean } | { kind: 'went-on' }
-  >
-  onFound(found: { detail: string; mayGoOn: boolean }): void
-  /** Nothing was lost: sending goes on. */
+  /** Looks whether the ledger's history is as it was agreed to; if not, everyone pauses from then on. */
+  look(): Promise<{ kind: 'stands' | 'waits' } | { kind: 'found'; detail: string } | { kind: 'went-on' }>
+  onFound(found: { detail: string }): void
+  /** A declared standby was promoted: sending goes on. */
   onWentOn(): void
 }
 

@@ -1,57 +1,44 @@
 import type pg from 'pg'
-import { type Database, inTransaction } from '../../postgres/database.ts'
+import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
+import { type HistoryView, isOutlived, type LedgerStandby, type NamedRow } from './decideHistory.ts'
 import {
-  type HistoryMemory,
-  type HistoryVerdict,
-  type HistoryView,
-  isOutlived,
+  type JudgedHistory,
   judgeHistory,
-  type NamedRow,
-  standbyMissedMs,
-} from './decideHistory.ts'
-import { nothingRemembered, type Remembered, readHistory } from './readHistory.ts'
-import {
-  agreeByProof,
-  agreeToUnused,
-  endPauseForStandby,
-  markHistory,
-  pauseForStandby,
-  raiseFound,
-} from './writeHistory.ts'
+  type LastClaim,
+  nothingRemembered,
+  type Remembered,
+  readCommitsWait,
+} from './readHistory.ts'
+import { agreeByDaemon, markHistory, raiseFound, tellStandbyMissed } from './writeHistory.ts'
 
-/** The last of a claim, by which the ledger is known again. */
-export type LastClaim = NonNullable<Remembered['claim']>
-
-/** What an instance may do with the ledger as it is. */
-export interface Leave {
-  mayClaim: boolean
-  /** Whether the COMMIT of this session is going to wait for a synchronous standby. */
-  isSynchronous: boolean
-}
-
-/** What a look at the history has come to. */
+/** The result of one look at the history. */
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
-  | { kind: 'found'; detail: string; mayGoOn: boolean }
+  | { kind: 'found'; detail: string }
+  /** A declared standby was promoted: sending goes on. */
   | { kind: 'went-on' }
 
-/** Sees to it that nothing is claimed in a ledger that has lost what was committed. */
+/** Keeps everyone from claiming in a ledger that has lost what was committed. */
 export interface History {
-  /** Asked in the transaction that takes slots or records, of which nothing may be committed where it says no. */
-  readLeave(db: Database): Promise<Leave>
+  /** Asked in the transaction that takes slots or records: if it says no, the transaction must not take any. */
+  mayClaim(db: Database): Promise<boolean>
   /**
-   * Whether it has all that was committed. Asked in the transaction that captures: rows taken before what was lost is back would overtake
-   * it; and before rows are told anything: they may know more than it does.
+   * Whether the ledger has all that was committed. Asked in the transaction that captures, because rows taken too early would overtake
+   * lost records of their key; and before rows are told anything, because they may know more than the ledger.
    */
   stands(db: Database): Promise<boolean>
   /**
-   * Whether rows in hand may be captured. Asked beside `stands` once they are: a ledger without records goes by the outbox's rows, and
-   * with these some may have come that name transactions.
+   * Whether rows in hand may be captured. Asked once capture has read them: a ledger without records goes by the outbox's rows, and some
+   * that name transactions may have come with these.
    */
   mayTake(db: Database): Promise<boolean>
-  /** A claim is committed: it must stand in the ledger from now on. */
-  claimed(last: LastClaim): void
-  /** Looks whether the history is as it was agreed to, and says so, or what was found, in the ledger. */
+  /**
+   * A claim is committed: the ledger must have it from now on.
+   *
+   * @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it
+   */
+  claimed(last: LastClaim): Promise<void>
+  /** Looks whether the history is as it was agreed to. Writes what it found into the ledger. */
   look(): Promise<HistoryLook>
 }
 
@@ -65,121 +52,77 @@ export interface NamedRowSearch {
 
 export interface HistoryDeps {
   pool: pg.Pool
-  /** For the ledger: whose word it is. */
+  /** The instance, for the ledger. */
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
-  /** Asked of a ledger without records. */
+  standby: LedgerStandby
+  /** Asked if the ledger has no records. */
   namedRows: NamedRowSearch
-  /** On a clock that goes on while the process is stopped. Milliseconds. */
-  elapsedMs?: () => number
 }
 
-/** Who has not looked, or whose look has taken, for longer was stopped, and knows nothing of what others claimed then. */
-const absentMs = 10_000
-/** What was safe for so long on a server is safe on its synchronous standby. */
-const settlesMs = 3_000
+const markEveryMs = 10_000
 
-export function createHistory({
-  pool,
-  who,
-  reachMs,
-  namedRows,
-  elapsedMs = () => performance.now(),
-}: HistoryDeps): History {
-  let lookedAtMs: number | null = null
-  let settling: { lsn: string | null; sinceMs: number } | null = null
-  let memory: HistoryMemory | null = null
-  let remembered = nothingRemembered
+export function createHistory({ pool, who, reachMs, standby, namedRows }: HistoryDeps): History {
+  let remembered: Remembered = nothingRemembered
 
-  async function judge(
-    db: Database,
-    findNamed = namedRows.find,
-  ): Promise<{ view: HistoryView | null; verdict: HistoryVerdict }> {
-    const view = await readHistory(db, remembered)
-    if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone, mayGoOn: false } }
-    if (memory !== null && isOutlived(view, memory)) forget()
-    return { view, verdict: await judgeHistory(view, memory, findNamed) }
-  }
+  const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
+    judgeHistory(db, remembered, { standby, findNamed })
 
-  /** A person has agreed to what there is, or is asked to: what was lost is told. */
-  function forget(): void {
-    memory = null
-    remembered = nothingRemembered
-    settling = null
-  }
-
-  function remember({ agreedAtMs, now, safeLsn, isEmpty }: HistoryView): void {
-    memory = { agreedAtMs, timeline: now.timeline, hasWatched: memory?.hasWatched ?? false }
-    remembered = { ...remembered, safeLsn, hasRecords: !isEmpty }
-    const nowMs = elapsedMs()
-    if (settling !== null && nowMs - settling.sinceMs < settlesMs) return
-    remembered.settledLsn = settling === null ? safeLsn : settling.lsn
-    settling = { lsn: safeLsn, sinceMs: nowMs }
-  }
-
-  /** Notes whether it has looked all the time. @returns what came of the look */
-  async function attentively(look: () => Promise<HistoryLook>): Promise<HistoryLook> {
-    const beganAtMs = elapsedMs()
-    const isAbsent = (sinceMs: number, untilMs: number) => untilMs - sinceMs > absentMs
-    if (memory !== null && lookedAtMs !== null && isAbsent(lookedAtMs, beganAtMs)) memory.hasWatched = false
-    try {
-      const seen = await look()
-      if (memory !== null && seen.kind === 'stands') memory.hasWatched = !isAbsent(beganAtMs, elapsedMs())
-      return seen
-    } finally {
-      lookedAtMs = elapsedMs()
+  function remember(view: HistoryView): void {
+    const { agreedAtMs, now, safeLsn, isEmpty } = view
+    const { memory, claim } = remembered
+    remembered = {
+      memory: { agreedAtMs, timeline: now.timeline },
+      claim: memory === null || isOutlived(view, memory) ? null : claim,
+      ...{ safeLsn, hasRecords: !isEmpty },
     }
   }
+
+  /** A COMMIT that waits for a standby is let go without a word when the server is told to wait for none. */
+  const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
 
   async function attend(view: HistoryView): Promise<void> {
     remember(view)
-    if (view.isMarkDue) await markHistory(pool)
-    const missedMs = standbyMissedMs(view)
-    if (missedMs !== null) await inTransaction(pool, (db) => pauseForStandby(db, missedMs))
-    else if (view.isPaused) await inTransaction(pool, endPauseForStandby)
-  }
-
-  async function look(): Promise<HistoryLook> {
-    const { view, verdict } = await judge(pool)
-    switch (verdict.kind) {
-      case 'stands':
-        if (view !== null) await attend(view)
-        return { kind: 'stands' }
-      case 'asks':
-        return { kind: 'waits' }
-      case 'new':
-        await inTransaction(pool, (db) => agreeToUnused(db, who))
-        return { kind: 'waits' }
-      case 'found':
-        await inTransaction(pool, (db) => raiseFound(db, verdict, { who, reachMs }))
-        if (!verdict.mayGoOn) forget()
-        return verdict
-      case 'goes-on':
-        return { kind: (await inTransaction(pool, (db) => agreeByProof(db, who))) ? 'went-on' : 'waits' }
-      case 'waits':
-        if (view?.mayGoOn === false) forget()
-        return { kind: 'waits' }
-      default:
-        return verdict satisfies never
-    }
+    if (Math.abs(view.markedForMs) > markEveryMs) await markHistory(pool)
+    if (isMissed(view) !== view.isStandbyMissed) await tellStandbyMissed(pool, isMissed(view))
   }
 
   return {
-    async readLeave(db) {
+    async mayClaim(db) {
       const { view, verdict } = await judge(db)
-      if (view === null) return { mayClaim: false, isSynchronous: false }
-      const mayClaim = verdict.kind === 'stands' && standbyMissedMs(view) === null
-      if (mayClaim) remember(view)
-      return { mayClaim, isSynchronous: view.isSynchronous }
+      if (view === null || verdict.kind !== 'stands' || isMissed(view)) return false
+      remember(view)
+      return true
     },
     stands: async (db) => (await judge(db)).verdict.kind === 'stands',
     mayTake: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
-    claimed(last) {
+    async claimed(last) {
+      if (standby === 'synchronous' && !(await readCommitsWait(pool)))
+        throw new CommitUncertain('the server waits for no standby any more')
       remembered = { ...remembered, claim: last }
     },
-    look: () => attentively(look),
+    async look() {
+      const { view, verdict } = await judge(pool)
+      switch (verdict.kind) {
+        case 'stands':
+          if (view !== null) await attend(view)
+          return { kind: 'stands' }
+        case 'asks':
+          return { kind: 'waits' }
+        case 'agrees':
+          await inTransaction(pool, (db) => agreeByDaemon(db, who))
+          return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
+        case 'found':
+          await inTransaction(pool, (db) => raiseFound(db, verdict.detail, { who, reachMs }))
+          remembered = nothingRemembered
+          return verdict
+        case 'waits':
+          remembered = nothingRemembered
+          return { kind: 'waits' }
+        default:
+          return verdict satisfies never
+      }
+    },
   }
 }
-
-const rowIsGone = 'it does not say any more which history it has'

@@ -99,7 +99,7 @@ export const saysRestored = (who: string): string => `${who} says that it was pu
 /** A person says that the ledger was put back as it had been, where nobody can notice: everybody stops. In a transaction. */
 export async function sayRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseFound(db, { detail: saysRestored(who), mayGoOn: false }, { who, reachMs })
+  await raiseFound(db, saysRestored(who), { who, reachMs })
   await logAct(db, actor, 'recover --restored', null)
 }
 

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
+import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
-import { type Ledger, openLedger, plentyOfSlots } from '../../support/ledger.ts'
+import { type Ledger, noNamedRows, openLedger, plentyOfSlots } from '../../support/ledger.ts'
 import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
@@ -67,7 +68,10 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   onTestFinished(() => waitFor(''))
   await waitFor('gone')
   await commitsHang()
-  const dispatch = ledger.dispatch()
+  const history = createHistory({
+    ...{ pool: ledger.pool, who: 'test', reachMs: 1_000, standby: 'synchronous', namedRows: noNamedRows },
+  })
+  const dispatch = ledger.dispatch({ history })
   const claimId = randomUUID()
   let taken = 0
   const request = { id: claimId, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test }
 import { createChain } from '../../../src/ledger/audit/chain.ts'
 import { createCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
-import type { NamedRow } from '../../../src/ledger/history/decideHistory.ts'
+import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
 import { readFound } from '../../../src/ledger/history/readHistory.ts'
 import { recoverHistory } from '../../../src/ledger/operator/recoverHistory.ts'
 import { pruneBatch } from '../../../src/ledger/retention.ts'
@@ -25,8 +25,8 @@ beforeEach(async () => {
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
-const historyOf = (pool: pg.Pool = ledger.pool) =>
-  createHistory({ pool, who: 'daemon 1', reachMs: 1_000, namedRows: noNamedRows })
+const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none') =>
+  createHistory({ pool, who: 'daemon 1', reachMs: 1_000, standby, namedRows: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -45,7 +45,6 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
   expect(await look()).toMatchObject({
     kind: 'found',
     detail: expect.stringContaining('another database of the cluster'),
-    mayGoOn: false,
   })
 })
 
@@ -113,7 +112,6 @@ test('rows of a backup that are put back into the tables that stand are found, u
   expect(await history.look()).toMatchObject({
     kind: 'found',
     detail: expect.stringContaining('rows of a backup'),
-    mayGoOn: false,
   })
   const found = await readFound(ledger.pool)
   const before = { arrived: 0, uncertain: 0, rows: 0 }
@@ -128,7 +126,7 @@ test('in another history nothing is claimed, from the first moment on, and the w
   const claimed = await ledger.dispatch().claim(request(), () => {})
   expect(claimed).toMatchObject({ submissions: [], slots: [] })
   expect(await ledger.dispatch().takeSlots(1)).toEqual([])
-  expect(await historyOf().look()).toMatchObject({ kind: 'found', mayGoOn: false })
+  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
   expect(await pauses()).toEqual([{ reason: 'history', until: null }])
   const { rows } = await ledger.pool.query('select count(*)::int as n from outboxd.slot where free_at > now()')
   expect(rows).toEqual([{ n: 10 }])
@@ -196,14 +194,14 @@ test('a claim that is not there any more is known by the daemon that made it, al
     `update outboxd.submission set state = 'queued', due_at = now(), attempt = 0, claim_id = null, instance_id = null where state = 'sending'`,
   )
   expect((await dispatch.claim(request(), () => {})).submissions).toEqual([])
-  expect(await history.look()).toMatchObject({ kind: 'found', mayGoOn: false })
+  expect(await history.look()).toMatchObject({ kind: 'found' })
 })
 
 test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
   await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
   let found: NamedRow = { kind: 'named', outboxId: '2' }
   const namedRows = { find: noNamedRows.find, findNow: async () => found }
-  const history = createHistory({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, namedRows })
+  const history = createHistory({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, standby: 'none', namedRows })
   const { withLock } = createCaptureLock({ pool: ledger.pool, who: 'daemon 1', keyOnFailure: 'continue', history })
   const capture = () =>
     withLock(async ({ hasHistory, insert }) => ({ hasHistory, inConflict: await insert([record()]) }))
@@ -219,23 +217,32 @@ test('a ledger without records takes no rows with which one that names a transac
   expect(await ledger.countStates()).toEqual({ queued: 2 })
 })
 
-test('a server that has not recovered since it started is no standby that was promoted just now: it does not go on by itself', async () => {
-  await ledger.pool.query(
-    `update outboxd.history set timeline = timeline - 1, synchronous_until = now() + interval '1 minute'`,
-  )
-  expect(await historyOf().look()).toMatchObject({ kind: 'found', mayGoOn: false })
+test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree, unless one misses its last claim', async () => {
+  const promote = () => ledger.pool.query('update outboxd.history set timeline = timeline - 1, marked_at = now()')
+  const declared = historyOf(ledger.pool, 'synchronous')
+  await promote()
+  expect(await declared.look()).toEqual({ kind: 'went-on' })
+  expect(await declared.look()).toEqual({ kind: 'stands' })
+  await ledger.pool.query(`update outboxd.history set timeline = timeline - 1, marked_at = now() - interval '3 min'`)
+  expect(await declared.look()).toMatchObject({ kind: 'found', detail: expect.stringContaining('a backup may') })
+
+  await ledger.reset()
+  await promote()
+  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
 })
 
-test('COMMITs that wait for no standby any more: nothing is claimed while a promoted one would be trusted', async () => {
+test('COMMITs that wait for no standby although LEDGER_STANDBY says so: nothing is claimed, and status says why', async () => {
   await ledger.capture([{}])
-  const history = historyOf()
-  await history.look()
-  await ledger.pool.query(`update outboxd.history set synchronous_until = now() + interval '1 minute'`)
-  expect((await ledger.dispatch().claim(request(), () => {})).submissions).toEqual([])
+  const history = historyOf(ledger.pool, 'synchronous')
+  const problems = async () => (await ledger.pool.query('select kind, subject from outboxd.problem')).rows
   expect(await history.look()).toEqual({ kind: 'stands' })
-  expect(await pauses()).toEqual([{ reason: 'history', until: null }])
-  await ledger.pool.query(`update outboxd.history set synchronous_until = now()`)
+  expect(await problems()).toEqual([{ kind: 'ledger_history', subject: 'standby' }])
+  expect((await ledger.dispatch({ history }).claim(request(), () => {})).submissions).toEqual([])
+  await ledger.pool.query(`update outboxd.problem set detail = 'told once'`)
   await history.look()
-  expect(await pauses()).toEqual([])
+  expect(await problems()).toHaveLength(1)
+
+  await historyOf().look()
+  expect(await problems()).toEqual([])
   expect((await ledger.dispatch().claim(request(), () => {})).submissions).toHaveLength(1)
 })

@@ -4,9 +4,8 @@ import {
   decideHistory,
   type HistoryMemory,
   type HistoryView,
+  type LedgerStandby,
   type NamedRow,
-  objectionMs,
-  standbyMissedMs,
 } from '../../../src/ledger/history/decideHistory.ts'
 
 const identity = { systemId: '7', timeline: 1, databaseOid: 5, ledgerOid: 6 }
@@ -16,25 +15,21 @@ const asAgreed: HistoryView = {
   isByPerson: false,
   now: identity,
   safeLsn: '0/10',
-  isPastMark: true,
+  markedForMs: 1,
   isPutBack: false,
   hasTarget: false,
-  waitsForMs: null,
   isSynchronous: false,
-  isMarkDue: false,
-  foundForMs: null,
-  mayGoOn: false,
+  isFound: false,
   hasLastClaim: true,
   isPastSeen: true,
-  hasRecovered: true,
-  reachesSettled: true,
   isUnused: false,
   isEmpty: false,
-  isPaused: false,
+  isStandbyMissed: false,
 }
-const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1, hasWatched: true }
+const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1 }
 const none = { kind: 'none' } as const
-const decide = (view: HistoryView, its: HistoryMemory | null, named: NamedRow = none) => decideHistory(view, its, named)
+const decide = (view: HistoryView, its: HistoryMemory | null, named: NamedRow = none) =>
+  decideHistory(view, { memory: its, standby: 'none', named })
 const kindOf = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) =>
   decide({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
@@ -51,15 +46,14 @@ test.each([
   ['tables made anew', { now: { ...identity, ledgerOid: 9 } }],
   ['another timeline', promoted],
   ['an earlier timeline', { agreed: { ...identity, timeline: 3 } }],
-  ['a log that is shorter than the ledger says', { isPastMark: false }],
   ['rows of a backup in the tables that stood', { isPutBack: true }],
 ])('%s is found, and a person is waited for', (_, seen) => {
-  expect(decide({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found', mayGoOn: false })
+  expect(decide({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found' })
 })
 
 test('a copy in which nothing has happened yet is new, unless a daemon has seen something happen', () => {
   const copy = { now: { ...identity, databaseOid: 9 }, isUnused: true }
-  expect(kindOf(copy, null)).toBe('new')
+  expect(kindOf(copy, null)).toBe('agrees')
   expect(kindOf({ ...copy, hasLastClaim: false })).toBe('found')
   expect(kindOf({ ...copy, isUnused: false }, null)).toBe('found')
 })
@@ -72,7 +66,6 @@ test('in a ledger without records that has a row name a transaction, records are
     expect(decide(view, null, { kind: 'named', outboxId: '17' })).toMatchObject({
       kind: 'found',
       detail: expect.stringContaining('row 17 '),
-      mayGoOn: false,
     })
   }
   expect(decide(empty, null, none).kind).toBe('stands')
@@ -80,53 +73,17 @@ test('in a ledger without records that has a row name a transaction, records are
   expect(decide(asAgreed, null, { kind: 'unknown' }).kind).toBe('stands')
 })
 
-test('a standby that was promoted may go on where every claim had been waited for', () => {
-  const mayGoOn = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) => {
-    const verdict = decide({ ...asAgreed, ...promoted, ...seen }, its)
-    return verdict.kind === 'found' && verdict.mayGoOn
-  }
-  expect(mayGoOn({ waitsForMs: 1 })).toBe(true)
-  expect(mayGoOn({ waitsForMs: 1 }, null)).toBe(true)
-  expect(mayGoOn({ waitsForMs: 0 })).toBe(false)
-  expect(mayGoOn({ waitsForMs: null })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, hasTarget: true })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, hasRecovered: false })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, reachesSettled: false })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, hasLastClaim: false })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, agreed: { ...identity, timeline: 3 } })).toBe(false)
-  expect(mayGoOn({ waitsForMs: 1, now: { ...promoted.now, databaseOid: 9 } })).toBe(false)
-})
-
-test('it goes on after living daemons had time to object, and not where one knows better', () => {
-  const found = { ...promoted, waitsForMs: 60_000, mayGoOn: true }
-  expect(kindOf({ ...found, foundForMs: objectionMs - 1 })).toBe('waits')
-  expect(kindOf({ ...found, foundForMs: objectionMs })).toBe('goes-on')
-  expect(kindOf({ ...found, foundForMs: 0, hasLastClaim: false })).toBe('found')
-  expect(kindOf({ ...found, foundForMs: objectionMs, hasLastClaim: false })).toBe('found')
-  expect(kindOf({ ...found, mayGoOn: false, foundForMs: 1e9 })).toBe('waits')
-  const restoredSince = { ...found, now: { ...promoted.now, databaseOid: 9 } }
-  for (const seen of [restoredSince, { ...found, hasTarget: true }])
-    expect(decide({ ...asAgreed, ...seen, foundForMs: 1e9 }, memory)).toMatchObject({
-      kind: 'found',
-      mayGoOn: false,
-    })
-})
-
-test('it goes on only on the word of a daemon that has looked until the server was gone; without one a person is waited for', () => {
-  const found = { ...promoted, waitsForMs: 60_000, mayGoOn: true }
-  const ofNone: [Partial<HistoryView>, HistoryMemory | null][] = [
-    [{}, null],
-    [{}, { ...memory, hasWatched: false }],
-    [{}, { ...memory, timeline: 0 }],
-    [{ reachesSettled: null }, memory],
-  ]
-  for (const [seen, its] of ofNone) {
-    expect(kindOf({ ...found, ...seen, foundForMs: 29_999 }, its)).toBe('waits')
-    expect(decide({ ...asAgreed, ...found, ...seen, foundForMs: 30_000 }, its)).toMatchObject({
-      ...{ kind: 'found', mayGoOn: false, detail: expect.stringContaining('no daemon has lived through it') },
-    })
-  }
-  expect(kindOf({ ...found, foundForMs: 1e9 })).toBe('goes-on')
+test('a standby that was promoted goes on by itself only if LEDGER_STANDBY declares it, and nothing speaks against it', () => {
+  const agrees = (seen: Partial<HistoryView>, standby: LedgerStandby = 'synchronous', its = memory) =>
+    decideHistory({ ...asAgreed, ...promoted, ...seen }, { memory: its, standby, named: none }).kind === 'agrees'
+  expect(agrees({})).toBe(true)
+  expect(agrees({}, 'none')).toBe(false)
+  expect(agrees({ hasTarget: true })).toBe(false)
+  expect(agrees({ markedForMs: 120_001 })).toBe(false)
+  expect(agrees({ hasLastClaim: false })).toBe(false)
+  expect(agrees({ agreed: { ...identity, timeline: 3 } })).toBe(false)
+  expect(agrees({ now: { ...promoted.now, databaseOid: 9 } })).toBe(false)
+  expect(agrees({ isFound: true })).toBe(false)
 })
 
 test('a daemon that lives knows its last claim, what was agreed to, and how long the log was', () => {
@@ -143,32 +100,26 @@ test('what a daemon remembers is over when a person has agreed to what there is,
   expect(kindOf({ hasLastClaim: false, agreedAtMs: 2_000 })).toBe('found')
 })
 
-test('nothing is claimed without a standby while a promoted one would be trusted', () => {
-  expect(standbyMissedMs({ ...asAgreed, waitsForMs: 5 })).toBe(5)
-  expect(standbyMissedMs({ ...asAgreed, waitsForMs: 5, isSynchronous: true })).toBeNull()
-  expect(standbyMissedMs({ ...asAgreed, waitsForMs: -5 })).toBeNull()
-})
-
-test('nothing but a history as agreed, or a proof, ever lets anybody go on', () => {
+test('nothing but a history as agreed, an unused one or a declared standby ever lets anyone go on', () => {
   const some = fc.record({
     now: fc.constantFrom(identity, promoted.now, { ...identity, systemId: '8' }, { ...identity, ledgerOid: 1 }),
-    isPastMark: fc.boolean(),
+    isPutBack: fc.boolean(),
     hasTarget: fc.boolean(),
-    waitsForMs: fc.constantFrom(null, -1, 1),
-    foundForMs: fc.constantFrom(null, 0, objectionMs),
-    mayGoOn: fc.boolean(),
+    isFound: fc.boolean(),
     hasLastClaim: fc.boolean(),
     isPastSeen: fc.boolean(),
-    hasRecovered: fc.boolean(),
-    reachesSettled: fc.constantFrom(null, true, false),
+    markedForMs: fc.constantFrom(0, 1e9),
   })
+  const standbys = fc.constantFrom<LedgerStandby>('none', 'synchronous')
   fc.assert(
-    fc.property(some, fc.constantFrom(null, memory), (seen, its) => {
-      const { kind } = decide({ ...asAgreed, ...seen }, its)
+    fc.property(some, fc.constantFrom(null, memory), standbys, (seen, its, standby) => {
+      const { kind } = decideHistory({ ...asAgreed, ...seen }, { memory: its, standby, named: none })
       const knowsBetter = its !== null && !seen.hasLastClaim
-      if (kind === 'stands') expect(seen).toMatchObject({ now: identity, isPastMark: true, foundForMs: null })
-      if (kind === 'goes-on')
-        expect([seen, its]).toMatchObject([{ mayGoOn: true, foundForMs: objectionMs, reachesSettled: true }, memory])
+      if (kind === 'stands') expect(seen).toMatchObject({ now: identity, isPutBack: false, isFound: false })
+      if (kind === 'agrees')
+        expect({ ...seen, standby }).toMatchObject({
+          ...{ now: promoted.now, hasTarget: false, markedForMs: 0, isFound: false, standby: 'synchronous' },
+        })
       if (knowsBetter) expect(['found', 'waits']).toContain(kind)
     }),
   )
