@@ -18,6 +18,7 @@ if (nodeRefusal !== '') {
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
 const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environmentFile.ts')
 const { explain } = await import('./operations/explainError.ts')
+const { describeCommand } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')
 const { escapeLines } = await import('./plainText.ts')
 const { version } = await import('./version.ts')
@@ -118,7 +119,7 @@ for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()
   if (name === wanted) given = command
-  command.describe(program.command(name)).action((...words) => finish(command.action(context, ...(words as never[]))))
+  describeCommand(program.command(name), command).action((...words) => finish(command.action(context, ...(words as never[]))))
 }
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')

@@ -7,43 +7,31 @@ import type { HiddenRows } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { isoTime, parseMoment } from '../time.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface AdoptOptions extends ActorOptions {
-  same?: boolean
-  new?: boolean
-  service?: boolean
-  start?: string
-  yes?: boolean
-  dryRun?: boolean
-  json?: boolean
-}
+const options = [
+  ['--same', 'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them'],
+  ['--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)'],
+  ['--service', 'the service has moved: the ledger belongs to the one that is configured now'],
+  ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
+  asOption,
+  reasonOption,
+  ['--dry-run', 'show what it would mean; change nothing'],
+  ['--yes', 'do not ask'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type AdoptOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: adopt,
-  describe: (command) =>
-    command
-      .description('say which outbox table and which service the ledger belongs to, and from which row on')
-      .option(
-        '--same',
-        'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
-      )
-      .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
-      .option('--service', 'the service has moved: the ledger belongs to the one that is configured now')
-      .option('--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'show what it would mean; change nothing')
-      .option('--yes', 'do not ask')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-A ledger serves one outbox table, known by its database, its name and its id column; where the configuration names
+  description: 'say which outbox table and which service the ledger belongs to, and from which row on',
+  options,
+  help: `A ledger serves one outbox table, known by its database, its name and its id column; where the configuration names
 another one, nothing is captured until this says what is meant. Where the ledger knows no table yet, --start alone will do:
 give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
 
@@ -58,7 +46,6 @@ Examples:
   outboxd adopt --new --yes              the table was emptied, and its ids began anew
   outboxd adopt --same                   OUTBOX_TABLE was renamed
   outboxd adopt --service                from test to production`,
-      ),
 }
 
 type Start = 'now' | StartPosition | null

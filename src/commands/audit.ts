@@ -1,52 +1,37 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
-import {
-  type AuditLine,
-  type AuditSum,
-  type AuditSums,
-  amountNames,
-  auditLine,
-  createAuditSums,
-  mappingsAtHand,
-} from '../operations/audit.ts'
+import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditLine, createAuditSums, mappingsAtHand } from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
-import { describeSpan, readSpan, type SpanOptions } from '../operations/filters.ts'
+import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
-import { auditVerify, type VerifyOptions } from './auditVerify.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { auditVerify } from './auditVerify.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface AuditOptions extends SpanOptions, VerifyOptions {
-  key?: string
-  record?: string
-  type?: string
-  containing?: string
-  sum?: boolean
-  verify?: boolean
-  csv?: boolean
-  json?: boolean
-}
+const options = [
+  ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
+  ['--until <when>', 'what ended before then'],
+  ['--key <key>', 'only records of this key'],
+  ['--record <id>', "only this record: the submission's id, or outbox:N"],
+  ['--type <type>', 'only records of this type, and no acts'],
+  ['--containing <text>', 'only records with this text in payload, body or key, and no acts'],
+  ['--sum', 'instead of lines: totals by month, type and outcome, with exact amounts'],
+  ['--verify', 'instead: whether the logs are as they were written, by their chain; prints its head'],
+  ['--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have'],
+  ['--csv', 'as CSV, with the time of each step'],
+  ['--json', 'as JSON: an array, an element a line'],
+] as const satisfies readonly OptionRow[]
+
+export type AuditOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: audit,
   onlyLooks: true,
-  describe: (command) =>
-    describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
-      .option('--key <key>', 'only records of this key')
-      .option('--record <id>', "only this record: the submission's id, or outbox:N")
-      .option('--type <type>', 'only records of this type, and no acts')
-      .option('--containing <text>', 'only records with this text in payload, body or key, and no acts')
-      .option('--sum', 'instead of lines: totals by month, type and outcome, with exact amounts')
-      .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
-      .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
-      .option('--csv', 'as CSV, with the time of each step')
-      .option('--json', 'as JSON: an array, an element a line')
-      .addHelpText(
-        'after',
-        `
-A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
+  description: 'one line a record: amounts as sent, times, outcome, and what persons did',
+  options,
+  help: `A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
 are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them, and so does who saw, searched or downloaded values in the console. With --key or --record
 only the acts that name such a record are there, and those that saw more records than they name.
 Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
@@ -65,7 +50,6 @@ Examples:
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
   outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
-      ),
 }
 
 /** Prints what became of records, and who did what. @returns 3 where there is nothing */

@@ -5,8 +5,8 @@ import { type CommandContext, createProgress, exit, printJson, usageError } from
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface VerifyOptions {
-  noted?: string
-  json?: boolean
+  noted?: string | undefined
+  json?: boolean | undefined
 }
 
 /** Reckons the logs' chain anew. @returns 1 where something is not as it says, 3 where there is no chain yet */

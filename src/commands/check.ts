@@ -13,34 +13,27 @@ import { checkOutbox } from './checkOutbox.ts'
 import { checkServers, type Servers } from './checkServers.ts'
 import { checkService, type ServiceSeen } from './checkService.ts'
 import { type Finding, type Mark, notAsked, okOf, shownMarks } from './finding.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
 
-export interface CheckOptions {
-  json?: boolean
-  /** Ask the service though the ledger cannot say whether the budget allows it. */
-  askAnyway?: boolean
-  /** Compare the service with what was discovered of it. */
-  contract?: boolean
-}
+const options = [
+  ['--json', 'as JSON'],
+  ['--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget'],
+  [
+    '--contract',
+    'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
+  ],
+] as const satisfies readonly OptionRow[]
+
+export type CheckOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: check,
   onlyLooks: true,
-  describe: (command) =>
-    command
-      .description('look at everything the daemon needs and say what is wrong')
-      .option('--json', 'as JSON')
-      .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
-      .option(
-        '--contract',
-        'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
-      )
-      .addHelpText(
-        'after',
-        `
-Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
+  description: 'look at everything the daemon needs and say what is wrong',
+  options,
+  help: `Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
 does not exist. That is two requests, paid for from the budget; where the ledger
 cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
 a transaction that is taken back: so triggers and constraints of the table are heard. Changes nothing.
@@ -48,7 +41,6 @@ a transaction that is taken back: so triggers and constraints of the table are h
 A line begins with "ok", with "PROBLEM", with "WARNING" where it works and may not be what was meant, or with "-" where nobody
 could look (in JSON: true, false, true, null).
 The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
-      ),
 }
 
 /** Looks at one thing after the other; each is looked at even where another is wrong, as far as that is possible. */

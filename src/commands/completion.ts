@@ -1,4 +1,4 @@
-import { Argument, type Command, type Option } from 'commander'
+import type { Command, Option } from 'commander'
 import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, exit } from './terminal/context.ts'
 
@@ -9,19 +9,13 @@ export const command: CommandModule = {
   action: completion,
   onlyLooks: true,
   withoutMappings: true,
-  describe: (command) =>
-    command
-      .description('print a script that completes commands and options in your shell')
-      .addArgument(new Argument('<shell>', 'for which shell').choices(shells))
-      .addHelpText(
-        'after',
-        `
-Examples:
+  description: 'print a script that completes commands and options in your shell',
+  arguments: [['<shell>', 'for which shell', shells]],
+  help: `Examples:
   outboxd completion bash > /etc/bash_completion.d/outboxd
   outboxd completion zsh > /usr/local/share/zsh/site-functions/_outboxd
   outboxd completion fish > ~/.config/fish/completions/outboxd.fish
   source <(outboxd completion bash)      for this shell only`,
-      ),
 }
 
 /** Prints the script, made from the same definitions as `--help`. Where an option takes a value, it completes file names. */

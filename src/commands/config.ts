@@ -3,13 +3,8 @@ import { inUnit, readConfig, readMappingsDir } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
-
-export interface ConfigOptions {
-  effective?: boolean
-  json?: boolean
-}
 
 /** A variable as people read it. */
 interface Row {
@@ -23,24 +18,24 @@ interface Row {
   file: string | null
 }
 
+const options = [
+  ['--effective', 'the values in force here, and where each comes from; of a secret whether it is set'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ConfigOptions = OptionsOf<typeof options>
+
 export const command: CommandModule = {
   action: config,
   onlyLooks: true,
-  describe: (command) =>
-    command
-      .description('print every environment variable, its default and what it is for')
-      .option('--effective', 'the values in force here, and where each comes from; of a secret whether it is set')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
---effective reads what a daemon started here would read, and leaves with 2 where it could not start with that. A daemon that
+  description: 'print every environment variable, its default and what it is for',
+  options,
+  help: `--effective reads what a daemon started here would read, and leaves with 2 where it could not start with that. A daemon that
 runs has what was there when it started.
 
 Examples:
   outboxd config --effective
   outboxd --env-file /etc/outboxd/env config --effective --json`,
-      ),
 }
 
 /** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */

@@ -18,20 +18,10 @@ import { askForTransaction, type Testimony } from '../operations/askForTransacti
 import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
 import { actorOf, actorProblems } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
 import { openStoreOf } from './terminal/withOperatorStore.ts'
-
-export interface ConsoleOptions {
-  port: number
-  host: string
-  readOnly?: boolean
-  open?: boolean
-  as?: string
-  hashPassword?: boolean
-  json?: boolean
-}
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
@@ -44,24 +34,23 @@ const passwordBytesMax = 1_000
  */
 const sessions = { connections: 6, lockMs: 2_500 }
 
+const options = [
+  ['--port <number>', 'port to listen on; 0 takes any that is free', { read: portNumber, default: portDefault }],
+  ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
+  ['--read-only', 'show everything, change nothing'],
+  ['--open', 'open it in the browser of this machine'],
+  ['--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)'],
+  ['--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing'],
+  ['--json', 'print one line of JSON on stdout when it listens: url, port'],
+] as const satisfies readonly OptionRow[]
+
+export type ConsoleOptions = OptionsOf<typeof options>
+
 export const command: CommandModule = {
   action: serveConsole,
-  describe: (command) =>
-    command
-      .description(
-        'serve pages that show what the commands say and change what they change, to whoever would rather look',
-      )
-      .option('--port <number>', 'port to listen on; 0 takes any that is free', portNumber, portDefault)
-      .option('--host <address>', 'address to listen on; beyond loopback it has to know who asks', hostDefault)
-      .option('--read-only', 'show everything, change nothing')
-      .option('--open', 'open it in the browser of this machine')
-      .option('--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)')
-      .option('--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing')
-      .option('--json', 'print one line of JSON on stdout when it listens: url, port')
-      .addHelpText(
-        'after',
-        `
-It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
+  description: 'serve pages that show what the commands say and change what they change, to whoever would rather look',
+  options,
+  help: `It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
 loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
 loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
 CONSOLE_TRUST_PROXY); docs/console.md says how. It ends with Ctrl-C.
@@ -71,7 +60,6 @@ Examples:
   outboxd console --read-only --port 9466         to show somebody
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
-      ),
 }
 
 /** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 where it must not or cannot listen */

@@ -3,33 +3,29 @@ import { type Installation, install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
 import type { CommandModule } from './terminal/command.ts'
+import type { OptionRow, OptionsOf } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
 export type DemoContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
 
-export interface DemoOptions {
-  records: number
-  keep?: boolean
-}
-
 const recordsDefault = 40
 const recordsMax = 10_000
+
+const options = [
+  ['--records <number>', 'how many records the ERP writes', { read: wholeNumber, default: recordsDefault }],
+  ['--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses'],
+] as const satisfies readonly OptionRow[]
+
+export type DemoOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: demo,
   withoutMappings: true,
-  describe: (command) =>
-    command
-      .description(
-        'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
-      )
-      .option('--records <number>', 'how many records the ERP writes', wholeNumber, recordsDefault)
-      .option('--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses')
-      .addHelpText(
-        'after',
-        `
-Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
+  description:
+    'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
+  options,
+  help: `Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
 Exit code 0 says that each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
 
@@ -38,7 +34,6 @@ Examples:
   outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
   outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
-      ),
 }
 
 /** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */

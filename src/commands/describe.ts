@@ -9,35 +9,30 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findPlaces } from '../yaml/yamlLines.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
-export interface DescribeOptions {
-  write?: boolean
-  json?: boolean
-}
+const options = [
+  ['--write', 'write the files into MAPPINGS_DIR, where none of them is there yet'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type DescribeOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: describe,
   onlyLooks: true,
   withoutMappings: true,
-  describe: (command) =>
-    command
-      .description('look at a table and propose the outbox.yaml and the mapping files by which outboxd reads it')
-      .argument('<table>', 'name, or schema.name, as the catalog has it')
-      .option('--write', 'write the files into MAPPINGS_DIR, where none of them is there yet')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
+  description: 'look at a table and propose the outbox.yaml and the mapping files by which outboxd reads it',
+  arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
+  options,
+  help: `Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
 nothing. What nobody but you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
 files cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
 
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check`,
-      ),
 }
 
 /** Proposes the files for a table. @returns 3 where there is no such table, 1 where our user must not see it or a file is there that it would write */

@@ -1,42 +1,37 @@
 import { waitingForPerson } from '../model.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
-import { describeFilters, hasFilters } from '../operations/filters.ts'
+import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { filterOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
+import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface DiscardOptions extends BulkOptions, ActorOptions {}
+const options = [
+  ...filterOptions(waitingForPerson, 'at most so many, longest in their state first'),
+  ['--reason <text>', 'why; it is kept with each record', { required: true }],
+  asOption,
+  ['--dry-run', 'show what would be discarded; change nothing'],
+  ['--yes', 'do not ask'],
+  ['--json', 'what was discarded and what was not, as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type DiscardOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: discard,
-  describe: (command) =>
-    describeFilters(
-      command
-        .description('give up records that wait for a person, or accepted ones, for good, with a reason')
-        .argument('[ids...]', referenceHelp),
-      waitingForPerson,
-      'at most so many, longest in their state first',
-    )
-      .requiredOption('--reason <text>', 'why; it is kept with each record')
-      .addOption(asOption)
-      .option('--dry-run', 'show what would be discarded; change nothing')
-      .option('--yes', 'do not ask')
-      .option('--json', 'what was discarded and what was not, as JSON')
-      .addHelpText(
-        'after',
-        `
-A discarded record is never sent again; those that its key held back go on. Needs ids or at least one filter.
+  description: 'give up records that wait for a person, or accepted ones, for good, with a reason',
+  arguments: [['[ids...]', referenceHelp]],
+  options,
+  help: `A discarded record is never sent again; those that its key held back go on. Needs ids or at least one filter.
 An accepted record is the service's: it may still complete it, and nobody will know. Accepted ones are given up only by
 name or with --state accepted, and it asks.
 
 Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
-      ),
 }
 
 /** Gives submissions up. @returns 1 where some could not be discarded, 3 where there are none */

@@ -17,59 +17,38 @@ import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
 import { discoverReport } from './discoverReport.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
-export interface DiscoverOptions {
-  budget?: number
-  customer?: string
-  unknownCustomer?: string
-  orderCustomer?: string
-  only?: string
-  list?: boolean
-  json?: boolean
-  write?: string
-  save?: string
-  slow?: boolean
-  rate?: boolean
-  size?: boolean
-  /** False: count in memory. */
-  ledger?: boolean
-  yes?: boolean
-  yesThisIsATestEnvironment?: boolean
-}
-
 const budgetDefault = 60
+
+const options = [
+  ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber }],
+  ['--customer <id>', 'a customer that the service knows: without one no record is created'],
+  ['--unknown-customer <id>', 'one that it does not know'],
+  ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
+  ['--only <names>', 'these questions alone, with commas between'],
+  ['--list', 'list the questions, and ask nothing'],
+  ['--slow', 'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts'],
+  ['--rate', 'use the rate limit up; nobody else with these credentials gets through meanwhile'],
+  ['--size', 'look for the largest body, by steps'],
+  ['--write <file>', 'write the variables that follow, such as .env.discovered'],
+  ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
+  ['--no-ledger', 'count requests in memory, where there is no ledger yet'],
+  ['--json', 'as JSON'],
+  ['--yes', 'do not ask for confirmation; write over the file that --write names'],
+  ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
+] as const satisfies readonly OptionRow[]
+
+export type DiscoverOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: discover,
   withoutMappings: true,
-  describe: (command) =>
-    command
-      .description('ask a test environment what its interface does not show, and say what to set')
-      .option('--budget <number>', `the most requests in all (default: ${budgetDefault})`, wholeNumber)
-      .option('--customer <id>', 'a customer that the service knows: without one no record is created')
-      .option('--unknown-customer <id>', 'one that it does not know')
-      .option('--order-customer <uuid>', 'a customer that may order: without one no order is created')
-      .option('--only <names>', 'these questions alone, with commas between')
-      .option('--list', 'list the questions, and ask nothing')
-      .option(
-        '--slow',
-        'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts',
-      )
-      .option('--rate', 'use the rate limit up; nobody else with these credentials gets through meanwhile')
-      .option('--size', 'look for the largest body, by steps')
-      .option('--write <file>', 'write the variables that follow, such as .env.discovered')
-      .option('--save <dir>', 'save each exchange as text, and all as HAR, without secrets')
-      .option('--no-ledger', 'count requests in memory, where there is no ledger yet')
-      .option('--json', 'as JSON')
-      .option('--yes', 'do not ask for confirmation; write over the file that --write names')
-      .option('--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes')
-      .addHelpText(
-        'after',
-        `
-Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
+  description: 'ask a test environment what its interface does not show, and say what to set',
+  options,
+  help: `Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
 one request after the other, paid for from the budget that the daemon spends from. Ends at once where no token comes, where
 something else than the service answers, where it says that it is down, or where three requests in a row are not answered.
 
@@ -77,7 +56,6 @@ Examples:
   outboxd discover --list
   outboxd discover --customer C1 --unknown-customer NOBODY --write .env.discovered
   outboxd discover --only token-unit,unknown-id --save exchanges`,
-      ),
 }
 
 /** Asks the service. @returns 1 where nothing was found or it was interrupted, 4 where it was not confirmed */

@@ -4,34 +4,28 @@ import type { Skipped } from '../operations/bulkChange.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
 import { skippedLines } from './selection.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface EraseOptions extends ActorOptions {
-  key?: string
-  dryRun?: boolean
-  yes?: boolean
-  json?: boolean
-}
+const options = [
+  ['--key <key>', "the records' key", { required: true }],
+  ['--reason <text>', "why; the log keeps it for ever, so without the person's data", { required: true }],
+  asOption,
+  ['--dry-run', 'say which records, and which not; change nothing'],
+  ['--yes', 'do not ask'],
+  ['--json', 'what was erased and what was not, as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type EraseOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: erase,
-  describe: (command) =>
-    command
-      .description("erase a person's data from the ledger: of the records of a key that have ended")
-      .requiredOption('--key <key>', "the records' key")
-      .requiredOption('--reason <text>', "why; the log keeps it for ever, so without the person's data")
-      .addOption(asOption)
-      .option('--dry-run', 'say which records, and which not; change nothing')
-      .option('--yes', 'do not ask')
-      .option('--json', 'what was erased and what was not, as JSON')
-      .addHelpText(
-        'after',
-        `
-Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
+  description: "erase a person's data from the ledger: of the records of a key that have ended",
+  options,
+  help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
 outboxd audit shows the records without their key, and outboxd audit --verify still holds. There is no way back.
 Only what is completed or discarded, and told to its row, is erased; the others are named, and the exit code is 1. Safe beside daemons, and to interrupt.
 The rows of the outbox, logs, backups and the service's own data are not ours to erase: see docs/operations.md, "Erasure".
@@ -39,7 +33,6 @@ The rows of the outbox, logs, backups and the service's own data are not ours to
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
-      ),
 }
 
 /** Erases a key's data. @returns 1 where some of it had to stay, 3 where there is none, 4 where nobody confirmed */

@@ -1,29 +1,15 @@
 import { systemClock } from '../clock.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../model.ts'
-import {
-  describeFilters,
-  type FilterOptions,
-  type FiltersRead,
-  hasFilters,
-  isLookup,
-  narrowByText,
-  readListFilters,
-} from '../operations/filters.ts'
+import { type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { filterOptions } from './selection.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
-
-export interface ListOptions extends FilterOptions {
-  newest?: boolean
-  byCause?: boolean
-  csv?: boolean
-  json?: boolean
-}
 
 const limitDefault = 50
 
@@ -33,25 +19,22 @@ const csvLimitDefault = 100_000
 /** Each is read, to take the values from its reason. */
 const causesOfMax = 100_000
 
+const options = [
+  ...filterOptions(waitingForPerson, `at most so many (default: ${limitDefault})`),
+  ['--newest', 'newest in their state first'],
+  ['--by-cause', 'one line for all with the same code and reason, and the command that takes care of them'],
+  ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ListOptions = OptionsOf<typeof options>
+
 export const command: CommandModule = {
   action: list,
   onlyLooks: true,
-  describe: (command) =>
-    describeFilters(
-      command.description(
-        'list submissions, longest in their state first; without --state those that wait for a person',
-      ),
-      waitingForPerson,
-      `at most so many (default: ${limitDefault})`,
-    )
-      .option('--newest', 'newest in their state first')
-      .option('--by-cause', 'one line for all with the same code and reason, and the command that takes care of them')
-      .option('--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`)
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
+  description: 'list submissions, longest in their state first; without --state those that wait for a person',
+  options,
+  help: `Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
 With --transaction or --containing, and without --state, those of every state. --containing reads what records hold, the
 newest first, 100,000 of them or for 10 seconds at most, and says where it stopped. --by-cause leaves values out of reasons.
 
@@ -64,7 +47,6 @@ Examples:
   outboxd list --by-cause                   what stands in the way, most frequent first
   outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
-      ),
 }
 
 /** Prints the matching submissions. @returns 3 where there are none */

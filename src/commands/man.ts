@@ -8,14 +8,10 @@ export const command: CommandModule = {
   action: man,
   onlyLooks: true,
   withoutMappings: true,
-  describe: (command) =>
-    command.description('print the manual page, with all commands and variables').addHelpText(
-      'after',
-      `
-Examples:
+  description: 'print the manual page, with all commands and variables',
+  help: `Examples:
   outboxd man | man -l -
   outboxd man > /usr/local/share/man/man1/outboxd.1      then: man outboxd`,
-    ),
 }
 
 /** Prints the page in roff, for `man`: the help of every command, and the variables. */

@@ -6,36 +6,29 @@ import { readLimit } from '../operations/filters.ts'
 import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface MapOptions {
-  type?: string
-  outbox?: string
-  allNew?: boolean
-  limit?: string
-  json?: boolean
-}
-
 const limitDefault = 1_000
+
+const options = [
+  ['--type <type>', "the records' type (default: that of the only mapping file)"],
+  ['--outbox <id>', 'the row of that id in the outbox table'],
+  ['--all-new', 'every row that waits in the outbox: a summary by error'],
+  ['--limit <number>', `with --all-new: at most so many (default: ${limitDefault})`],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type MapOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: map,
   onlyLooks: true,
-  describe: (command) =>
-    command
-      .description('show the request that a record would become, or what is wrong with it; send and change nothing')
-      .argument('[file]', 'a JSON payload, or one a line; - reads standard input')
-      .option('--type <type>', "the records' type (default: that of the only mapping file)")
-      .option('--outbox <id>', 'the row of that id in the outbox table')
-      .option('--all-new', 'every row that waits in the outbox: a summary by error')
-      .option('--limit <number>', `with --all-new: at most so many (default: ${limitDefault})`)
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
+  description: 'show the request that a record would become, or what is wrong with it; send and change nothing',
+  arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
+  options,
+  help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
 The exit code is 1 where a record does not map. What the service may refuse though it maps is a warning.
 
 Examples:
@@ -43,7 +36,6 @@ Examples:
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-      ),
 }
 
 /** Maps records and prints what they become. @returns 1 where one does not map, 3 where there is none */

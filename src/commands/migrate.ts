@@ -6,51 +6,34 @@ import { readEncodingWarning } from '../postgres/migrationSession.ts'
 
 import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, printJson, usageError } from './terminal/context.ts'
 import { openStoreOf } from './terminal/withOperatorStore.ts'
 
+const options = [
+  ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
+  ['--wake', 'with that trigger also where max_prepared_transactions is above 0'],
+  ['--no-wake', 'without that trigger: rows wait for the next sweep, a second at most'],
+  ['--dry-run', 'say what it would apply; change nothing'],
+  ['--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing'],
+  ['--print-grants <role>', 'print the SQL that lets a role run daemons and commands, and no more; change nothing'],
+  ['--read-only', 'with --print-grants: what lets it run those commands that only look, and console --read-only'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type MigrateOptions = OptionsOf<typeof options>
+
 export const command: CommandModule = {
   action: migrate,
-  describe: (command) =>
-    command
-      .description('create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table')
-      .option('--outbox', 'also create the outbox table, with the trigger that wakes the daemon')
-      .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
-      .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
-      .option('--dry-run', 'say what it would apply; change nothing')
-      .option('--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing')
-      .option(
-        '--print-grants <role>',
-        'print the SQL that lets a role run daemons and commands, and no more; change nothing',
-      )
-      .option(
-        '--read-only',
-        'with --print-grants: what lets it run those commands that only look, and console --read-only',
-      )
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Safe to run again, and from two processes at once: the second waits for the first.
+  description: 'create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table',
+  options,
+  help: `Safe to run again, and from two processes at once: the second waits for the first.
 
 Examples:
   outboxd migrate --plan                                                      before an upgrade of a large ledger
   outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           where ledger and outbox are one database
   outboxd migrate --print-grants outboxd_look --read-only                     for those who look
 Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
-      ),
-}
-
-export interface MigrateOptions {
-  outbox?: boolean
-  /** Neither --wake nor --no-wake: as it suits the server. */
-  wake?: boolean
-  dryRun?: boolean
-  plan?: boolean
-  printGrants?: string
-  readOnly?: boolean
-  json?: boolean
 }
 
 export async function migrate(context: CommandContext, options: MigrateOptions): Promise<number> {
@@ -83,7 +66,10 @@ function namesOf(migrations: readonly string[]): string {
   return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`
 }
 
-async function createOutbox(config: StoreConfig, { wake = null }: { wake?: boolean | null }): Promise<string> {
+async function createOutbox(
+  config: StoreConfig,
+  { wake = null }: { wake?: boolean | null | undefined },
+): Promise<string> {
   const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
   return `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }

@@ -2,36 +2,30 @@ import { systemClock } from '../clock.ts'
 import { pauseDetail } from '../ledger/operator/pauses.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface PauseOptions extends ActorOptions {
-  for?: string
-  dryRun?: boolean
-  json?: boolean
-}
+const options = [
+  ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],
+  asOption,
+  ['--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)'],
+  ['--dry-run', 'say what it would do; change nothing'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type PauseOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: pause,
-  describe: (command) =>
-    command
-      .description('stop sending and asking, for all instances; survives restarts')
-      .requiredOption('--reason <text>', 'why; outboxd status shows it, with your name')
-      .addOption(asOption)
-      .option('--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)')
-      .option('--dry-run', 'say what it would do; change nothing')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-What is on the wire comes to its end. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
+  description: 'stop sending and asking, for all instances; survives restarts',
+  options,
+  help: `What is on the wire comes to its end. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
 
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
   outboxd pause --reason "year-end closing"`,
-      ),
 }
 
 /** Pauses all instances. */

@@ -3,29 +3,25 @@ import type { Pruned, PruneEnd } from '../ledger/prune.ts'
 import type { PrunableCount } from '../ledger/retention.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface PruneOptions extends ActorOptions {
-  dryRun?: boolean
-  json?: boolean
-}
+const options = [
+  asOption,
+  reasonOption,
+  ['--dry-run', 'say what would go, by state and age; change nothing'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type PruneOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: prune,
-  describe: (command) =>
-    command
-      .description('delete from the ledger what was completed or discarded longer ago than RETENTION_DAYS')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'say what would go, by state and age; change nothing')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
+  description: 'delete from the ledger what was completed or discarded longer ago than RETENTION_DAYS',
+  options,
+  help: `Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
 same each minute. Failed, rejected and uncertain records wait for a person and stay, as do outcomes that their rows
 have yet to be told. Ids stay known: no row is sent again because its record was pruned.
 Works in batches that hold no lock for more than 100 ms; safe beside daemons, and to interrupt. The exit code is 1 where it was
@@ -34,7 +30,6 @@ interrupted or another held it up, 3 where nothing is due.
 Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
-      ),
 }
 
 /** Deletes what is due. @returns 3 where nothing is, 1 where some of it is left */

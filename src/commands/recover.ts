@@ -12,45 +12,35 @@ import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { showDuration } from '../time.ts'
 import { actorOf, actorProblems, byOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface RecoverOptions {
-  /** What becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
-  as?: string | readonly string[]
-  by?: string
-  reason?: string
-  waiting?: boolean
-  restored?: boolean
-  dryRun?: boolean
-  yes?: boolean
-  json?: boolean
-}
+const options = [
+  [
+    '--as <state|name>',
+    'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
+    { read: (word: string, before: readonly string[] = []) => [...before, word] },
+  ],
+  ['--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too'],
+  ['--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored'],
+  ['--restored', 'it was put back, and nobody has noticed: everybody stops at once'],
+  byOption,
+  reasonOption,
+  ['--dry-run', 'show what it would be; change nothing'],
+  ['--yes', 'do not ask'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+/** `as`: what becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
+export type RecoverOptions = Omit<OptionsOf<typeof options>, 'as'> & { as?: string | readonly string[] }
 
 export const command: CommandModule = {
   action: recover,
-  describe: (command) =>
-    command
-      .description('after the ledger’s database was restored or failed over: take what may have been sent, and go on')
-      .option(
-        '--as <state|name>',
-        'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
-        (word: string, before: readonly string[] = []) => [...before, word],
-      )
-      .option('--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too')
-      .option('--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored')
-      .option('--restored', 'it was put back, and nobody has noticed: everybody stops at once')
-      .addOption(byOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'show what it would be; change nothing')
-      .option('--yes', 'do not ask')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Where the ledger went back in time, daemons have noticed and send nothing. This shows what they noticed and which records may have
+  description: 'after the ledger’s database was restored or failed over: take what may have been sent, and go on',
+  options,
+  help: `Where the ledger went back in time, daemons have noticed and send nothing. This shows what they noticed and which records may have
 been sent since: what the ledger has as queued, rows that wait in an outbox which went back with it, and rows that say they
 were taken and that the ledger does not know. Once these are taken in, sending goes on.
 Their outbox rows are read, too. Whatever --as says: one whose row names a transaction has arrived, and is tracked on by it; one
@@ -65,7 +55,6 @@ Examples:
   outboxd recover --dry-run
   outboxd recover --as uncertain
   outboxd recover --as uncertain --as "Erin Bell" --reason "restored from last night's backup"`,
-      ),
 }
 
 /** Takes in what may have been sent. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */

@@ -3,32 +3,27 @@ import { systemClock } from '../clock.ts'
 import { type InstanceReload, tableUntried } from '../ledger/instances.ts'
 import { escapeControl } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface ReloadOptions extends ActorOptions {
-  dryRun?: boolean
-  json?: boolean
-}
+const options = [
+  asOption,
+  reasonOption,
+  ['--dry-run', 'say which daemons it would ask'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ReloadOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: reload,
-  describe: (command) =>
-    command
-      .description('have every running daemon read its mapping files and outbox.yaml again')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'say which daemons it would ask')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
+  description: 'have every running daemon read its mapping files and outbox.yaml again',
+  options,
+  help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
 files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
 exit code is 1 where that is so, where the table could not be tried yet, and where one does not answer.`,
-      ),
 }
 
 /** A sign of life comes every three seconds; one may be lost. */

@@ -1,44 +1,35 @@
 import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
-import { describeFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { filterOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
+import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface ReplayOptions extends BulkOptions, ActorOptions {
-  refresh?: boolean
-  evenIfArrived?: boolean
-  newKey?: boolean
-}
+const options = [
+  ...filterOptions(replayable, 'at most so many, longest in their state first'),
+  ['--refresh', 'read payload, type and key from the outbox row anew'],
+  ['--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice'],
+  ['--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again'],
+  asOption,
+  reasonOption,
+  ['--dry-run', 'show what would be replayed and what still does not map; change nothing'],
+  ['--yes', 'do not ask'],
+  ['--json', 'what was replayed and what was not, as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ReplayOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: replay,
-  describe: (command) =>
-    describeFilters(
-      command
-        .description('send failed and rejected records again, mapped anew by the mapping files as they are now')
-        .argument('[ids...]', referenceHelp),
-      replayable,
-      'at most so many, longest in their state first',
-    )
-      .option('--refresh', 'read payload, type and key from the outbox row anew')
-      .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
-      .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
-      .option('--yes', 'do not ask')
-      .option('--json', 'what was replayed and what was not, as JSON')
-      .addHelpText(
-        'after',
-        `
-Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
+  description: 'send failed and rejected records again, mapped anew by the mapping files as they are now',
+  arguments: [['[ids...]', referenceHelp]],
+  options,
+  help: `Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
 Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
 Those that may have arrived (outboxd list notes them) are left alone unless they are named, and keep their key: a service
 that recognises it then has the record once.
@@ -49,7 +40,6 @@ Examples:
   outboxd replay --state failed --since 2h --dry-run   after an outage: first look
   outboxd replay --state failed --since 2h             then do it
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
-      ),
 }
 
 /** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */

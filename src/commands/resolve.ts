@@ -1,35 +1,32 @@
 import { referenceHelp } from '../operations/references.ts'
 import { resolveFile } from './resolveFile.ts'
-import { type ResolveOneOptions, resolveOne } from './resolveOne.ts'
+import { resolveOne } from './resolveOne.ts'
 import { asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, usageError } from './terminal/context.ts'
 
-export interface ResolveOptions extends ResolveOneOptions {
-  file?: string
-}
+const options = [
+  ['--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived'],
+  ['--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end'],
+  ['--not-arrived', 'it never arrived: we send it again under the same idempotency key'],
+  ['--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again'],
+  ['--unchecked', 'with --arrived or --file: do not ask the service first'],
+  ['--new-key', 'with --not-arrived or --file: under a new idempotency key'],
+  asOption,
+  reasonOption,
+  ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
+  ['--yes', 'do not ask whether it is meant (what is asked, and where, stands below)'],
+  ['--json', 'what was settled and what was left alone, as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ResolveOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: resolve,
-  describe: (command) =>
-    command
-      .description('settle an uncertain record: say whether it arrived at the service')
-      .argument('[id]', referenceHelp)
-      .option('--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived')
-      .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end')
-      .option('--not-arrived', 'it never arrived: we send it again under the same idempotency key')
-      .option('--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again')
-      .option('--unchecked', 'with --arrived or --file: do not ask the service first')
-      .option('--new-key', 'with --not-arrived or --file: under a new idempotency key')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'show what would be settled; change nothing, and do not ask the service')
-      .option('--yes', 'do not ask whether it is meant (what is asked, and where, stands below)')
-      .option('--json', 'what was settled and what was left alone, as JSON')
-      .addHelpText(
-        'after',
-        `
-Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
+  description: 'settle an uncertain record: say whether it arrived at the service',
+  arguments: [['[id]', referenceHelp]],
+  options,
+  help: `Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
 sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
 
 --not-arrived asks on a terminal; a script that names one record need not say --yes. All else that is asked (--unchecked, --file, and
@@ -54,7 +51,6 @@ Examples:
   outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
-      ),
 }
 
 /**

@@ -12,11 +12,11 @@ import { askingAloud, type CommandContext, createProgress, exit, printJson, usag
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ResolveFileOptions extends ActorOptions {
-  unchecked?: boolean
-  newKey?: boolean
-  dryRun?: boolean
-  yes?: boolean
-  json?: boolean
+  unchecked?: boolean | undefined
+  newKey?: boolean | undefined
+  dryRun?: boolean | undefined
+  yes?: boolean | undefined
+  json?: boolean | undefined
 }
 
 /**

@@ -1,16 +1,6 @@
 import { readConfig } from '../config.ts'
 import { askForTransaction } from '../operations/askForTransaction.ts'
-import {
-  type Answer,
-  answerProblems,
-  findSettling,
-  previewResolve,
-  questionsBefore,
-  type ResolveOutcome,
-  resolveSubmission,
-  type Settling,
-  whyNotResolved,
-} from '../operations/resolve.ts'
+import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, type Settling, whyNotResolved } from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
@@ -19,14 +9,14 @@ import { askingAloud, type CommandContext, exit, printJson, usageError } from '.
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 export interface ResolveOneOptions extends ActorOptions {
-  arrived?: string
-  notArrived?: boolean
-  takeBack?: boolean
-  unchecked?: boolean
-  newKey?: boolean
-  dryRun?: boolean
-  yes?: boolean
-  json?: boolean
+  arrived?: string | undefined
+  notArrived?: boolean | undefined
+  takeBack?: boolean | undefined
+  unchecked?: boolean | undefined
+  newKey?: boolean | undefined
+  dryRun?: boolean | undefined
+  yes?: boolean | undefined
+  json?: boolean | undefined
 }
 
 /**

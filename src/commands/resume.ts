@@ -2,33 +2,27 @@ import { systemClock } from '../clock.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
-import { type ActorOptions, actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
-import type { CommandModule } from './terminal/command.ts'
+import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface ResumeOptions extends ActorOptions {
-  all?: boolean
-  believeRefusals?: boolean
-  dryRun?: boolean
-  json?: boolean
-}
+const options = [
+  ['--all', 'also do not wait for the end of the other pauses: you have removed their cause'],
+  ['--believe-refusals', 'refusals of record after record in the same words are right: reject the records'],
+  asOption,
+  reasonOption,
+  ['--dry-run', 'say what it would do; change nothing'],
+  ['--json', 'as JSON'],
+] as const satisfies readonly OptionRow[]
+
+export type ResumeOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: resume,
-  describe: (command) =>
-    command
-      .description("end the operator's pause")
-      .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
-      .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
-      .addOption(asOption)
-      .addOption(reasonOption)
-      .option('--dry-run', 'say what it would do; change nothing')
-      .option('--json', 'as JSON')
-      .addHelpText(
-        'after',
-        `
-Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
+  description: "end the operator's pause",
+  options,
+  help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
 now, and all resume when it is answered as it should be.
 
 Ten records in a row that are refused in the same words, without a code of the service's, pause everybody and are queued
@@ -38,7 +32,6 @@ records are rejected like any other, and can be replayed when the mapping or the
 Examples:
   outboxd resume
   outboxd resume --all   the credentials are right now: do not wait the minute`,
-      ),
 }
 
 /** Ends the operator's pause, and says which others remain. */

@@ -1,12 +1,5 @@
 import { systemClock } from '../clock.ts'
-import {
-  type CredentialPart,
-  connectionParts,
-  credentialParts,
-  readConfig,
-  readCredentials,
-  readDatabaseUrls,
-} from '../config.ts'
+import { type CredentialPart, connectionParts, credentialParts, readConfig, readCredentials, readDatabaseUrls } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
@@ -40,11 +33,8 @@ const broken: Record<CredentialPart, string> = {
 
 export const command: CommandModule = {
   action: run,
-  describe: (command) =>
-    command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
-      'after',
-      `
-Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
+  description: 'run the daemon: read the outbox, submit, track, write the outcome back',
+  help: `Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
 SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; where they are broken, those read before stay in force,
 and status says so. New connections take renewed certificates by themselves, and a secret that is refused is read again. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one and its table is so, the
@@ -53,7 +43,6 @@ most) it takes on no new record.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
 a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
 Any number of instances may run on the same databases.`,
-    ),
 }
 
 /** Runs until the context's signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error when a database is unusable */

@@ -1,71 +1,43 @@
 import { readFileSync } from 'node:fs'
-import {
-  type Borrowed,
-  environment,
-  isEmbedded,
-  isEveryInterface,
-  optionsSchema,
-  readEnvironment,
-  type Sandbox,
-  SettingsWrong,
-  startSandbox,
-} from '../sandbox/startSandbox.ts'
+import { type Borrowed, environment, isEmbedded, isEveryInterface, optionsSchema, readEnvironment, type Sandbox, SettingsWrong, startSandbox } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
 
-export interface SandboxCommandOptions {
-  /** As given on the command line; SANDBOX_PORT and then 8080 without it. */
-  port?: string | number
-  host?: string
-  seed?: string
-  /** `system`, or a time at which the clock stands. */
-  clock?: string
-  /** The file of a scenario. */
-  scenario?: string
-  insecureDefaults?: boolean
-  embedded?: boolean
-  /** The folder of `--data`. */
-  data?: string
-  json?: boolean
-}
-
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
+
+const options = [
+  ['--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)'],
+  ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],
+  [
+    '--seed <number>',
+    'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
+  ],
+  [
+    '--clock <time>',
+    "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
+  ],
+  ['--insecure-defaults', 'listen beyond loopback although everybody knows the default secret'],
+  [
+    '--scenario <file>',
+    'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
+  ],
+  ['--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed'],
+  ['--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them'],
+  ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
+] as const satisfies readonly OptionRow[]
+
+export type SandboxCommandOptions = Omit<OptionsOf<typeof options>, 'port'> & { port?: string | number }
 
 export const command: CommandModule = {
   action: sandbox,
   withoutMappings: true,
-  describe: (command) =>
-    command
-      .description('run the service itself as a test environment, on loopback')
-      .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
-      .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
-      .option(
-        '--seed <number>',
-        'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
-      )
-      .option(
-        '--clock <time>',
-        "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
-      )
-      .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
-      .option(
-        '--scenario <file>',
-        'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
-      )
-      .option(
-        '--embedded',
-        'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed',
-      )
-      .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
-      .option(
-        '--json',
-        'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL',
-      )
-      .addHelpText('after', help()),
+  description: 'run the service itself as a test environment, on loopback',
+  options,
+  help: help(),
 }
 
 /**
@@ -219,8 +191,7 @@ function help(): string {
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })
-  return `
-What happens to a record is told by the record:
+  return `What happens to a record is told by the record:
   data.field2 that begins with fail:CODE   the transaction ends failed with that code, such as fail:E003
   customerId that begins with UNKNOWN or X answered 400 E001 (orders: a uuid that begins with 00000000-0000-)
 

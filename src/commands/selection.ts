@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { type State, states } from '../model.ts'
 import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
 import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
 import type { FilterOptions } from '../operations/filters.ts'
@@ -11,11 +12,27 @@ import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
+/** The filters of `list` as options. */
+export const filterOptions = (defaultStates: readonly State[], limitHelp: string) =>
+  [
+    ['--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`],
+    ['--code <code>', 'error code, such as E001'],
+    ['--type <type>', "the record's type"],
+    ['--key <key>', "the record's key"],
+    ['--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago'],
+    ['--until <when>', 'in their state since before then'],
+    ['--transaction <id>', "the service's id of the transaction or order, whole"],
+    ['--containing <text>', 'those with this text in payload, body or key: a customer, an order number'],
+    ['--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same'],
+    ['--cause <cause>', 'one line of outboxd list --by-cause, by its name'],
+    ['--limit <number>', limitHelp],
+  ] as const
+
 /** How a change in bulk is steered, beside the filters. */
 export interface BulkOptions extends FilterOptions {
-  dryRun?: boolean
-  yes?: boolean
-  json?: boolean
+  dryRun?: boolean | undefined
+  yes?: boolean | undefined
+  json?: boolean | undefined
 }
 
 /** What was chosen, or the exit code where nothing is to be done, which has been explained. */

@@ -1,47 +1,28 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
-import {
-  explainMissing,
-  explainMissingRow,
-  type Found,
-  findAll,
-  findNamed,
-  type NamedSubmissions,
-  referenceHelp,
-} from '../operations/references.ts'
-import {
-  conflictLines,
-  eventDetails,
-  type Fact,
-  noneBecause,
-  type OtherRow,
-  readRowNow,
-  submissionFacts,
-} from '../operations/submissionFacts.ts'
+import { explainMissing, explainMissingRow, type Found, findAll, findNamed, type NamedSubmissions, referenceHelp } from '../operations/references.ts'
+import { conflictLines, eventDetails, type Fact, noneBecause, type OtherRow, readRowNow, submissionFacts } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface ShowOptions {
-  json?: boolean
-}
+const options = [
+  ['--json', 'as JSON; payload, body and result as the text that is stored'],
+] as const satisfies readonly OptionRow[]
+
+export type ShowOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: show,
   onlyLooks: true,
-  describe: (command) =>
-    command
-      .description('show one submission: what happened, why it is where it is, what happens next, and what it sends')
-      .argument('<id>', referenceHelp)
-      .option('--json', 'as JSON; payload, body and result as the text that is stored')
-      .addHelpText(
-        'after',
-        `
-Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
+  description: 'show one submission: what happened, why it is where it is, what happens next, and what it sends',
+  arguments: [['<id>', referenceHelp]],
+  options,
+  help: `Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
 idempotency key and has no prefix is taken for a transaction's id. Where several records fit, it lists them.
 
 Examples:
@@ -51,7 +32,6 @@ Examples:
   outboxd show transaction:7f0c9f2e             what the service calls it
   outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
-      ),
 }
 
 /** Prints all that is known of a submission. @returns 3 where there is none of that name */

@@ -3,50 +3,36 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import { explain } from '../operations/explainError.ts'
-import {
-  joinHalves,
-  type OutboxHalf,
-  readLedgerHalf,
-  readOutboxHalf,
-  type StatusReport,
-} from '../operations/readStatus.ts'
+import { joinHalves, type OutboxHalf, readLedgerHalf, readOutboxHalf, type StatusReport } from '../operations/readStatus.ts'
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { parseDurationMs } from '../time.ts'
-import type { CommandModule } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { createStatusView, statusJson } from './terminal/statusView.ts'
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
-export interface StatusOptions {
-  json?: boolean
-  watch?: boolean
-  every?: string
-}
+const options = [
+  ['--json', 'as JSON; with --watch one document a line'],
+  ['--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else'],
+  ['--every <duration>', 'how often to look, with --watch; 2s where nothing is said'],
+] as const satisfies readonly OptionRow[]
+
+export type StatusOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: status,
   onlyLooks: true,
-  describe: (command) =>
-    command
-      .description(
-        'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
-      )
-      .option('--json', 'as JSON; with --watch one document a line')
-      .option('--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else')
-      .option('--every <duration>', 'how often to look, with --watch; 2s where nothing is said')
-      .addHelpText(
-        'after',
-        `
-The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
+  description: 'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
+  options,
+  help: `The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
 and 1 where a database cannot be read. Where the outbox takes its time, what the ledger says is printed at once; where
 another session has the outbox's table locked, it is named within 3 seconds. --watch ends with exit code 0.
 
   outboxd status --watch                       # on a terminal
   outboxd status --watch --every 1m >> log     # a line a minute
   outboxd status --json --watch | jq .backlog`,
-      ),
 }
 
 const usualEveryMs = 2_000

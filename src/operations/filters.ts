@@ -1,4 +1,3 @@
-import type { Command } from 'commander'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
@@ -8,17 +7,17 @@ import { didYouMean } from '../yaml/nearestWord.ts'
 
 /** The filters of `list` as given on the command line. */
 export interface FilterOptions {
-  state?: string
-  code?: string
-  type?: string
-  key?: string
-  since?: string
-  until?: string
-  transaction?: string
-  containing?: string
-  mayHaveArrived?: boolean
-  cause?: string
-  limit?: string
+  state?: string | undefined
+  code?: string | undefined
+  type?: string | undefined
+  key?: string | undefined
+  since?: string | undefined
+  until?: string | undefined
+  transaction?: string | undefined
+  containing?: string | undefined
+  mayHaveArrived?: boolean | undefined
+  cause?: string | undefined
+  limit?: string | undefined
 }
 
 /** What the filters say, or every mistake in them. */
@@ -39,21 +38,6 @@ export interface FilterCircumstances {
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number
-}
-
-export function describeFilters(command: Command, defaultStates: readonly State[], limitHelp: string): Command {
-  return command
-    .option('--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`)
-    .option('--code <code>', 'error code, such as E001')
-    .option('--type <type>', "the record's type")
-    .option('--key <key>', "the record's key")
-    .option('--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago')
-    .option('--until <when>', 'in their state since before then')
-    .option('--transaction <id>', "the service's id of the transaction or order, whole")
-    .option('--containing <text>', 'those with this text in payload, body or key: a customer, an order number')
-    .option('--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same')
-    .option('--cause <cause>', 'one line of outboxd list --by-cause, by its name')
-    .option('--limit <number>', limitHelp)
 }
 
 /** Reads the filters. Pure. */
@@ -146,11 +130,6 @@ export interface Span {
   sinceMs: number | null
   untilMs: number | null
 }
-
-export const describeSpan = (command: Command): Command =>
-  command
-    .option('--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago')
-    .option('--until <when>', 'what ended before then')
 
 /** Reads it, or says every mistake in it. Pure. */
 export function readSpan(

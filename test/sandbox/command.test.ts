@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { sandbox, command as sandboxCommand } from '../../src/commands/sandbox.ts'
+import { describeCommand } from '../../src/commands/terminal/command.ts'
 import { createDatabase } from '../support/database.ts'
 
 function context(env: Record<string, string>) {
@@ -121,7 +122,7 @@ test('ends with 1 when the database cannot be reached, and does not print its pa
 })
 
 test('the help lists every setting and what a record can ask for', () => {
-  const command = sandboxCommand.describe(new Command('sandbox'))
+  const command = describeCommand(new Command('sandbox'), sandboxCommand)
   const parts: string[] = []
   command.configureOutput({ writeOut: (part) => void parts.push(part) })
   command.outputHelp()

@@ -1,5 +1,4 @@
 import { hostname, userInfo } from 'node:os'
-import { Option } from 'commander'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { nameMost, personName, reasonProblem } from '../../operations/actor.ts'
 import type { CommandContext } from './context.ts'
@@ -33,10 +32,10 @@ function userName(): string {
 }
 
 const whoHelp = 'who does this, for the log (default: your name on this machine)'
-export const asOption = new Option('--as <name>', whoHelp)
+export const asOption = ['--as <name>', whoHelp] as const
 /** What `recover` called `--as` before `--as` took a name there, too. */
-export const byOption = new Option('--by <name>', 'the same as --as NAME')
-export const reasonOption = new Option('--reason <text>', 'why; the log keeps it')
+export const byOption = ['--by <name>', 'the same as --as NAME'] as const
+export const reasonOption = ['--reason <text>', 'why; the log keeps it'] as const
 
 /** What is wrong with the options of who and why. Pure. */
 export function actorProblems({ as, reason }: ActorOptions): string[] {
