@@ -119,7 +119,9 @@ for (const [name, load] of Object.entries(commands)) {
   if (isAlone && name !== wanted) continue
   const { command } = await load()
   if (name === wanted) given = command
-  describeCommand(program.command(name), command).action((...words) => finish(command.action(context, ...(words as never[]))))
+  describeCommand(program.command(name), command).action((...words) =>
+    finish(command.action(context, ...(words as never[]))),
+  )
 }
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')

@@ -1,6 +1,14 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
-import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditLine, createAuditSums, mappingsAtHand } from '../operations/audit.ts'
+import {
+  type AuditLine,
+  type AuditSum,
+  type AuditSums,
+  amountNames,
+  auditLine,
+  createAuditSums,
+  mappingsAtHand,
+} from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
 import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'

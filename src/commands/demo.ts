@@ -2,8 +2,7 @@ import { InvalidArgumentError } from 'commander'
 import { type Installation, install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
-import type { CommandModule } from './terminal/command.ts'
-import type { OptionRow, OptionsOf } from './terminal/command.ts'
+import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 /** What the command needs of the context. */

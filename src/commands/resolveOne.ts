@@ -1,6 +1,16 @@
 import { readConfig } from '../config.ts'
 import { askForTransaction } from '../operations/askForTransaction.ts'
-import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, type Settling, whyNotResolved } from '../operations/resolve.ts'
+import {
+  type Answer,
+  answerProblems,
+  findSettling,
+  previewResolve,
+  questionsBefore,
+  type ResolveOutcome,
+  resolveSubmission,
+  type Settling,
+  whyNotResolved,
+} from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'

@@ -1,5 +1,12 @@
 import { systemClock } from '../clock.ts'
-import { type CredentialPart, connectionParts, credentialParts, readConfig, readCredentials, readDatabaseUrls } from '../config.ts'
+import {
+  type CredentialPart,
+  connectionParts,
+  credentialParts,
+  readConfig,
+  readCredentials,
+  readDatabaseUrls,
+} from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'

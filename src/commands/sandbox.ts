@@ -1,5 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { type Borrowed, environment, isEmbedded, isEveryInterface, optionsSchema, readEnvironment, type Sandbox, SettingsWrong, startSandbox } from '../sandbox/startSandbox.ts'
+import {
+  type Borrowed,
+  environment,
+  isEmbedded,
+  isEveryInterface,
+  optionsSchema,
+  readEnvironment,
+  type Sandbox,
+  SettingsWrong,
+  startSandbox,
+} from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'

@@ -1,7 +1,23 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
-import { explainMissing, explainMissingRow, type Found, findAll, findNamed, type NamedSubmissions, referenceHelp } from '../operations/references.ts'
-import { conflictLines, eventDetails, type Fact, noneBecause, type OtherRow, readRowNow, submissionFacts } from '../operations/submissionFacts.ts'
+import {
+  explainMissing,
+  explainMissingRow,
+  type Found,
+  findAll,
+  findNamed,
+  type NamedSubmissions,
+  referenceHelp,
+} from '../operations/references.ts'
+import {
+  conflictLines,
+  eventDetails,
+  type Fact,
+  noneBecause,
+  type OtherRow,
+  readRowNow,
+  submissionFacts,
+} from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'

@@ -3,7 +3,13 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import { explain } from '../operations/explainError.ts'
-import { joinHalves, type OutboxHalf, readLedgerHalf, readOutboxHalf, type StatusReport } from '../operations/readStatus.ts'
+import {
+  joinHalves,
+  type OutboxHalf,
+  readLedgerHalf,
+  readOutboxHalf,
+  type StatusReport,
+} from '../operations/readStatus.ts'
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
