@@ -1,10 +1,10 @@
 /** The nouns that more than one part of the project speaks of (docs/architecture.md, "Words"), to be imported from here. */
 
-export type * from './model/submission.ts'
-export * from './model/submission.ts'
 export type * from './model/dispatch.ts'
 export type * from './model/outbox.ts'
 export * from './model/problem.ts'
 export * from './model/service.ts'
 export * from './model/statuses.ts'
+export type * from './model/submission.ts'
+export * from './model/submission.ts'
 export * from './model/submission.ts'

@@ -11,7 +11,7 @@ import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/parts.ts'
-import { withFewSearches } from '../console/searches.ts'
+import { createSearches } from '../console/searches.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
@@ -72,10 +72,14 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   if ('problems' in read || problems.length > 0) return usageError(context, problems)
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(async () => withFewSearches(await openStoreOf(config, sessions)))
+  await using opened = openLater(() => openStoreOf(config, sessions))
   using live = createLive(systemClock, troubleOf)
   await using app = await createConsole(
-    { store: opened.get, config, clock: systemClock, live, askService: (asked) => askService(context, asked), say },
+    {
+      ...{ store: opened.get, config, clock: systemClock, live, say },
+      searches: createSearches(systemClock),
+      askService: (asked) => askService(context, asked),
+    },
     { ...read, host, who, isReadOnly: options.readOnly ?? false },
   )
   const url = await listen(() => app.listen({ host, port }), options)

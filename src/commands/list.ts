@@ -59,7 +59,7 @@ export async function list(context: CommandContext, options: ListOptions): Promi
   if (options.byCause) return listCauses(context, options, read)
   const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
   return withOperatorStore(context, async (store) => {
-    const filter = await narrowByText(store, read, (cut) => void context.stderr.write(`${cut}\n`))
+    const filter = await narrowByText(store.searchText, read, (cut) => void context.stderr.write(`${cut}\n`))
     const found = await store.select(filter, limit + 1, options.newest ? 'newest' : 'longest')
     const submissions = found.slice(0, limit)
     if (options.json) printJson(context, submissions.map(submissionJson))
@@ -82,7 +82,7 @@ async function listCauses(
 ): Promise<number> {
   const limit = read.limit ?? limitDefault
   return withOperatorStore(context, async (store) => {
-    const filter = await narrowByText(store, read, (cut) => void context.stderr.write(`${cut}\n`))
+    const filter = await narrowByText(store.searchText, read, (cut) => void context.stderr.write(`${cut}\n`))
     const { causes, lookedAt, isCut } = await store.readCauses(filter, causesOfMax)
     const shown = causes.slice(0, limit)
     if (options.json)

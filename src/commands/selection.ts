@@ -55,7 +55,13 @@ export async function selectForChange(
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
 ): Promise<Selected> {
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
-  const chosen = await chooseSubmissions(store, change, choice, (cut) => void context.stderr.write(`${cut}\n`))
+  const chosen = await chooseSubmissions(
+    store,
+    store.searchText,
+    change,
+    choice,
+    (cut) => void context.stderr.write(`${cut}\n`),
+  )
   if (chosen.kind === 'invalid') return over(usageError(context, chosen.problems))
   if (chosen.kind === 'missing') {
     for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)

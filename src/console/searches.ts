@@ -1,48 +1,61 @@
 import type { Clock } from '../clock.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
-import { createTurns } from './createTurns.ts'
+import type { SearchText } from '../operations/filters.ts'
+import { createTurns, type Turns } from './createTurns.ts'
+import type { Viewer } from './guard/viewer.ts'
+import type { ConsoleParts } from './parts.ts'
+import { namedMax, noteSight } from './sights.ts'
 
-/** Of the connections that pages have, this many may be busy with what takes up to ten seconds. */
+/** The console's searches for a text, of all viewers. */
+export interface Searches {
+  /** A turn for whatever takes up to ten seconds, so that some of the ledger's connections are left for other pages. */
+  turns: Turns
+  /** Gives what was found less than a minute ago: the next page of a list does not search again. */
+  remember: (search: SearchText) => SearchText
+}
+
 const searchesAtOnce = 2
 const searchesWaitingMax = 10
+const rememberedMs = 60_000
+const rememberedMax = 10
 
-/** What reads more than these takes longer than a moment. */
-const rowsOfAMoment = 10_000
-
-/** The store, whose long searches wait for each other, so that what everybody looks at is there meanwhile. */
-export function withFewSearches(store: OperatorStore): OperatorStore {
-  const inTurn = createTurns(searchesAtOnce, searchesWaitingMax)
+export function createSearches({ stopwatch }: Pick<Clock, 'stopwatch'>): Searches {
+  const remembered = new Map<string, { found: ReturnType<SearchText>; ageMs: () => number }>()
   return {
-    ...store,
-    searchText: (...asked) => inTurn(() => store.searchText(...asked)),
-    readCauses(filter, rowsMax) {
-      const read = () => store.readCauses(filter, rowsMax)
-      return rowsMax > rowsOfAMoment ? inTurn(read) : read()
-    },
+    turns: createTurns(searchesAtOnce, searchesWaitingMax),
+    remember:
+      (search) =>
+      (...asked) => {
+        const key = JSON.stringify(asked)
+        const known = remembered.get(key)
+        if (known !== undefined && known.ageMs() < rememberedMs) return known.found
+        const found = search(...asked)
+        remembered.delete(key)
+        remembered.set(key, { found, ageMs: stopwatch() })
+        found.catch(() => remembered.delete(key))
+        const [oldest] = remembered.keys()
+        if (remembered.size > rememberedMax && oldest !== undefined) remembered.delete(oldest)
+        return found
+      },
   }
 }
 
-type Search = ReturnType<OperatorStore['searchText']>
-
-const rememberedMs = 60_000
-const searchesMax = 10
-
-/** Whoever turns the pages of what a search found does not search again: for a minute it is what it was. */
-export function rememberSearches({ stopwatch }: Pick<Clock, 'stopwatch'>): (store: OperatorStore) => OperatorStore {
-  const searches = new Map<string, { found: Search; ageMs: () => number }>()
-  return (store) => ({
-    ...store,
-    searchText(...asked) {
-      const key = JSON.stringify(asked)
-      const known = searches.get(key)
-      if (known !== undefined && known.ageMs() < rememberedMs) return known.found
-      const found = store.searchText(...asked)
-      searches.delete(key)
-      searches.set(key, { found, ageMs: stopwatch() })
-      found.catch(() => searches.delete(key))
-      const [oldest] = searches.keys()
-      if (searches.size > searchesMax && oldest !== undefined) searches.delete(oldest)
-      return found
-    },
+/**
+ * Searches for this viewer, and logs it: what a search finds, and what it does not find, tells a masked value piece by piece. The
+ * log names each record that was looked at, or, if these were more than 100, those that were found.
+ */
+export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
+  const { turns, remember } = parts.searches
+  const search = remember(async (...asked) => {
+    using _ = await turns.take()
+    return (await parts.store()).searchText(...asked)
   })
+  return async (filter, text, bounds) => {
+    const found = await search(filter, text, bounds)
+    const { ids, lookedAt } = found
+    const isFew = lookedAt <= namedMax
+    const records = await (await parts.store()).select(isFew ? filter : { ...filter, among: ids }, namedMax)
+    const unnamed = isFew ? 0 : ids.length - records.length
+    await noteSight(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
+    return found
+  }
 }

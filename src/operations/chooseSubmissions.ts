@@ -1,7 +1,14 @@
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { BulkChange, Skipped } from './bulkChange.ts'
-import { type FilterOptions, type FiltersRead, hasFilters, narrowByText, readFilters } from './filters.ts'
+import {
+  type FilterOptions,
+  type FiltersRead,
+  hasFilters,
+  narrowByText,
+  readFilters,
+  type SearchText,
+} from './filters.ts'
 import { findAll } from './references.ts'
 
 /** Which submissions a change is for: by name, or by the filters of `list`. */
@@ -35,14 +42,15 @@ export function choiceProblems(change: BulkChange, choice: Choice): string[] {
  * @param onCut told where a search for a text did not look at all of them
  */
 export async function chooseSubmissions(
-  store: Pick<OperatorStore, 'find' | 'select' | 'searchText'>,
+  store: Pick<OperatorStore, 'find' | 'select'>,
+  search: SearchText,
   change: BulkChange,
   choice: Choice,
   onCut: (message: string) => void,
 ): Promise<Chosen> {
   if (choice.ids.length > 0) return chooseNamed(store, change, choice.ids)
   const read = readChoice(change, choice)
-  return read.kind === 'invalid' ? read : chooseMatching(store, change, read, onCut)
+  return read.kind === 'invalid' ? read : chooseMatching(store, search, change, read, onCut)
 }
 
 const readChoice = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, { filters, nowMs }: Choice) =>
@@ -66,12 +74,13 @@ async function chooseNamed(
 }
 
 async function chooseMatching(
-  store: Pick<OperatorStore, 'select' | 'searchText'>,
+  store: Pick<OperatorStore, 'select'>,
+  search: SearchText,
   { whySpared }: BulkChange,
   read: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<Chosen> {
-  const filter = await narrowByText(store, read, onCut)
+  const filter = await narrowByText(search, read, onCut)
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
   if (whySpared === null) return { kind: 'chosen', submissions: await store.select(filter, limit), skipped: [] }
   const submissions = filter.mayHaveArrived ? [] : await store.select({ ...filter, mayHaveArrived: false }, limit)

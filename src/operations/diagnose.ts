@@ -46,11 +46,8 @@ export interface SystemStatus {
   nowMs: number
 }
 
-/** A sentence for the person on call. */
-export interface Diagnosis {
-  isWell: boolean
-  message: string
-}
+/** A sentence for the person on call, and which condition it says does not hold. */
+export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
 
 /** Returns a sentence for each thing that is wrong; nothing if the condition holds. */
 type Condition = (status: SystemStatus) => readonly string[]
@@ -115,8 +112,8 @@ const untoldMs = 300_000
  * Pure.
  */
 export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
-  const wrong = brokenConditions(status).flatMap(({ messages }) =>
-    messages.map((message) => ({ isWell: false, message })),
+  const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
+    messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
   )
   const [first, ...rest] = wrong
   return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...rest]

@@ -1,7 +1,7 @@
+import type { TextSearch } from '../ledger/operator/searchText.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { parseMoment } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
@@ -160,16 +160,19 @@ export function readBound(
 }
 
 /** A search reads every payload that it looks at. */
-const bounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
+const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
+
+/** Looks for a text in the records that a filter matches, within bounds. */
+export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
 
 /** The filter with what --containing finds. @param onCut told where the search was cut */
 export async function narrowByText(
-  store: Pick<OperatorStore, 'searchText'>,
+  search: SearchText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
   onCut: (message: string) => void,
 ): Promise<SubmissionFilter> {
   if (containing === null) return filter
-  const { ids, lookedAt, isCut } = await store.searchText(filter, containing, bounds)
+  const { ids, lookedAt, isCut } = await search(filter, containing, searchBounds)
   if (isCut)
     onCut(
       `--containing looked at the newest ${pluralize(lookedAt, 'record')} and then stopped: there may be older ones with the text. Narrow the search with --state, --type, --since or --until.`,

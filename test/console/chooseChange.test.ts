@@ -36,10 +36,12 @@ function storeWith(count: number): OperatorStore {
   return store as OperatorStore
 }
 
+const noSearch = () => Promise.reject(new Error('nothing is searched for'))
+
 async function previewOf(count: number) {
   const terms = { refresh: false, evenIfArrived: false, newKey: false }
   const request = { verb: 'replay', terms, ids: [], filters: { state: 'rejected' } } as const
-  const chosen = await chooseChange(storeWith(count), { config, clock: systemClock }, request)
+  const chosen = await chooseChange(storeWith(count), noSearch, { config, clock: systemClock }, request)
   if (chosen.kind === 'refused') throw new Error(chosen.problems.join())
   const kept = { ...chosen.change, token: 't', owner: 'o', chosenMs: 0, progress: { kind: 'previewed' } } as const
   return { ...chosen.change, page: renderChange(kept, viewer, 0) }

@@ -64,7 +64,8 @@ describe('a record', () => {
     const text = await page(await fixture.end(failedE003, { outboxId: '1' }))
     expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
     expect(text).toContain('Next: waits for you: when the cause is gone')
-    expect(text).toContain('maps and sends it again; “Read the row anew” reads the row anew')
+    expect(text).toContain('maps and sends it again; --refresh reads the row anew')
+    expect(text).toContain('Read the row anew <code>--refresh</code>')
     expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
     expect(text).toMatch(/<span class="after">\+\d+ (ms|s)<\/span>/)
     expect(text).toContain('data-topic="record:')
@@ -190,7 +191,7 @@ describe('what a person says became of it', () => {
       status: 409,
       text: expect.stringContaining('the service cannot be asked from here'),
     })
-    expect(unasked.text).toContain('“Without asking the service” believes you')
+    expect(unasked.text).toContain('--unchecked believes you')
     const late = await served.post(
       `/records/${id}/resolve`,
       { revision: '0', answer: 'not-arrived', confirmed: 'on' },

@@ -56,10 +56,11 @@ describe('the list', () => {
     expect(text).toMatch(/value="failed" checked/)
   })
 
-  test('says what is wrong with a filter, in the words of its field', async () => {
+  test('says what is wrong with a filter, by the option that its field names', async () => {
     const { status, text } = await served.get('/records?since=yesterday')
     expect(status).toBe(400)
-    expect(text).toContain('“In its state since” yesterday: give a date or time')
+    expect(text).toContain('--since yesterday: give a date or time')
+    expect(text).toContain('In its state since <code>--since</code>')
   })
 
   test('is paged both ways by its order, each record once, in either order', async () => {
@@ -195,7 +196,7 @@ describe('a change to many', () => {
     const { path } = await choose({ do: 'discard-ticked', id })
     const refused = await served.post(path, { reason: ' ' }, path)
     expect(refused.status).toBe(400)
-    expect(refused.text).toContain('“Reason” must say why')
+    expect(refused.text).toContain('The reason must say why')
     expect((await served.post(path, { reason: ['one', 'another'] }, path)).status).toBe(400)
     expect(await stateOf(id)).toBe('failed')
   })

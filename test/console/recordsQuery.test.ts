@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { advice } from '../../src/console/html/advice.ts'
 import { readRecordsQuery, recordsPath } from '../../src/console/records/recordsQuery.ts'
 import { concerns } from '../../src/console/records/watchList.ts'
 import type { SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
@@ -18,20 +17,6 @@ test.each([
 test('a position that is none is the beginning', () => {
   for (const after of ["1'; drop table", '12', '-', 'NaN-1', '99999999999999999-1'])
     expect(readRecordsQuery({ after }).from).toBe(null)
-})
-
-test.each([
-  ['outboxd show outbox:4711 says how', '<a href="/records/outbox%3A4711">outbox:4711</a> says how'],
-  ['see outboxd show 0199e3a1.', 'see <a href="/records/0199e3a1">0199e3a1</a>.'],
-  ['--refresh reads it anew', '“Read the row anew” reads it anew'],
-  [
-    'outboxd status shows it, outboxd adopt --new ends it',
-    '<a href="/">Now</a> shows it, <code>outboxd adopt --new</code> ends it',
-  ],
-  ['a -- b, x--y, --<b>', 'a -- b, x--y, --&lt;b&gt;'],
-  ['outboxd show <script>', '<code>outboxd show</code> &lt;script&gt;'],
-])('what a command says, %s, has links and names of fields on a page', (text, page) => {
-  expect(advice(text, []).toString()).toBe(page)
 })
 
 const any: SubmissionFilter = {

@@ -122,7 +122,7 @@ test.each(
   const broken = brokenConditions({ ...calm, ...status })
   expect(broken.map((each) => each.condition)).toEqual([condition])
   expect(diagnose({ ...calm, ...status })).toEqual(
-    broken.flatMap(({ messages }) => messages.map((message) => ({ isWell: false, message }))),
+    broken.flatMap(({ condition, messages }) => messages.map((message) => ({ isWell: false, message, condition }))),
   )
 })
 

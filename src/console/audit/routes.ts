@@ -12,8 +12,8 @@ import { isoTimeOrNull } from '../../time.ts'
 import { troubleOf } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
-import { noteDownload } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { noteDownload } from '../sights.ts'
 import { type AuditQuery, auditHtml } from './auditHtml.ts'
 
 const pageRows = 100

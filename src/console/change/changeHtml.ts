@@ -5,9 +5,8 @@ import { costMessage } from '../../operations/previewChange.ts'
 import { noteOn } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice, fieldWords } from '../html/advice.ts'
-import { foreign, notice, table } from '../html/elements.ts'
-import { form, tick } from '../html/form.ts'
+import { foreign, notice, paragraph, table } from '../html/elements.ts'
+import { form, type OptionName, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { recordCells, recordColumns } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
@@ -19,19 +18,16 @@ export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, 
   const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]
   const back = html`<p><a href="${backPath(change)}">Back to the records</a></p>`
   return layout({ title: `${words}: ${request.verb}`, current: '/records', viewer }, [
-    problem === null ? '' : notice('bad', html`<p>${advice(problem, [])}</p>`),
+    problem === null ? '' : notice('bad', paragraph(problem)),
     progress.kind === 'previewed' ? previewOf(change, viewer, nowMs) : courseOf(change),
     progress.kind === 'previewed' ? '' : back,
   ])
 }
 
-/** Why nothing was chosen, and nothing done. @param asked the form's fields */
-export function renderRefusedChange(problems: readonly string[], asked: unknown, viewer: Viewer): string {
+/** Why nothing was chosen, and nothing done. */
+export function renderRefusedChange(problems: readonly string[], viewer: Viewer): string {
   return layout({ title: 'Nothing was changed', current: '/records', viewer }, [
-    notice(
-      'bad',
-      problems.map((problem) => html`<p>${advice(problem, asked)}</p>`),
-    ),
+    notice('bad', problems.map(paragraph)),
     html`<p><a href="/records">Records</a></p>`,
   ])
 }
@@ -46,7 +42,7 @@ function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue
   return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${howMany(change)}</h2>
 ${untried > 0 ? notice('attention', html`<p>${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.</p>`) : ''}
 ${isCapped ? notice('attention', html`<p>At most ${mostAtOnce} at once: do it again for the rest.</p>`) : ''}
-${cut === null ? '' : notice('attention', html`<p>${advice(cut, change.request)}</p>`)}
+${cut === null ? '' : notice('attention', paragraph(cut))}
 ${risk === '' ? '' : notice('attention', html`<p>${risk}</p>`)}
 ${cost === null || count === 0 ? '' : html`<p>${costMessage(cost)}</p>`}
 ${count === 0 ? '' : kindsTable(groups)}
@@ -85,8 +81,8 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
 
 /** How they are sent again; another answer is another preview. */
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
-  const term = (name: keyof typeof fieldWords, isOn: boolean, words: string) =>
-    html`<p>${tick(name, html`<span><b>${fieldWords[name]}</b>: ${words}</span>`, { isOn })}</p>`
+  const term = (name: OptionName, isOn: boolean, words: string) =>
+    html`<p>${tick(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
   return html`<section aria-labelledby="terms"><h2 id="terms">How</h2>
 ${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
   term('refresh', terms.refresh, 'payload, type and key come from the outbox row as it is now, not as it was captured'),
@@ -108,7 +104,7 @@ function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
     return html`<section>${notice('quiet', html`<p>There is nothing to ${verb}.</p>`)}<p><a href="/records">Records</a></p></section>`
   const isDiscard = verb === 'discard'
   const words = `${isDiscard ? 'Discard' : 'Replay'} ${howMany(change)}`
-  const reason = html`<label class="wide">${fieldWords.reason}${isDiscard ? ', kept with each record' : ', where there is one'}
+  const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
   return html`<section aria-labelledby="confirm"><h2 id="confirm">${words}?</h2>
 <p class="quiet">Each as it was when it was looked at; what takes a step before then is left alone, and named.</p>

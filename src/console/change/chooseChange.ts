@@ -4,7 +4,7 @@ import type { BulkChange } from '../../operations/bulkChange.ts'
 import { type Chosen, chooseSubmissions } from '../../operations/chooseSubmissions.ts'
 import type { Discarded } from '../../operations/discard.ts'
 import { discardChange } from '../../operations/discard.ts'
-import type { FilterOptions } from '../../operations/filters.ts'
+import type { FilterOptions, SearchText } from '../../operations/filters.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { wholeId } from '../../operations/references.ts'
 import { type ReplayTerms, replayChange, tryReplay } from '../../operations/replay.ts'
@@ -27,13 +27,14 @@ const triedWithinMs = 15_000
 /** Chooses the records that a change is for, as its command does, and looks at what it would do. */
 export async function chooseChange(
   store: OperatorStore,
+  search: SearchText,
   { config, clock }: Pick<ConsoleParts, 'config' | 'clock'>,
   request: ChangeRequest,
 ): Promise<Choosing> {
   const rules = changeOf(request)
   let cut: string | null = null
   const choice = { ids: request.ids, filters: request.filters, nowMs: clock.nowMs() }
-  const chosen = await chooseSubmissions(store, rules, choice, (message) => {
+  const chosen = await chooseSubmissions(store, search, rules, choice, (message) => {
     cut = message
   })
   if (chosen.kind !== 'chosen') return { kind: 'refused', problems: chosen.problems }

@@ -3,9 +3,9 @@ import { reasonProblem } from '../../operations/actor.ts'
 import { Refused, troubleOf } from '../errors.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
-import { withSearchesNoted } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
+import { searchFor } from '../searches.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
 import { type ChangeRequest, chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
 import { createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
@@ -21,8 +21,8 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(withSearchesNoted(await parts.store(), parts, viewer), parts, asked)
-    if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, asked, viewer))
+    const chosen = await chooseChange(await parts.store(), searchFor(parts, viewer), parts, asked)
+    if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)
   }
@@ -36,8 +36,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post<{ Body: Fields }>('/records/choose', async (request, reply) => {
     const read = readChangeRequest(request.body)
-    if (read.kind === 'invalid')
-      return sendPage(reply.code(400), renderRefusedChange([read.problem], request.body, request.viewer))
+    if (read.kind === 'invalid') return sendPage(reply.code(400), renderRefusedChange([read.problem], request.viewer))
     return preview(request, reply, read.request)
   })
 
@@ -58,7 +57,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const reason = formText(request.body, 'reason') ?? null
     const wrong = reason === null && change.request.verb === 'replay' ? null : reasonProblem(reason ?? '')
     if (wrong !== null)
-      return sendPage(reply.code(400), renderChange(change, viewer, parts.clock.nowMs(), `--reason ${wrong}.`))
+      return sendPage(reply.code(400), renderChange(change, viewer, parts.clock.nowMs(), `The reason ${wrong}.`))
     await runner.start(change, { who: viewer.who, reason })
     return reply.redirect(`/records/change/${change.token}`, 303)
   })

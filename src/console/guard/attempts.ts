@@ -1,98 +1,79 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../clock.ts'
 
-/** Wrong passwords allowed: a burst of `most`, then one per `everyMs`. A browser that has signed in before has as many as an address. */
-const perAddress = { most: 5, everyMs: 60_000 }
-const ofAll = { most: 30, everyMs: 2_000 }
-
-/** Whoever has more addresses than this is bounded by what all have together. */
-const addressesMax = 10_000
-
-/** How many tries of a password an address has, and all together, and a browser that has signed in before (OWASP's device cookies). */
-export interface Attempts {
-  /**
-   * Takes one.
-   *
-   * @param device a browser that has signed in before, by its cookie: it has tries of its own, and no others count
-   * @returns how long to wait before the next if none is left; 0: go ahead
-   */
-  take(address: string, device?: string | null): number
-  /** The password was right: what was taken is given back, and this address no longer depends on what strangers do. */
-  succeeded(address: string, device?: string | null): void
+/** Wrong passwords allowed: a burst of `max`, then one per `everyMs`. */
+interface Allowance {
+  max: number
+  everyMs: number
 }
 
+const perAddress: Allowance = { max: 5, everyMs: 60_000 }
+const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
+
+/** More addresses than this are bounded by what all of them have together. */
+const bucketsMax = 10_000
+
 interface Bucket {
+  allowance: Allowance
   left: number
   atMs: number
 }
 
 /**
- * Bounds the tries of a password. Work on passwords is bounded by the same: whoever has no try left costs nothing.
- *
- * Strangers who use up what all have together keep nobody out who has signed in from an address before.
+ * Bounds the tries of a password: by address, by all addresses together, and apart from both for a browser that has signed in
+ * before (OWASP's device cookies), so that tries of others cannot keep it out. A try that is refused costs nothing.
  */
-export function createAttempts(clock: Clock): Attempts {
+export interface Attempts {
+  /**
+   * Takes a try.
+   *
+   * @param device a browser that has signed in before, by its cookie
+   * @returns milliseconds to wait if no try is left; 0: go ahead
+   */
+  take(address: string, device?: string | null): number
+  /** The password was right: gives the try back. */
+  succeeded(address: string, device?: string | null): void
+}
+
+export function createAttempts(clock: Pick<Clock, 'stopwatch'>): Attempts {
   const elapsedMs = clock.stopwatch()
   const buckets = new Map<string, Bucket>()
-  const known = new Set<string>()
-  const together: Bucket = { left: ofAll.most, atMs: 0 }
+  const together: Bucket = { allowance: ofAllAddresses, left: ofAllAddresses.max, atMs: 0 }
 
-  function bucketOf(address: string): Bucket {
-    const bucket = buckets.get(address) ?? { left: perAddress.most, atMs: elapsedMs() }
-    buckets.delete(address)
-    buckets.set(address, bucket)
-    for (const oldest of buckets.keys()) {
-      if (buckets.size <= addressesMax) break
-      buckets.delete(oldest)
-    }
+  function bucketOf(name: string): Bucket {
+    const bucket = buckets.get(name) ?? { allowance: perAddress, left: perAddress.max, atMs: elapsedMs() }
+    buckets.delete(name)
+    buckets.set(name, bucket)
+    const [oldest] = buckets.keys()
+    if (buckets.size > bucketsMax && oldest !== undefined) buckets.delete(oldest)
     return bucket
   }
 
+  const bucketsOf = (address: string, device: string | null) =>
+    device === null ? [bucketOf(netOf(address)), together] : [bucketOf(`device ${device}`)]
+
   return {
-    take(given, device = null) {
-      if (device !== null) {
-        const own = bucketOf(`device ${device}`)
-        refill(own, perAddress, elapsedMs())
-        if (own.left < 1) return waitMs(own, perAddress)
-        own.left -= 1
-        return 0
-      }
-      const address = netOf(given)
-      const own = bucketOf(address)
-      refill(own, perAddress, elapsedMs())
-      refill(together, ofAll, elapsedMs())
-      if (own.left < 1) return waitMs(own, perAddress)
-      if (!known.has(address)) {
-        if (together.left < 1) return waitMs(together, ofAll)
-        together.left -= 1
-      }
-      own.left -= 1
+    take(address, device = null) {
+      const all = bucketsOf(address, device)
+      for (const bucket of all) refill(bucket, elapsedMs())
+      const empty = all.find(({ left }) => left < 1)
+      if (empty !== undefined) return Math.ceil((1 - empty.left) * empty.allowance.everyMs)
+      for (const bucket of all) bucket.left -= 1
       return 0
     },
-    succeeded(given, device = null) {
-      if (device !== null) {
-        buckets.delete(`device ${device}`)
-        return
-      }
-      const address = netOf(given)
-      const own = bucketOf(address)
-      own.left = Math.min(perAddress.most, own.left + 1)
-      if (!known.has(address)) together.left = Math.min(ofAll.most, together.left + 1)
-      if (known.size < addressesMax) known.add(address)
+    succeeded(address, device = null) {
+      for (const bucket of bucketsOf(address, device)) bucket.left = Math.min(bucket.allowance.max, bucket.left + 1)
     },
   }
 }
 
-function refill(bucket: Bucket, { most, everyMs }: typeof perAddress, nowMs: number): void {
-  bucket.left = Math.min(most, bucket.left + (nowMs - bucket.atMs) / everyMs)
+function refill(bucket: Bucket, nowMs: number): void {
+  const { max, everyMs } = bucket.allowance
+  bucket.left = Math.min(max, bucket.left + (nowMs - bucket.atMs) / everyMs)
   bucket.atMs = nowMs
 }
 
-function waitMs({ left }: Bucket, { everyMs }: typeof perAddress): number {
-  return Math.ceil((1 - left) * everyMs)
-}
-
-/** Who has one address of IPv6 has 2^64 of them. */
+/** The first 64 bits of an address of IPv6: whoever has one address of them has all 2^64. */
 function netOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameMost, personName } from '../../operations/actor.ts'
-import { createQueue, type Queue } from '../createTurns.ts'
+import { createTurns, type Turns } from '../createTurns.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
@@ -36,17 +36,17 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   const loginToken = tokenFor('login')
   const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
-  const queues = new Map<string, Queue>()
+  const turnsOf = new Map<string, Turns>()
 
-  /** Whoever asks for more than is answered at once waits for their own answers, and not others for them. */
+  /** A session that asks for more than is answered at once waits for its own answers; other sessions do not wait for them. */
   async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
     if (session === '' || needsNoViewer(request) || request.routeOptions.config?.isStream === true) return
-    const queue = queues.get(session) ?? createQueue(answersAtOnce, answersWaitingMax)
-    queues.set(session, queue)
-    const give = await queue.take()
+    const turns = turnsOf.get(session) ?? createTurns(answersAtOnce, answersWaitingMax)
+    turnsOf.set(session, turns)
+    const turn = await turns.take()
     const end = () => {
-      give()
-      if (queue.isIdle()) queues.delete(session)
+      turn[Symbol.dispose]()
+      if (turns.isIdle()) turnsOf.delete(session)
     }
     if (raw.closed) end()
     else raw.once('close', end)

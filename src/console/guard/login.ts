@@ -33,8 +33,12 @@ export interface LoginDeps {
 /** /login and /logout: a password that all operators share, and a name, so that the event log says who. */
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
-  // That takes memory, and a thread that others need, too. No more wait than have a try left.
-  const inTurn = createTurns(1, Number.POSITIVE_INFINITY)
+  // A hash takes memory, and a thread that others need, too. No more wait than have a try left.
+  const turns = createTurns(1, Number.POSITIVE_INFINITY)
+  const isRight = async (password: string) => {
+    using _ = await turns.take()
+    return isPassword(password, hash)
+  }
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
@@ -54,8 +58,7 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
       return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
     }
     const password = textAsTyped(request.body, 'password')
-    const isRight = password.length <= passwordCharsMax && (await inTurn(() => isPassword(password, hash)))
-    if (!isRight) {
+    if (password.length > passwordCharsMax || !(await isRight(password))) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'That is not the password.')
     }

@@ -2,6 +2,9 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { isoTime, showDuration, showTime } from '../../time.ts'
 
+/** A sentence of ours, as the commands say it; it may quote the ERP or the service. */
+export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
+
 /** How a sentence is meant. */
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 

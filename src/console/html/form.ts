@@ -30,12 +30,33 @@ export const hidden = (name: string, value: string): HtmlSafeString =>
 export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 
-/** The text of a form's field, or of an address's; undefined where it is empty. One that came twice counts as left out: nobody knows which was meant. */
+const optionWords = {
+  type: 'Type',
+  key: 'Key',
+  code: 'Error code',
+  since: 'In its state since',
+  until: 'Until',
+  transaction: 'Transaction',
+  containing: 'Containing',
+  cause: 'Cause',
+  limit: 'Rows a page',
+  'may-have-arrived': 'May have arrived',
+  refresh: 'Read the row anew',
+  'even-if-arrived': 'Also what may have arrived',
+  'new-key': 'New idempotency key',
+  unchecked: 'Without asking the service',
+} as const
+export type OptionName = keyof typeof optionWords
+
+/** The label of a field that stands for an option of the commands, with the option: sentences of the commands name that. */
+export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
+
+/** The text of a form's field, or of an address's; undefined if it is empty, or came twice. */
 export function formText(fields: unknown, name: string): string | undefined {
   return textAsTyped(fields, name).trim() || undefined
 }
 
-/** The same with the white space around it; '' where it was left out. */
+/** The same with the white space around it; '' if it was left out. */
 export function textAsTyped(fields: unknown, name: string): string {
   const value = (fields as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' ? value : ''

@@ -8,8 +8,8 @@ import type { Viewer } from '../guard/viewer.ts'
 import { empty, factList, foreign, notice, table } from '../html/elements.ts'
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
-import { maskedWords } from '../noteSight.ts'
 import { mappedTable, shownJson } from '../record/valuesHtml.ts'
+import { maskedWords } from '../sights.ts'
 import type { MappingResult, MappingView } from './readMapping.ts'
 
 /** What a payload becomes, the rows that wait, and the mapping files. */

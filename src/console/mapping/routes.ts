@@ -4,8 +4,8 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
-import { keepShownRecords, noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { keepShownRecords, noteSight } from '../sights.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
@@ -34,7 +34,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (typeof outbox !== 'string' || outbox === '') return send(request, reply, { result: null })
     const result = await mapOutboxRow(await parts.store(), outbox)
     const isRow = result?.kind === 'mapped' && result.outboxId !== null
-    const isShown = isRow && shown.isShown(request.viewer.csrf, rowName(result.outboxId ?? ''))
+    const isShown = isRow && shown.isShown(request.viewer, rowName(result.outboxId ?? ''))
     return send(request, reply, { result, isShown })
   })
 
@@ -52,7 +52,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const { outboxId, type } = record
       const name = rowName(outboxId)
       await noteSight(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
-      shown.show(viewer.csrf, name)
+      shown.show(viewer, name)
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },
   )

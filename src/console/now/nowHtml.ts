@@ -2,13 +2,13 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { RecentCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
+import type { Diagnosis, WellCondition } from '../../operations/diagnose.ts'
 import type { StatusReport } from '../../operations/readStatus.ts'
 import { whyNoInstance } from '../../operations/renderStatus.ts'
 import { type Performance, percent, performanceOf, targets, totalOf } from '../../operations/serviceTargets.ts'
 import { capitalize, pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice } from '../html/advice.ts'
-import { age, empty, foreign, notice, table } from '../html/elements.ts'
+import { age, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
 import { budgetSection } from './budgetHtml.ts'
@@ -23,11 +23,8 @@ const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets'
 /** Renders what changes by itself: the same for every viewer. Pure. */
 export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   const { nowMs, standing } = report
-  const { diagnoses, backlogStandsUntil: _, ...data } = report
   return {
-    sentences: html`${diagnoses.map(({ isWell, message }) =>
-      notice(isWell ? 'good' : 'bad', html`<p>${advice(message, data)}</p>`),
-    )}`,
+    sentences: html`${report.diagnoses.map(sentence)}`,
     person: personSection(forPerson, nowMs),
     flow: flowSection(report),
     budget: budgetSection(window),
@@ -36,6 +33,20 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
     daemons: instancesSection(report),
     problems: standing.length === 0 ? html`` : html`<section>${problemsSection(standing, nowMs)}</section>`,
   }
+}
+
+/** Where a person sees or ends what is wrong. */
+const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
+  'no other pause': { path: '/resume', words: 'Resume' },
+  'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },
+  'no record is late': { path: '/records?state=queued,sending,accepted', words: 'Records' },
+}
+
+function sentence(diagnosis: Diagnosis): HtmlSafeString {
+  if (diagnosis.isWell) return notice('good', paragraph(diagnosis.message))
+  const page = pageOf[diagnosis.condition]
+  const link = page === undefined ? '' : html`<p><a href="${page.path}">${page.words}</a></p>`
+  return notice('bad', [paragraph(diagnosis.message), link])
 }
 
 export interface NowPage {

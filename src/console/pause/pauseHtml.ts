@@ -4,8 +4,7 @@ import { type PauseRead, type PauseRequest, pauseMessage } from '../../operation
 import { pauseEnd } from '../../operations/renderStatus.ts'
 import type { ResumeTerms } from '../../operations/resume.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice } from '../html/advice.ts'
-import { age, empty, foreign, moment, notice } from '../html/elements.ts'
+import { age, empty, foreign, moment, notice, paragraph } from '../html/elements.ts'
 import { form, hidden, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 
@@ -31,7 +30,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
     viewer,
     html`${notice(
       'attention',
-      html`<p>${advice(pauseMessage(read.forMs, { dryRun: true, nowMs }), request)}</p>
+      html`${paragraph(pauseMessage(read.forMs, { dryRun: true, nowMs }))}
 <p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
 <p>Why: ${foreign(read.reason, 1_000)}</p>`,
     )}
@@ -44,22 +43,14 @@ ${isReadOnly(viewer)}`,
   )
 }
 
-/** What a resume would do, and the button that does it. @param would one sentence a line @param madeOf what they were made of */
-export function renderResumePreview(
-  would: readonly string[],
-  madeOf: unknown,
-  terms: ResumeTerms,
-  viewer: Viewer,
-): string {
+/** What a resume would do, and the button that does it. @param would one sentence a line */
+export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
   const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
   const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
   return page(
     'Resume',
     viewer,
-    html`${notice(
-      'attention',
-      would.map((line) => html`<p>${advice(line, madeOf)}</p>`),
-    )}
+    html`${notice('attention', would.map(paragraph))}
 ${form({ action: '/resume', viewer }, html`${chosen}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
 ${isReadOnly(viewer)}
 <h2>Go further</h2>
@@ -100,7 +91,7 @@ function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
 
 function endOf(pause: Pause, nowMs: number): HtmlValue {
   const { untilMs } = pause
-  if (untilMs === null || untilMs <= nowMs) return advice(pauseEnd(pause, nowMs), pause)
+  if (untilMs === null || untilMs <= nowMs) return pauseEnd(pause, nowMs)
   return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
 }
 

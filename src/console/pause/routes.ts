@@ -29,7 +29,7 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
     const terms = resumeTerms(query)
     const would = await previewResume(await store(), terms)
     const lines = resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() })
-    return sendPage(reply, renderResumePreview(lines, would, terms, viewer))
+    return sendPage(reply, renderResumePreview(lines, terms, viewer))
   })
 
   app.post('/resume', async ({ viewer, body }, reply) => {

@@ -3,36 +3,27 @@ import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.t
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
-import { explainMissing, findNamed } from '../../operations/references.ts'
+import { explainMissing, findNamed, readReferences } from '../../operations/references.ts'
 import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 
-/** What a name comes to. */
+/** The records that a name fits. */
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  /** `madeOf`: the name, and what was read to say why. */
-  | { kind: 'none'; message: string; madeOf: unknown }
+  /** `outboxId`: if the name is that of an outbox row. */
+  | { kind: 'none'; message: string; outboxId: string | null }
 
 const severalMax = 50
 
-/** Finds what is called so, in every form that `outboxd show` takes. */
+/** Finds records by a name, in every form that `outboxd show` takes. */
 export async function findRecord(store: OperatorStore, name: string): Promise<Named> {
   const { submissions = [] } = (await findNamed(store, name, severalMax + 1)) ?? {}
   const [submission] = submissions
   if (submission === undefined) {
-    const madeOf: unknown[] = [name]
-    const keep = <T>(read: T): T => {
-      madeOf.push(read)
-      return read
-    }
-    const { outbox, ...ledger } = store
-    const watched = {
-      ...ledger,
-      readPruned: async (id: string) => keep(await ledger.readPruned(id)),
-      outbox: { ...outbox, readRecord: async (id: string) => keep(await outbox.readRecord(id)) },
-    }
-    return { kind: 'none', message: await explainMissing(watched, name), madeOf }
+    const [reference] = readReferences(name)
+    const outboxId = reference?.kind === 'outbox' ? reference.outboxId : null
+    return { kind: 'none', message: await explainMissing(store, name), outboxId }
   }
   if (submissions.length === 1) return { kind: 'one', submission }
   return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
@@ -43,15 +34,15 @@ export interface RecordView {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  /** The outbox row that has its id now, where that is another. */
+  /** The outbox row that has the record's id now, if that is a different row. */
   row: OtherRow | null
-  /** What the mapping files of now make of its payload; null where they cannot be read, or it has none. */
+  /** What the current mapping files make of the payload; null if they cannot be read, or there is no payload. */
   mapped: MappedRecord | null
-  /** The rules by which they do. */
+
   mappings: Mappings | null
 }
 
-/** @param mappings null where they cannot be read  @returns null where it has been pruned since it was found */
+/** @param mappings null if they cannot be read @returns null if the record has been pruned since it was found */
 export async function readRecord(
   store: OperatorStore,
   submission: ListedSubmission,

@@ -8,24 +8,22 @@ import {
   noneBecause,
   submissionFacts,
 } from '../../operations/submissionFacts.ts'
-import { capitalize, escapeLines } from '../../plainText.ts'
+import { capitalize, escapeControl, escapeLines } from '../../plainText.ts'
 import { showDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice } from '../html/advice.ts'
-import { age, factList, foreign, foreignText, moment, notice, type Tone, table } from '../html/elements.ts'
+import { age, factList, foreign, foreignText, moment, notice, paragraph, type Tone, table } from '../html/elements.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
-import { maskedWords } from '../noteSight.ts'
 import { recordCells, recordColumns } from '../records/recordsHtml.ts'
+import { maskedWords } from '../sights.ts'
 import type { RecordView } from './readRecord.ts'
 import { fieldsSection, mask, shownJson } from './valuesHtml.ts'
 import { waysSection } from './waysHtml.ts'
 
-/** What a page says first. `madeOf`: what the text was made of; if nobody knows it any more, nothing in the text is a link. */
+/** What a page says first. */
 export interface PageMessage {
   tone: Tone
   text: string
-  madeOf?: unknown
 }
 
 /** How a page of a record is shown. */
@@ -49,7 +47,7 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
       live: { topic: `record:${detail.id}`, version },
     },
     [
-      shown.message === null ? '' : notice(shown.message.tone, sentences(shown.message)),
+      shown.message === null ? '' : notice(shown.message.tone, shown.message.text.split('\n').map(paragraph)),
       html`<div id="stands" data-live>${standing(view)}</div>`,
       html`<div id="ways" data-live>${waysSection(view, shown.viewer)}</div>`,
       html`<section aria-labelledby="steps-head"><h2 id="steps-head">What happened</h2><div id="steps" data-live>${timeline(view, shown.isShown)}</div></section>`,
@@ -58,9 +56,6 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
     ],
   )
 }
-
-const sentences = ({ text, madeOf }: PageMessage) =>
-  text.split('\n').map((line) => html`<p>${madeOf === undefined ? foreign(line, 2_000) : advice(line, madeOf)}</p>`)
 
 const tones: Record<ListedSubmission['state'], Tone> = {
   queued: 'quiet',
@@ -76,21 +71,25 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 function standing({ detail, explanation, row }: RecordView): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
     const below = ways.length > 0 && /\bthen( perhaps)?$/.test(words) ? ' choose below' : ''
-    return html`<p>${i === 0 ? 'Next: ' : ''}${advice(words, detail)}${below}</p>`
+    return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(words)}${below}</p>`
   })
   return [
     notice(tones[detail.state], [
-      html`<p><strong>${detail.state}</strong>: <span class="foreign">${advice(explanation.why, detail)}</span></p>`,
+      html`<p><strong>${detail.state}</strong>: <span class="foreign">${escapeControl(explanation.why)}</span></p>`,
       next,
+      detail.held && detail.blocker !== null ? blockerLink(detail.blocker) : '',
     ]),
     detail.conflict === null
       ? ''
       : notice(
           'bad',
-          conflictLines(detail, row).map((line) => html`<p>${advice(line.trim(), [detail, row])}</p>`),
+          conflictLines(detail, row).map((line) => paragraph(line.trim())),
         ),
   ]
 }
+
+const blockerLink = ({ outboxId }: { outboxId: string }) =>
+  html`<p><a href="/records/${encodeURIComponent(`outbox:${outboxId}`)}">outbox:${foreign(outboxId, 60)}</a></p>`
 
 const facts = ({ detail }: RecordView) =>
   factList(submissionFacts(detail).map(([name, fact]) => [name, factHtml(fact, detail.nowMs)]))
@@ -176,10 +175,13 @@ export function renderSeveral(
   ])
 }
 
-/** A name that fits no record: why, and what is known of it all the same. @param madeOf what the message was made of */
-export function renderMissing(message: string, madeOf: unknown, viewer: Viewer): string {
+/** A name that fits no record: why, and what is known of it all the same. */
+export function renderMissing(message: string, outboxId: string | null, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
-    notice('attention', html`<p>${advice(`${capitalize(message)}.`, madeOf)}</p>`),
+    notice('attention', paragraph(`${capitalize(message)}.`)),
+    outboxId === null
+      ? ''
+      : html`<p><a href="/mapping?outbox=${encodeURIComponent(outboxId)}">Mapping</a>: the request that the row would become</p>`,
     html`<p><a href="/records">Records</a></p>`,
   ])
 }

@@ -4,22 +4,24 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
-import { keepShownRecords, noteDownload, noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
+import type { Fields } from '../records/recordsQuery.ts'
+import { keepShownRecords, noteDownload, noteSight } from '../sights.ts'
 import { findRecord, readRecord } from './readRecord.ts'
 import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
-import { resolveRoutes } from './resolveRoutes.ts'
+import { resolveRecord } from './resolveRecord.ts'
+import { renderResolve } from './waysHtml.ts'
 
 const watchEveryMs = 1_500
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The address of a record, with its id. */
-export type RecordRequest = FastifyRequest<{ Params: { id: string } }>
+type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 /** `/records/ID`: what outboxd show says of one submission, and what can be done with it. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { store, clock, live } = parts
   const shown = keepShownRecords(clock)
+  const done = keepMessages()
   live.addTopic('record', {
     everyMs: watchEveryMs,
     readVersions: async (keys) => (await store()).readRevisions(keys.filter((key) => uuid.test(key))),
@@ -32,7 +34,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   ): Promise<FastifyReply> {
     const { viewer, params } = request
     const named = await findRecord(await store(), params.id)
-    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.madeOf, viewer))
+    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.outboxId, viewer))
     if (named.kind === 'several')
       return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
     const { id } = named.submission
@@ -41,32 +43,48 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     // The page of a record is there whatever the mapping files are like.
     const view = await readRecord(await store(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null)
-      return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, id, viewer))
-    return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
+      return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, null, viewer))
+    return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer, id), message }))
   }
 
   app.get('/records/:id', (request: RecordRequest, reply) => {
-    const told = shown.told(request.viewer.csrf, request.params.id)
-    return sendRecord(request, reply, told === null ? null : { tone: 'good', text: told })
+    const text = done.take(request.viewer.csrf, request.params.id)
+    return sendRecord(request, reply, text === undefined ? null : { tone: 'good', text })
   })
 
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request
     const detail = await detailOf(await store(), request.params.id)
     await noteSight(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
-    shown.show(viewer.csrf, detail.id)
+    shown.show(viewer, detail.id)
     return reply.redirect(`/records/${detail.id}#values-head`, 303)
   })
 
   app.post('/records/:id/hide', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
-    shown.hide(request.viewer.csrf, request.params.id)
+    shown.hide(request.viewer, request.params.id)
     return reply.redirect(`/records/${encodeURIComponent(request.params.id)}#values-head`, 303)
+  })
+
+  app.post('/records/:id/resolve', async (request: RecordRequest, reply) => {
+    const { viewer, params, body } = request
+    const resolving = await resolveRecord(parts, viewer, params.id, (body ?? {}) as Fields)
+    switch (resolving.kind) {
+      case 'refused':
+        return sendRecord(request, reply.code(409), { tone: 'bad', text: resolving.message })
+      case 'preview':
+        return sendPage(reply, renderResolve(resolving.preview, viewer))
+      case 'done':
+        done.keep(viewer.csrf, resolving.id, resolving.message)
+        return reply.redirect(`/records/${resolving.id}`, 303)
+      default:
+        return resolving satisfies never
+    }
   })
 
   for (const name of ['payload', 'body', 'result'] as const)
     app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
       const { id } = request.params
-      if (!shown.isShown(request.viewer.csrf, id))
+      if (!shown.isShown(request.viewer, id))
         throw new Refused(403, 'Ask for the values on the record’s page first: who does so is logged.')
       const detail = await detailOf(await store(), id)
       await noteDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
@@ -75,12 +93,29 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
         .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
         .send(detail[name] ?? '')
     })
-
-  resolveRoutes(app, parts, { shown, sendRecord })
 }
 
 async function detailOf(store: OperatorStore, id: string): Promise<SubmissionDetail> {
   const detail = uuid.test(id) ? await store.readSubmissionDetail(id) : null
   if (detail === null) throw new Refused(404, 'There is no such record.')
   return detail
+}
+
+const messagesMax = 1_000
+
+/** What a viewer did to a record, said once by the page that the form leads to. */
+function keepMessages() {
+  const messages = new Map<string, string>()
+  return {
+    keep(viewer: string, id: string, message: string): void {
+      messages.set(`${viewer} ${id}`, message)
+      const [oldest] = messages.keys()
+      if (messages.size > messagesMax && oldest !== undefined) messages.delete(oldest)
+    },
+    take(viewer: string, id: string): string | undefined {
+      const message = messages.get(`${viewer} ${id}`)
+      messages.delete(`${viewer} ${id}`)
+      return message
+    },
+  }
 }

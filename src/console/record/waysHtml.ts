@@ -4,10 +4,10 @@ import type { Way } from '../../operations/explainSubmission.ts'
 import { replayable } from '../../operations/replay.ts'
 import type { Answer, Question } from '../../operations/resolve.ts'
 import { whyNotSettled } from '../../operations/whyNotSettled.ts'
+import { escapeControl } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice, fieldWords } from '../html/advice.ts'
-import { notice } from '../html/elements.ts'
-import { form, hidden, tick } from '../html/form.ts'
+import { notice, paragraph } from '../html/elements.ts'
+import { form, hidden, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
@@ -27,9 +27,9 @@ export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
 }
 
 /** What `show` says of it: to be read after the name of the form. */
-function means({ explanation, detail }: RecordView, kind: Way['kind'], otherwise: string): HtmlValue {
+function means({ explanation }: RecordView, kind: Way['kind'], otherwise: string): HtmlValue {
   const way = explanation.advice.flatMap(({ ways }) => ways).find((each) => each.kind === kind)
-  return html`<p class="quiet">${advice(way?.means || otherwise, detail)}</p>`
+  return html`<p class="quiet">${escapeControl(way?.means || otherwise)}</p>`
 }
 
 /** Each has its own place, so that a link to `/records/ID#replay` leads there. */
@@ -47,7 +47,7 @@ const replayForm = (view: RecordView, viewer: Viewer) =>
     means(view, 'replay', 'maps and sends it again; --refresh reads the row anew'),
     form({ action: '/records/choose', viewer }, [
       hidden('id', view.detail.id),
-      tick('refresh', fieldWords.refresh),
+      tick('refresh', optionLabel('refresh')),
       html`<button name="do" value="replay-ticked">Replay …</button>`,
     ]),
   )
@@ -60,7 +60,7 @@ const arrivedForm = (view: RecordView, viewer: Viewer) =>
     form({ action: resolvePath(view), viewer }, [
       seen(view),
       html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>`,
-      tick('unchecked', fieldWords.unchecked),
+      tick('unchecked', optionLabel('unchecked')),
       html`<button name="answer" value="arrived">It arrived …</button>`,
     ]),
   )
@@ -68,11 +68,11 @@ const arrivedForm = (view: RecordView, viewer: Viewer) =>
 const notArrivedForm = (view: RecordView, viewer: Viewer) =>
   way(
     'not-arrived',
-    fieldWords['not-arrived'],
+    'It did not arrive',
     means(view, 'not-arrived', 'the service does not have it: we send it again'),
     form({ action: resolvePath(view), viewer }, [
       seen(view),
-      tick('new-key', fieldWords['new-key']),
+      tick('new-key', optionLabel('new-key')),
       html`<button name="answer" value="not-arrived">It did not arrive …</button>`,
     ]),
   )
@@ -80,7 +80,7 @@ const notArrivedForm = (view: RecordView, viewer: Viewer) =>
 const takeBackForm = (view: RecordView, viewer: Viewer) =>
   way(
     'take-back',
-    fieldWords['take-back'],
+    'Take the id back',
     html`<p class="quiet">The id that a person gave is wrong, and no other is known yet: it is uncertain again.</p>`,
     form({ action: resolvePath(view), viewer }, [
       seen(view),
@@ -104,26 +104,23 @@ const resolvePath = ({ detail: { id } }: RecordView) => `/records/${id}/resolve`
 /** What a person's word about a record would come to, and the question whether it is meant. */
 export interface ResolvePreview {
   id: string
-  outboxId: string
   revision: number
   answer: Answer
   /** What it would come to. */
   message: string
   questions: readonly Question[]
-  /** What the sentences were made of. */
-  madeOf: unknown
 }
 
 export function renderResolve(preview: ResolvePreview, viewer: Viewer): string {
-  const { id, message, questions, revision, answer, madeOf } = preview
-  const asked = questions.map(({ text }) => notice('attention', html`<p>${advice(text, madeOf)}</p>`))
+  const { id, message, questions, revision, answer } = preview
+  const asked = questions.map(({ text }) => notice('attention', paragraph(text)))
   return layout({ title: 'Is it meant?', current: '/records', viewer }, [
-    html`<section><p>${advice(message, madeOf)}</p>${asked}
+    html`<section>${paragraph(message)}${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [
   hidden('revision', String(revision)),
   ...answerFields(answer),
   hidden('confirmed', 'on'),
-  html`<label class="wide">${fieldWords.reason}, where there is one<input name="reason" maxlength="1000"></label>`,
+  html`<label class="wide">Reason, if there is one<input name="reason" maxlength="1000"></label>`,
   html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
 ])}</section>`,
   ])

@@ -5,8 +5,7 @@ import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/s
 import { noteOn } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice } from '../html/advice.ts'
-import { age, type Column, empty, foreign, foreignText, notice, table } from '../html/elements.ts'
+import { age, type Column, empty, foreign, foreignText, notice, paragraph, table } from '../html/elements.ts'
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
@@ -41,13 +40,13 @@ export function renderRecords(view: RecordsView, viewer: Viewer): string {
     version: asShown,
     says: 'There is something newer: load the page again.',
   }
-  const wrong = problems.map((problem) => html`<p>${advice(problem, query)}</p>`)
-  const putOff = skippedRows.map((message) => html`<p>${foreign(message, 600)}</p>`)
+  const wrong = problems.map(paragraph)
+  const putOff = skippedRows.map(paragraph)
   return layout({ title: 'Records', current: '/records', viewer, ...(listed === null ? {} : { live }) }, [
     wrong.length > 0 ? notice('bad', wrong) : '',
     putOff.length > 0 ? notice('attention', putOff) : '',
     filterForm(query),
-    listed?.cut ? notice('attention', html`<p>${advice(listed.cut, query)}</p>`) : '',
+    listed?.cut ? notice('attention', paragraph(listed.cut)) : '',
     listed === null ? '' : listed.kind === 'page' ? pageOf(view, listed, viewer) : causesOf(view, listed),
   ])
 }

@@ -3,8 +3,7 @@ import type { ListPosition, PageWanted } from '../../ledger/operator/selectPage.
 import type { ListOrder } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
-import { fieldWords } from '../html/advice.ts'
-import { tick } from '../html/form.ts'
+import { type OptionName, optionLabel, tick } from '../html/form.ts'
 
 /** What an address of the list asks for: the options of `outboxd list` under their names, and where in it to begin. */
 export interface RecordsQuery {
@@ -97,14 +96,14 @@ export function filterForm(query: RecordsQuery): HtmlSafeString {
 <nav aria-label="Often looked at"><ul>${links}</ul></nav>
 <details class="filters"${isOpen ? html` open` : ''}><summary>Filters</summary>
 <form method="get" action="/records" class="filters">
-<fieldset><legend>${fieldWords.state}; none: what waits for a person</legend>${ticks}</fieldset>
+<fieldset><legend>State; none: what waits for a person</legend>${ticks}</fieldset>
 <div class="fields">
 ${text('type', filters.type)}${text('key', filters.key)}${text('code', filters.code, 'E001')}
 ${text('since', filters.since, '2h, 3d, 2026-11-03')}${text('until', filters.until, '2h, 3d, 2026-11-03')}
 ${text('transaction', filters.transaction)}${text('containing', filters.containing, 'a customer, an order number')}
 ${text('cause', filters.cause)}${text('limit', filters.limit, '50')}
 </div>
-<p>${tick('may-have-arrived', fieldWords['may-have-arrived'], { isOn: filters.mayHaveArrived ?? false })}
+<p>${tick('may-have-arrived', optionLabel('may-have-arrived'), { isOn: filters.mayHaveArrived ?? false })}
 ${tick('newest', 'Newest first', { isOn: order === 'newest' })}
 ${tick('by-cause', 'One line a cause', { isOn: byCause })}</p>
 <p><button class="main">Show</button> <a href="/records">Without filters</a></p>
@@ -112,5 +111,5 @@ ${tick('by-cause', 'One line a cause', { isOn: byCause })}</p>
 </search>`
 }
 
-const text = (name: keyof typeof fieldWords, value: string | undefined, hint = '') =>
-  html`<label>${fieldWords[name]}<input name="${name}" value="${value ?? ''}" placeholder="${hint}"></label>\n`
+const text = (name: OptionName, value: string | undefined, hint = '') =>
+  html`<label>${optionLabel(name)}<input name="${name}" value="${value ?? ''}" placeholder="${hint}"></label>\n`

@@ -1,0 +1,80 @@
+import { reasonProblem } from '../../operations/actor.ts'
+import {
+  type Answer,
+  answerProblems,
+  findSettling,
+  previewResolve,
+  questionsBefore,
+  type ResolveOutcome,
+  resolveSubmission,
+  whyNotResolved,
+} from '../../operations/resolve.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { formText } from '../html/form.ts'
+import type { ConsoleParts } from '../parts.ts'
+import type { Fields } from '../records/recordsQuery.ts'
+import type { ResolvePreview } from './waysHtml.ts'
+
+/** What came of a form in which a person says what became of a record. */
+export type Resolving =
+  /** Nothing was changed, for this reason. */
+  | { kind: 'refused'; message: string }
+  /** The form was not confirmed yet: what it would do. */
+  | { kind: 'preview'; preview: ResolvePreview }
+  | { kind: 'done'; id: string; message: string }
+
+/** First says what the answer would do, and does it once the form is confirmed. @param name the record, as the address has it */
+export async function resolveRecord(
+  parts: ConsoleParts,
+  viewer: Viewer,
+  name: string,
+  fields: Fields,
+): Promise<Resolving> {
+  const answer = answerOf(fields)
+  const reason = formText(fields, 'reason') ?? null
+  const wrongReason = reason === null ? null : reasonProblem(reason)
+  const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
+  if (problems.length > 0) return refused(`${problems.join('\n')}.`)
+  const store = await parts.store()
+  const found = await findSettling(store, name)
+  if (found.kind !== 'found') return refused(`there is no submission ${name}`)
+  const { settling } = found
+  const { id, outboxId, revision } = settling.submission
+  if (String(revision) !== fields.revision)
+    return refused(`outbox:${outboxId} has taken a step since this page was shown, and was left alone: look again.`)
+  const whyNot = await whyNotResolved(store, settling, answer, `outbox:${outboxId}`)
+  if (whyNot !== null) return refused(messageOf(whyNot))
+  if (fields.confirmed === undefined) {
+    const message = messageOf(previewResolve(settling, answer))
+    const preview = { id, revision, answer, message, questions: questionsBefore(settling, answer) }
+    return { kind: 'preview', preview }
+  }
+  const said: string[] = []
+  const outcome = await resolveSubmission(
+    {
+      changes: store.actingAs({ who: viewer.who, reason }),
+      askService: parts.askService,
+      onTestimony: (message) => void said.push(`${message}.`),
+    },
+    settling,
+    answer,
+  )
+  return outcome.kind === 'left'
+    ? refused(outcome.reason)
+    : { kind: 'done', id, message: [...said, outcome.message].join('\n') }
+}
+
+const refused = (message: string): Resolving => ({ kind: 'refused', message })
+
+const messageOf = (outcome: ResolveOutcome) => (outcome.kind === 'left' ? outcome.reason : outcome.message)
+
+function answerOf(fields: Fields): Answer {
+  const { answer } = fields
+  return {
+    arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,
+    notArrived: answer === 'not-arrived',
+    takeBack: answer === 'take-back',
+    unchecked: fields.unchecked !== undefined,
+    newKey: fields['new-key'] !== undefined,
+  }
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '../clock.ts'
+import type { Sight } from '../ledger/operator/operator.ts'
+import { pluralize } from '../plainText.ts'
+import type { Viewer } from './guard/viewer.ts'
+import type { ConsoleParts } from './parts.ts'
+
+/**
+ * Pages mask the values of records. A viewer who asks for them sees them for a quarter of an hour, and is logged before that: in
+ * the ledger, as an act of theirs. With --read-only it is a line of the console's own log, because such a console, and the role it
+ * has, writes nothing to the ledger.
+ */
+
+type Noting = Pick<ConsoleParts, 'store' | 'say'>
+type Who = Pick<Viewer, 'who' | 'canChange'>
+
+/** An act in the log names at most this many records; it counts the others. */
+export const namedMax = 100
+
+/** Logs that values are about to be seen. @throws Error when it cannot be logged: nothing may be shown then */
+export async function noteSight({ store, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
+  if (canChange) await (await store()).actingAs({ who, reason: null }).noteSight(sight)
+  else say(`${who} ${sightWords(sight)}`)
+}
+
+/** Logs a download of values. @param records null: of every record */
+export function noteDownload(
+  parts: Noting,
+  viewer: Who,
+  records: Sight['records'] | null,
+  detail: { file: string } & Sight['detail'],
+): Promise<void> {
+  const named = (records ?? []).slice(0, namedMax)
+  const unnamed = records === null ? 'all' : records.length - named.length
+  return noteSight(parts, viewer, { act: 'download', records: named, unnamed, detail })
+}
+
+/** What a viewer reads before they ask for values. Pure. */
+export const maskedWords = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
+  `Values are masked: they may be a person’s. ${
+    canChange
+      ? 'Who asks for them is logged, in the audit.'
+      : 'Who asks for them stands in this console’s own log; nothing is written to the ledger.'
+  }`
+
+function sightWords({ act, records, unnamed, detail = {} }: Sight): string {
+  const names = records.map(({ id, outboxId }) => (id.startsWith('outbox:') ? id : `${id} (outbox:${outboxId})`))
+  const more = unnamed === 'all' ? ['all records'] : unnamed > 0 ? [`and ${unnamed} more`] : []
+  const which = [...names, ...more].join(', ')
+  switch (act) {
+    case 'show':
+      return `asked for the values of ${which}`
+    case 'search':
+      return `searched the values of ${pluralize(Number(detail.lookedAt), 'record')} and found ${detail.found}: ${which}`
+    case 'download':
+      return `downloaded ${detail.file} (${which})`
+    default:
+      return act satisfies never
+  }
+}
+
+/** The records whose values each viewer has asked for. */
+export interface ShownRecords {
+  show(viewer: Pick<Viewer, 'csrf'>, name: string): void
+  hide(viewer: Pick<Viewer, 'csrf'>, name: string): void
+  isShown(viewer: Pick<Viewer, 'csrf'>, name: string): boolean
+}
+
+const shownForMs = 15 * 60_000
+const shownMax = 2_000
+
+export function keepShownRecords({ nowMs }: Pick<Clock, 'nowMs'>): ShownRecords {
+  const untilMs = new Map<string, number>()
+  const keyOf = ({ csrf }: Pick<Viewer, 'csrf'>, name: string) => `${csrf} ${name}`
+  return {
+    show(viewer, name) {
+      untilMs.delete(keyOf(viewer, name))
+      untilMs.set(keyOf(viewer, name), nowMs() + shownForMs)
+      const [oldest] = untilMs.keys()
+      if (untilMs.size > shownMax && oldest !== undefined) untilMs.delete(oldest)
+    },
+    hide: (viewer, name) => void untilMs.delete(keyOf(viewer, name)),
+    isShown: (viewer, name) => (untilMs.get(keyOf(viewer, name)) ?? 0) > nowMs(),
+  }
+}
