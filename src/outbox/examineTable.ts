@@ -14,6 +14,7 @@ import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { passedSql } from './passedOver.ts'
 import { readStatements } from './rows.ts'
+import { formOf } from './stateForms.ts'
 import { takenStatements } from './takenRows.ts'
 import { lockOneSql } from './tryRow.ts'
 import { filterStatements } from './unfilterable.ts'
@@ -156,7 +157,7 @@ export async function findTableRemarks(db: Database, table: OutboxTable, shape: 
 
 /** A flag that is neither set nor not set: such a row does not wait, and is never taken. */
 async function findNullFlags(db: Database, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
-  if (state === null || state.kind === 'timestamp' || state.waiting.includes(null)) return []
+  if (state === null || formOf(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)
   if (baseType !== 'boolean' || notNull) return []
   const flag = quoteIdentifier(state.column)

@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { formOf } from './stateForms.ts'
 
 /** The columns that the daemon reads and writes. */
 export interface NeededRights {
@@ -11,8 +12,11 @@ export interface NeededRights {
 /** What the daemon needs of a table as it is described. Pure. */
 export function neededRights(table: OutboxTable): NeededRights {
   const { payload, type, createdAt, state, write } = table
-  const isWritten = state !== null && (state.kind === 'timestamp' || state.values.size > 0)
-  const written = [...(isWritten ? [state.column] : []), ...write.map(({ column }) => column)]
+  const form = formOf(state)
+  const written = [
+    ...(form !== null && form.writes.length > 0 ? [form.column] : []),
+    ...write.map(({ column }) => column),
+  ]
   const named = [
     table.id,
     table.order,

@@ -6,6 +6,7 @@ import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literal, nowSql, type TableShape } from './columns.ts'
 import { inspectTable } from './inspectTable.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import { formOf } from './stateForms.ts'
 
 /**
  * What is wrong with the columns that we write, found before any row is there to try it on: a type that does not take what we write, a
@@ -50,10 +51,11 @@ function trialsOf(table: OutboxTable, shape: TableShape): Trial[] {
 }
 
 function stateTrials({ state }: OutboxTable, shape: TableShape): Trial[] {
-  if (state === null) return []
-  if (state.kind === 'timestamp') return [timeTrial(shape, state.column, true)]
-  const values = [...new Set(state.values.values())]
-  return values.map((value) => textTrial(shape, state.column, value, `"${value}"`, true))
+  const form = formOf(state)
+  if (form === null) return []
+  const { column, writes } = form
+  if (writes === 'time') return [timeTrial(shape, column, true)]
+  return writes.map((value) => textTrial(shape, column, value, `"${value}"`, true))
 }
 
 function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[] {
@@ -110,8 +112,8 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
 /** NULL where it must not be, and a NULL that never comes. */
 function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
   const mustBeSet = (name: string) => columnOf(shape, name).notNull
-  const waiting = state === null ? [] : state.kind === 'timestamp' ? [null] : state.waiting
-  const neverWaits = state !== null && mustBeSet(state.column) && waiting.every((value) => value === null)
+  const neverWaits =
+    state !== null && mustBeSet(state.column) && formOf(state)?.waiting.every((value) => value === null)
   return [
     ...(neverWaits
       ? [`says that a row waits while "${state.column}" is NULL, and that column is not null: no row would ever wait`]

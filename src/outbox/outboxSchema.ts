@@ -1,14 +1,9 @@
 import { z } from 'zod'
-import type { State } from '../model.ts'
-import { states } from '../model.ts'
+import { stateJsonForms, stateList } from './stateEntries.ts'
 
 /** What `mappings/outbox.yaml` may say. Entries with several forms are checked form by form, so that errors name one. */
 
 const column = z.string().min(1)
-const scalar = z.union([z.string(), z.number(), z.boolean()])
-const scalarOrNull = z.union([scalar, z.null()])
-const stateName = z.enum(states)
-const stateList = z.array(stateName).min(1)
 
 const typeForms = {
   constant: z.strictObject({ constant: z.string().min(1).describe('The type of every row.') }),
@@ -39,29 +34,6 @@ const payloadForms = {
   }),
 }
 
-const perState = Object.fromEntries(states.map((state) => [state, z.unknown().optional()])) as Record<
-  State,
-  z.ZodOptional<z.ZodUnknown>
->
-
-const stateForms = {
-  status: z.strictObject({
-    status: column.describe('The column with a status of its own values.'),
-    new: z.unknown().describe('The value, or the values, of a row that waits; null for NULL.').optional(),
-    ...perState,
-  }),
-  timestamp: z.strictObject({
-    timestamp: column.describe('NULL: the row waits.'),
-    set: stateList.describe('The states at which the time is written: [queued] as soon as it is taken.'),
-  }),
-  flag: z.strictObject({
-    flag: column.describe('A boolean or a number.'),
-    new: z.unknown().describe('The value, or the values, of a row that waits. Default false.').optional(),
-    done: z.unknown().describe('The value written. Default true.').optional(),
-    set: stateList.describe('The states at which it is written: [queued] as soon as the row is taken.'),
-  }),
-}
-
 const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
 const writeForm = z.strictObject({
   what: z.enum(whats),
@@ -69,7 +41,7 @@ const writeForm = z.strictObject({
 })
 
 /** The forms of the entries that have several. */
-export const forms = { type: typeForms, createdAt, payload: payloadForms, state: stateForms, write: writeForm, whats }
+export const forms = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
 
 /** The file but for the entries with several forms. */
 export const outboxFileSchema = z.strictObject({
@@ -109,20 +81,11 @@ const about = {
 
 /** The JSON Schema that editors complete and check outbox.yaml by. */
 export function outboxJsonSchema(): string {
-  const value = z.union([scalarOrNull, z.array(scalarOrNull)])
-  const ofState = z.object(Object.fromEntries(states.map((state) => [state, scalar.optional()]))).shape
   const whole = outboxFileSchema.extend({
     type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),
     created_at: z.union([column, createdAt]).describe(about.created_at).optional(),
     payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload),
-    state: z
-      .union([
-        z.literal('none'),
-        stateForms.status.extend({ new: value, ...ofState }),
-        stateForms.timestamp,
-        stateForms.flag.extend({ new: value.optional(), done: scalar.optional() }),
-      ])
-      .describe(about.state),
+    state: z.union([z.literal('none'), ...stateJsonForms]).describe(about.state),
     write: z.record(z.string(), z.union([z.enum(whats), writeForm])).optional(),
   })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })

@@ -1,6 +1,7 @@
 import { type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
+import { formOf, type StateColumn } from './stateForms.ts'
 
 /**
  * An outbox table as `mappings/outbox.yaml` describes it, or section 10's: where each part of a record is, which rows
@@ -50,12 +51,6 @@ export type PayloadSource =
   | { kind: 'column'; column: string; encoding: string }
   /** A JSON object built of the row: names in the payload and the columns they come from; null: all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
-
-export type StateColumn =
-  /** Values as text, null for NULL. `values`: what to write in which state; a state that is not there writes nothing. */
-  | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
-  /** NULL waits; set to the time at these states. */
-  | { kind: 'timestamp'; column: string; set: readonly State[] }
 
 export interface WriteBack {
   readonly column: string
@@ -109,7 +104,4 @@ export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** Whether a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
-export function saysTaken({ state }: OutboxTable): boolean {
-  if (state === null) return false
-  return state.kind === 'value' ? state.values.has('queued') : state.set.includes('queued')
-}
+export const saysTaken = ({ state }: OutboxTable): boolean => formOf(state)?.saysTaken ?? false

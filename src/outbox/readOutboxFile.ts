@@ -5,9 +5,10 @@ import type { FileProblem } from '../yaml/yamlDocument.ts'
 import { YamlDocument } from '../yaml/yamlDocument.ts'
 import { EntryReader } from './entryReader.ts'
 import { forms, outboxFileSchema } from './outboxSchema.ts'
-import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WriteBack } from './outboxTable.ts'
 import { readPayloadEntry } from './readPayloadEntry.ts'
-import { readStateEntry } from './readStateEntry.ts'
+import { readStateEntry } from './stateEntries.ts'
+import { formOf, type StateColumn } from './stateForms.ts'
 
 /** Checks the text of an outbox.yaml and says everything that is wrong with it. Pure. @param file how problems name it */
 export function readOutboxFile(
@@ -110,7 +111,7 @@ function judgeWritten(
     const what = known.get(column) ?? read.get(column)
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
-  if (state === null || (state.kind === 'value' && state.values.size === 0)) return
+  if (state === null || formOf(state)?.writes.length === 0) return
   // A row that is known by its time alone has told its type and key before they are written over.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))

@@ -5,6 +5,7 @@ import { column, columnOf, isoSql, literal, literals, type TableShape, unitsPerS
 import { OutboxTableUnusable } from './inspectTable.ts'
 import { type CreatedAt, type OutboxTable, saysTaken } from './outboxTable.ts'
 import { stampSql } from './stampSql.ts'
+import { formOf } from './stateForms.ts'
 
 /** The expressions of which every statement on an outbox table is made. Its rows have the alias o. */
 export interface RowExpressions {
@@ -66,7 +67,7 @@ export function rowExpressions(
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, unfilterable)
   const begins = startSql(table, shape, start)
-  const waits = waitsExpression(table)
+  const waits = formOf(table.state)?.waitsSql ?? 'true'
   return {
     from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,
@@ -99,19 +100,6 @@ export function rowExpressions(
 export function nameSelection({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
   const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
-}
-
-// Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
-function waitsExpression({ state }: OutboxTable): string {
-  if (state === null) return 'true'
-  if (state.kind === 'timestamp') return `${column(state.column)} is null`
-  const values = state.waiting.filter((value) => value !== null)
-  const isOne = values.length === 1 ? `= ${literals(values)}` : `in (${literals(values)})`
-  const either = [
-    ...(values.length > 0 ? [`${column(state.column)} ${isOne}`] : []),
-    ...(state.waiting.includes(null) ? [`${column(state.column)} is null`] : []),
-  ]
-  return `(${either.join(' or ')})`
 }
 
 /** The order in which conditions are evaluated is the planner's, but for that of a case. */

@@ -1,9 +1,9 @@
-import { ended, type State } from '../model.ts'
-import { column, literal, literals, type TableShape, textSql } from './columns.ts'
+import { type TableShape, textSql } from './columns.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import { formOf, saysEnd, timeWord, type Word } from './stateForms.ts'
 import { failingRows } from './unfilterable.ts'
 
 /** What a row says of its record in the columns that are ours. */
@@ -63,49 +63,16 @@ export async function readSaid(outbox: Outbox, outboxIds: readonly string[]): Pr
     .map(({ outboxId, said, isEnd, transactionId }) => ({ outboxId, said, isEnd, transactionId }))
 }
 
-/** What a column says: its text where that is more than that the record was queued, and whether it says that it came to its end. */
-interface Word {
-  text: string
-  isEnd: string
-}
-
 function wordsOf(table: OutboxTable, shape: TableShape): Word[] {
   const { state, write } = table
-  return [
-    ...(state === null ? [] : stateWord(state, textSql(state.column, shape))),
-    ...write.flatMap((each) => writtenWord(each, textSql(each.column, shape))),
-  ]
-}
-
-function stateWord(state: StateColumn, text: string): Word[] {
-  const now = column(state.column)
-  if (state.kind === 'timestamp')
-    return state.set.includes('queued') ? [] : [timeWord(state.column, text, saysEnd(state.set))]
-  if (state.values.size === 0) return [] // the word is the ERP's alone
-  const queued = [...state.waiting, state.values.get('queued')].filter((value) => value != null)
-  const finals = [...new Set(state.values.values())].filter((value) =>
-    saysEnd([...state.values].flatMap(([at, each]) => (each === value ? [at] : []))),
+  return [formOf(state)?.word(shape) ?? null, ...write.map((each) => writtenWord(each, shape))].filter(
+    (word) => word !== null,
   )
-  return [
-    {
-      text: queued.length === 0 ? text : `case when ${now} not in (${literals(queued)}) then ${text} end`,
-      isEnd: finals.length === 0 ? 'false' : `${now} in (${literals(finals)})`,
-    },
-  ]
 }
 
-function writtenWord({ column: name, what, on }: WriteBack, text: string): Word[] {
+function writtenWord({ column: name, what, on }: WriteBack, shape: TableShape): Word | null {
+  const text = textSql(name, shape)
   if (what === 'state')
-    return [{ text: `case when ${text} <> 'queued' then ${text} end`, isEnd: `${text} in ('completed', 'discarded')` }]
-  return what === 'now' && on !== null && saysEnd(on) ? [timeWord(name, text, true)] : []
+    return { text: `case when ${text} <> 'queued' then ${text} end`, isEnd: `${text} in ('completed', 'discarded')` }
+  return what === 'now' && on !== null && saysEnd(on) ? timeWord(name, shape, true) : null
 }
-
-const timeWord = (name: string, text: string, isEnd: boolean): Word => ({
-  text: `${literal(`${name} `)} || ${text}`,
-  isEnd: isEnd ? `${column(name)} is not null` : 'false',
-})
-
-/** What is written at these states alone is written at an end, and where it was completed. */
-const saysEnd = (states: readonly State[]): boolean =>
-  states.every((state) => ended.some((each) => each === state)) &&
-  states.some((state) => state === 'completed' || state === 'discarded')

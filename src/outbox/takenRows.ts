@@ -1,14 +1,13 @@
 import { readLedgerId } from '../ledger/servedService.ts'
-import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { column, literals, type TableShape } from './columns.ts'
+import { column } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable, StateColumn } from './outboxTable.ts'
 import { startSql } from './rowExpressions.ts'
 import { transactionSql } from './saidRows.ts'
 import { findTakenBySecond } from './secondLedger.ts'
 import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
+import { formOf } from './stateForms.ts'
 import { failingRows } from './unfilterable.ts'
 
 /** A row that says that it was taken and has not come to its end. */
@@ -42,8 +41,6 @@ export interface TakenStatements extends SliceStatements {
   readonly unstamped: string
 }
 
-const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
-
 /**
  * How to find the rows that say they are under way. Where one value says that and that it is done, only rows that were recorded since
  * the ledger serves the table count: others may have been done by somebody else, before us.
@@ -51,7 +48,9 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 export function takenStatements({ table, shape, rows: expressions, served }: OpenTable): TakenStatements {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = expressions
-  const taken = state && takenCondition(table, shape, state, served.sinceMs)
+  const form = formOf(state)
+  const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
+  const taken = form?.takenSql(since) ?? null
   const transaction = transactionSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
@@ -65,7 +64,7 @@ export function takenStatements({ table, shape, rows: expressions, served }: Ope
     unstamped: these(`'unreadable'`),
     ...slices,
     canTell: taken !== null,
-    saysEnds: state?.kind === 'value' && state.values.has('completed') && state.values.has('discarded'),
+    saysEnds: form?.saysEnds ?? false,
     taken,
     takenOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
     rows(condition, after, upTo) {
@@ -144,16 +143,4 @@ async function stampOurs(
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]
   })
-}
-
-function takenCondition(table: OutboxTable, shape: TableShape, state: StateColumn, sinceMs: number): string | null {
-  const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(sinceMs).toISOString() })
-  if (state.kind === 'timestamp')
-    return state.set.includes('queued') && since ? `${column(state.column)} is not null${since}` : null
-  const values = new Set(underWay.flatMap((at) => state.values.get(at) ?? []))
-  for (const at of ['completed', 'discarded'] as const) values.delete(state.values.get(at) ?? '')
-  if (values.size === 0) return null
-  const says = `${column(state.column)} in (${literals(values)})`
-  if (state.values.has('completed')) return says
-  return since ? `${says}${since}` : null
 }

@@ -1,10 +1,11 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
-import { column, literals, textSql } from './columns.ts'
+import { textSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { startSql } from './rowExpressions.ts'
 import { readSlice, sliceStatements, unlessSlow } from './slices.ts'
+import { formOf } from './stateForms.ts'
 
 /** A status that the description does not name, and the rows of a slice that have it. */
 export interface UnknownStatus {
@@ -26,16 +27,13 @@ export function unknownStatusSql(
   after: boolean,
   upTo: boolean,
 ): string | null {
-  const { state } = table
-  if (state?.kind !== 'value' || state.values.size === 0 || shape.columns.get(state.column)?.baseType === 'boolean')
-    return null
-  const known = new Set([...state.waiting.filter((value) => value !== null), ...state.values.values()])
-  const status = column(state.column)
-  const isNull = state.waiting.includes(null) ? 'false' : `${status} is null`
+  const form = formOf(table.state)
+  const isUnknown = form?.unknownSql(shape) ?? null
+  if (form === null || isUnknown === null) return null
   const { from, id, idText, filtered } = expressions
-  return `select left(${textSql(state.column, shape)}, 40) as status, count(*)::int as rows,
+  return `select left(${textSql(form.column, shape)}, 40) as status, count(*)::int as rows,
        (array_agg(${idText} order by ${id}))[1] as "firstId"
-     from ${from} where (${isNull} or ${status} not in (${literals(known)}))${filtered}${startSql(table, shape, served.start)}${sliceStatements(expressions).within(after, upTo, 1)}
+     from ${from} where ${isUnknown}${filtered}${startSql(table, shape, served.start)}${sliceStatements(expressions).within(after, upTo, 1)}
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 

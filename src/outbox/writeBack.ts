@@ -3,7 +3,8 @@ import { ended, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { column, columnOf, isJson, literal, literals, nowSql, type TableShape } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
-import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import { formOf } from './stateForms.ts'
 
 /** How states are written to rows. */
 export interface WriteStatements {
@@ -30,16 +31,17 @@ export interface WriteStatements {
 /** Makes the statements that write states to rows; null if the description has nothing to write. A row of the same id with another stamp is told nothing. */
 export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
   const { waits, stamp } = rows
-  const { state, write } = table
+  const { write } = table
+  const form = formOf(table.state)
   const assignments = [
-    ...(state === null || isReadOnly(state) ? [] : [assign(shape, state.column, stateValue(state, shape))]),
+    ...(form === null || form.writes.length === 0 ? [] : [assign(shape, form.column, form.markSql(shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
   ]
   if (assignments.length === 0) return null
   const { id, idType: type } = rows
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
-  const open = notFinal(state)
+  const open = form?.openSql ?? 'true'
   // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
@@ -82,8 +84,7 @@ export const isOfStamp = (stamp: string): string =>
   `(r.stamp is null or not ${ofOneKind('r.stamp', stamp)} or ${stampsAgree('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
-  const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)
-  return moves || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+  return formOf(state)?.writesAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
 
 const isEnd = (state: State): boolean => ended.some((each) => each === state)
@@ -94,17 +95,6 @@ function assign(shape: TableShape, name: string, value: string): string {
   return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
 }
 
-function stateValue(state: StateColumn, shape: TableShape): string {
-  const now = column(state.column)
-  if (state.kind === 'timestamp')
-    return `case when r.state in (${literals(state.set)}) then coalesce(${now}, ${nowSql(shape, state.column)}) else ${now} end`
-  const cases = [...state.values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
-  return `case r.state ${cases.join(' ')} else ${now}::text end`
-}
-
-/** The file says when a row waits, and has no word for what becomes of it. */
-const isReadOnly = (state: StateColumn): boolean => state.kind === 'value' && state.values.size === 0
-
 function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
   const value = { ...sources, now: nowSql(shape, name) }[what]
   if (on === null) return value
@@ -114,14 +104,3 @@ function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape):
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
-
-/** What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back. */
-function notFinal(state: StateColumn | null): string {
-  if (state?.kind !== 'value') return 'true'
-  const others = new Set([...state.values].flatMap(([at, value]) => (isFinal(at) ? [] : [value])))
-  const finals = [...state.values].flatMap(([at, value]) => (isFinal(at) && !others.has(value) ? [value] : []))
-  if (finals.length === 0) return 'true'
-  return `(${column(state.column)} is null or ${column(state.column)} not in (${literals(finals)}))`
-}
-
-const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'

@@ -1,0 +1,144 @@
+import { ended, type State } from '../model.ts'
+import { column, columnOf, literal, literals, nowSql, type TableShape, textSql } from './columns.ts'
+
+/**
+ * What a row's state column may be like. A new form is a member of this union, a row of `forms` below, and an entry in `stateEntries.ts`
+ * that reads it from the file: tsc names each member that is missing.
+ */
+export type StateColumn =
+  /** Values as text, null for NULL. `values`: what to write in which state; a state that is not there writes nothing. */
+  | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
+  /** NULL waits; set to the time at these states. */
+  | { kind: 'timestamp'; column: string; set: readonly State[] }
+
+/** What follows from a form for all that is done with a row's state. Conditions are on the row, which has the alias o. */
+export interface StateForm {
+  readonly column: string
+  /** True if a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
+  readonly saysTaken: boolean
+  /** What the column holds in a row that waits; null for NULL. */
+  readonly waiting: readonly (string | null)[]
+  /** Which rows wait. */
+  readonly waitsSql: string
+  /** What is written, for a trial: texts, or the time. None if the description has no word for what becomes of a row. */
+  readonly writes: readonly string[] | 'time'
+  /** True if something is written at this state. */
+  writesAt(state: State): boolean
+  /** What is written, an expression that reads the state in `r.state`. */
+  markSql(shape: TableShape): string
+  /** Which rows may still be told something: what is completed or discarded stays so. */
+  readonly openSql: string
+  /** Which rows say that they are under way; null if none can. @param since follows a condition: only rows recorded since the ledger serves the table; null if rows do not say when */
+  takenSql(since: string | null): string | null
+  /** True if each end has a value of its own, so that a row that says it is under way was not told its end. */
+  readonly saysEnds: boolean
+  /** What the column says of the record; null if nothing but whether it waits. */
+  word(shape: TableShape): Word | null
+  /** Which rows have a value that the description does not name; null if no row can. */
+  unknownSql(shape: TableShape): string | null
+}
+
+/** What a column says: its text if that is more than that the record was queued, and whether it says that it came to its end. */
+export interface Word {
+  text: string
+  isEnd: string
+}
+
+/** Returns the form of a state column; null for `state: none`. */
+export const formOf = (state: StateColumn | null): StateForm | null =>
+  state && (forms[state.kind] as (state: StateColumn) => StateForm)(state)
+
+const forms: { readonly [Kind in StateColumn['kind']]: (state: Extract<StateColumn, { kind: Kind }>) => StateForm } = {
+  value: valueForm,
+  timestamp: timestampForm,
+}
+
+const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
+const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'
+
+function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateForm {
+  const now = column(name)
+  const texts = [...new Set(values.values())]
+  const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
+  const waitingTexts = waiting.filter((value) => value !== null)
+  const finals = texts.filter((value) => statesOf(value).every(isFinal))
+  return {
+    column: name,
+    saysTaken: values.has('queued'),
+    waiting,
+    waitsSql: valuesSql(now, waiting),
+    writes: texts,
+    writesAt: (state) => values.has(state),
+    markSql() {
+      const cases = [...values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
+      return `case r.state ${cases.join(' ')} else ${now}::text end`
+    },
+    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literals(finals)}))`,
+    takenSql(since) {
+      const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
+      for (const at of ['completed', 'discarded'] as const) taken.delete(values.get(at) ?? '')
+      if (taken.size === 0) return null
+      const says = `${now} in (${literals(taken)})`
+      if (values.has('completed')) return says
+      return since ? `${says}${since}` : null
+    },
+    saysEnds: values.has('completed') && values.has('discarded'),
+    word(shape) {
+      if (values.size === 0) return null // the word is the ERP's alone
+      const text = textSql(name, shape)
+      const queued = [...waiting, values.get('queued')].filter((value) => value != null)
+      const ends = texts.filter((value) => saysEnd(statesOf(value)))
+      return {
+        text: queued.length === 0 ? text : `case when ${now} not in (${literals(queued)}) then ${text} end`,
+        isEnd: ends.length === 0 ? 'false' : `${now} in (${literals(ends)})`,
+      }
+    },
+    unknownSql(shape) {
+      if (values.size === 0 || columnOf(shape, name).baseType === 'boolean') return null
+      const known = new Set([...waitingTexts, ...texts])
+      const isNull = waiting.includes(null) ? 'false' : `${now} is null`
+      return `(${isNull} or ${now} not in (${literals(known)}))`
+    },
+  }
+}
+
+// Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
+function valuesSql(now: string, waiting: readonly (string | null)[]): string {
+  const values = waiting.filter((value) => value !== null)
+  const isOne = values.length === 1 ? `= ${literals(values)}` : `in (${literals(values)})`
+  const either = [
+    ...(values.length > 0 ? [`${now} ${isOne}`] : []),
+    ...(waiting.includes(null) ? [`${now} is null`] : []),
+  ]
+  return `(${either.join(' or ')})`
+}
+
+function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateForm {
+  const now = column(name)
+  const saysTaken = set.includes('queued')
+  return {
+    column: name,
+    saysTaken,
+    waiting: [null],
+    waitsSql: `${now} is null`,
+    writes: 'time',
+    writesAt: (state) => set.includes(state),
+    markSql: (shape) =>
+      `case when r.state in (${literals(set)}) then coalesce(${now}, ${nowSql(shape, name)}) else ${now} end`,
+    openSql: 'true',
+    takenSql: (since) => (saysTaken && since ? `${now} is not null${since}` : null),
+    saysEnds: false,
+    word: (shape) => (saysTaken ? null : timeWord(name, shape, saysEnd(set))),
+    unknownSql: () => null,
+  }
+}
+
+/** What a column with a time says: its name and the time. @param isEnd whether a time there says that the record came to its end */
+export const timeWord = (name: string, shape: TableShape, isEnd: boolean): Word => ({
+  text: `${literal(`${name} `)} || ${textSql(name, shape)}`,
+  isEnd: isEnd ? `${column(name)} is not null` : 'false',
+})
+
+/** True if a value that is written at these states only says that the record came to its end, and may have been completed. */
+export const saysEnd = (states: readonly State[]): boolean =>
+  states.every((state) => ended.some((each) => each === state)) && states.some(isFinal)
