@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
-import { childEnvironment } from './childEnvironment.ts'
+import { childEnvironment } from './postgresServer.ts'
 
 /** Ends and removes what it was told of, should this process be gone before it says that all is done. */
 export interface Reaper {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ClientSettings, LiveSettings, SettingsPatch } from './sandboxSettings.ts'
-import { readOrCreateState, writeState } from './storage/sandboxState.ts'
+import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
 interface Patches {
   all: SettingsPatch

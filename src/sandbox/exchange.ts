@@ -3,16 +3,15 @@ import type { Clients } from './clients.ts'
 import type { Answer } from './endpoints/problemAnswer.ts'
 import type { Endpoint } from './endpoints/requestSchemas.ts'
 import type { FaultAction, Faults } from './faults/faults.ts'
-import type { ClientRates } from './gate/clientRates.ts'
-import type { Failures } from './gate/failures.ts'
+import type { ClientRates, Failures } from './gate/clientRates.ts'
 import type { Tokens } from './gate/issuedTokens.ts'
 import type { Draws } from './processing/draws.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import type { RecordScripts } from './scenario/recordScripts.ts'
-import type { Outage } from './storage/databaseAway.ts'
 import type { Effect, Journal } from './storage/journal.ts'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
+import type { Outage } from './storage/sandboxDatabase.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {

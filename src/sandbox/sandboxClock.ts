@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
-import { readOrCreateState, writeState } from './storage/sandboxState.ts'
+import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
 /** A bound well within the times that a double holds to the microsecond. */
 export const latestUs = Date.UTC(2200, 0, 1) * 1000

@@ -8,8 +8,8 @@ import type { FaultAction } from './faults/faults.ts'
 import { bound, leftOut } from './gate/maskSecrets.ts'
 import { toldUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { DatabaseAway } from './storage/databaseAway.ts'
 import { type Effect, isOneEntrysFault, type LedgerRow } from './storage/journal.ts'
+import { DatabaseAway } from './storage/sandboxDatabase.ts'
 
 /** A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer. */
 export async function serve(

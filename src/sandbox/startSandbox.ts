@@ -6,8 +6,7 @@ import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
 import { reachableUrl } from './gate/addresses.ts'
-import { ClientRates } from './gate/clientRates.ts'
-import { Failures } from './gate/failures.ts'
+import { ClientRates, Failures } from './gate/clientRates.ts'
 import { Tokens } from './gate/issuedTokens.ts'
 import { Draws, seededKey } from './processing/draws.ts'
 import { SandboxClock } from './sandboxClock.ts'
@@ -18,21 +17,19 @@ import {
   optionsSchema,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/openScenario.ts'
+import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/readScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
-import { Connections, forControl, forRequests } from './storage/connections.ts'
-import { Outage } from './storage/databaseAway.ts'
 import { adopt, countedArrivals, nextPositions } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
 import { retentionAt, trimForEver } from './storage/ledgerRetention.ts'
 import { OrderEvents } from './storage/orderEvents.ts'
-import { openDatabase } from './storage/sandboxDatabase.ts'
+import { Connections, forControl, forRequests, Outage, openDatabase } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
-import { ServingLock } from './storage/servingLock.ts'
+import { takeServingLock } from './storage/servingLock.ts'
 import { writeEntries } from './storage/writeEntries.ts'
 
 export { isEveryInterface } from './gate/addresses.ts'
@@ -77,7 +74,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const scenario = openScenario(given.scenario)
   const settings = withScenario(given, scenario)
   const database = await openDatabase(settings)
-  const lock = await ServingLock.take(database.url, settings.startWaitSeconds * 1000).catch(async (error: unknown) => {
+  const lock = await takeServingLock(database.url, settings.startWaitSeconds * 1000).catch(async (error: unknown) => {
     await database.close()
     throw error
   })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { mostInWindow, readRate } from '../../src/sandbox/control/readRate.ts'
+import { mostInWindow, readRate } from '../../src/sandbox/control/controlQueries.ts'
 import { createDatabase } from '../support/database.ts'
 
 test('the most that a window holds is what counting at each request finds', () => {

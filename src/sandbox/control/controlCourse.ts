@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/courseChanges.ts'
+import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/course.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, refuse } from './controlAnswers.ts'
 

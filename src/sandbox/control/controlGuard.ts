@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fa
 import { sameSecret } from '../clients.ts'
 import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
-import type { Failures } from '../gate/failures.ts'
+import type { Failures } from '../gate/clientRates.ts'
 import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {

@@ -1,13 +1,11 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { decideCourse } from '../processing/processing.ts'
+import { decideCourse, pollCourse } from '../processing/course.ts'
 import { isoTime, toldUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { pollCourse } from '../scenario/pollCourse.ts'
 import { findTransaction, type StoredTransaction } from '../storage/findStored.ts'
-import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { ok } from './problemAnswer.ts'
 import { submissionSchema } from './recordSchemas.ts'
-import { readBody } from './requestBody.ts'
 
 /** POST /api/v1/data. @see docs/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {

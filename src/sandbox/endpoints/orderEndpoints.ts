@@ -1,15 +1,13 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { decideCourse } from '../processing/processing.ts'
+import { decideCourse, pollCourse } from '../processing/course.ts'
 import { isoTime, toldUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { pollCourse } from '../scenario/pollCourse.ts'
 import { findOrder, type StoredOrder } from '../storage/findStored.ts'
-import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { digitsOf, holdsNul, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema } from './recordSchemas.ts'
-import { readBody } from './requestBody.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
 
 /** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */

@@ -1,8 +1,8 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { isForm } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
+import { saysUtf8 } from './apiRefusals.ts'
 import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
-import { saysUtf8 } from './requestBody.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 

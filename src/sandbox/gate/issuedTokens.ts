@@ -4,7 +4,7 @@ import type pg from 'pg'
 import type { Draws } from '../processing/draws.ts'
 import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
+import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
 /** Who sent a request, going by its Authorization header. */
 export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }

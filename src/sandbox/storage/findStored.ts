@@ -1,18 +1,28 @@
 import type pg from 'pg'
 import type { Step } from '../scenario/scenarioSchema.ts'
-import { storable, time, us } from './sqlValues.ts'
+import { storable, timeSql, usSql } from './sandboxDatabase.ts'
 
-export interface StoredTransaction {
+/** What polls find of a transaction and of an order alike. */
+interface Stored {
   id: string
-  customerId: string
-  acceptedUs: number
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
-  /** What polls find, where it goes by a script. */
+  /** What polls find if it goes by a script; else null. */
   statuses: readonly Step[] | null
+}
+
+export interface StoredTransaction extends Stored {
+  customerId: string
+  acceptedUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
+}
+
+export interface StoredOrder extends Stored {
+  /** JSON text. */
+  items: string
+  createdUs: number
 }
 
 export async function findTransaction(
@@ -20,47 +30,29 @@ export async function findTransaction(
   client: string,
   id: string,
 ): Promise<StoredTransaction | undefined> {
-  const { rows } = await pool.query({
+  const { rows } = await pool.query<StoredTransaction>({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id, ${us('accepted_at')} as accepted_us, ${us('done_at')} as done_us, held, statuses, outcome,
-        error_code
+      select id, customer_id as "customerId", ${usSql('accepted_at')}::double precision as "acceptedUs",
+        ${usSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
     values: [storable(id), client],
   })
-  const [row] = rows
-  if (row === undefined) return undefined
-  const { customer_id: customerId, accepted_us, done_us, held, statuses, outcome, error_code: errorCode } = row
-  const [acceptedUs, doneUs] = [Number(accepted_us), Number(done_us)]
-  return { id: row.id, customerId, acceptedUs, doneUs, held, statuses, outcome, errorCode }
-}
-
-export interface StoredOrder {
-  id: string
-  /** JSON text. */
-  items: string
-  createdUs: number
-  doneUs: number
-  /** Pending, whatever doneUs says. */
-  held: boolean
-  /** What polls find, where it goes by a script. */
-  statuses: readonly Step[] | null
+  return rows[0]
 }
 
 export async function findOrder(pool: pg.Pool, client: string, id: string): Promise<StoredOrder | undefined> {
-  const { rows } = await pool.query({
+  const { rows } = await pool.query<StoredOrder>({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held, statuses
+      select id, items::text as items, ${usSql('created_at')}::double precision as "createdUs",
+        ${usSql('done_at')}::double precision as "doneUs", held, statuses
       from sandbox.orders where id = $1 and client = $2
     `,
-    values: [id, client],
+    values: [storable(id), client],
   })
-  const [row] = rows
-  if (row === undefined) return undefined
-  const { items, created_us, done_us, held, statuses } = row
-  return { id: row.id, items, createdUs: Number(created_us), doneUs: Number(done_us), held, statuses }
+  return rows[0]
 }
 
 /** The request that first used an idempotency key and was applied. */
@@ -75,11 +67,12 @@ export async function findApplied(
   pool: pg.Pool,
   request: { idempotencyKey: string; client: string; endpoint: string; body: string },
 ): Promise<AppliedBefore | undefined> {
-  const { rows } = await pool.query({
+  const { rows } = await pool.query<AppliedBefore>({
     name: 'sandbox-find-applied',
     text: `
-      select l.transaction_id, l.order_id, l.endpoint = $3 and l.body = $4 as same_request,
-        ${us('coalesce(t.accepted_at, o.created_at, l.arrived_at)')} as applied_us
+      select l.transaction_id as "transactionId", l.order_id as "orderId",
+        l.endpoint = $3 and l.body = $4 as "sameRequest",
+        ${usSql('coalesce(t.accepted_at, o.created_at, l.arrived_at)')}::double precision as "appliedUs"
       from sandbox.ledger l
         left join sandbox.transactions t on t.id = l.transaction_id and t.client = l.client
         left join sandbox.orders o on o.id = l.order_id and o.client = l.client
@@ -89,14 +82,7 @@ export async function findApplied(
     `,
     values: [storable(request.idempotencyKey), request.client, request.endpoint, storable(request.body)],
   })
-  const [row] = rows
-  if (row === undefined) return undefined
-  return {
-    transactionId: row.transaction_id,
-    orderId: row.order_id,
-    sameRequest: row.same_request,
-    appliedUs: Number(row.applied_us),
-  }
+  return rows[0]
 }
 
 /** For each client, the first position in its stream of draws that is free: an id is not drawn twice. */
@@ -125,9 +111,9 @@ export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: n
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
       select client, case when client is null then address else '' end as address,
-        array_agg(${us('arrived_at')} order by arrived_at)::text[] as arrivals_us
+        array_agg(${usSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
       from sandbox.ledger
-      where counted and arrived_at > ${time('$1::bigint')} and arrived_at <= ${time('$2::bigint')}
+      where counted and arrived_at > ${timeSql('$1::bigint')} and arrived_at <= ${timeSql('$2::bigint')}
       group by 1, 2
     `,
     [sinceUs, untilUs],

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Endpoint, OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
 import type { Step } from '../scenario/scenarioSchema.ts'
-import { DatabaseAway } from './databaseAway.ts'
+import { DatabaseAway } from './sandboxDatabase.ts'
 
 /** One request as it arrived and as it is about to be answered; a row of sandbox.ledger. */
 export interface LedgerRow {

@@ -9,99 +9,84 @@ export class DatabaseTaken extends Error {
 
 const retryMs = 250
 
-/** The server shall notice within half a minute that a host has gone without a word; a process that is killed it notices at once. */
+/** The server notices within half a minute that a host has gone without a word; a process that is killed it notices at once. */
 const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 
+/** The right to serve a database, which one sandbox has at a time: an advisory lock, held by a session of its own. */
+export interface ServingLock {
+  /** The session that took the lock, to make the schema with. */
+  readonly session: pg.Client
+  /** Resolves with the reason when the session was lost and another sandbox has the lock. Until then the sandbox takes it again. */
+  readonly lost: Promise<string>
+  release(): Promise<void>
+}
+
 /**
- * The right to serve a database, which one sandbox has at a time: an advisory lock, held by a session of its own.
+ * Takes the lock, or waits for it: Postgres frees the lock of a killed process when it notices the end of its session.
  *
- * A sandbox that loses this session serves on while it takes the lock again. If another sandbox has the lock by then, `lost`
- * resolves, and the sandbox must end.
+ * @throws DatabaseTaken when another holds it after `waitMs`, pg's errors when the database cannot be reached
  */
-export class ServingLock {
-  readonly #databaseUrl: string
-  readonly #released = new AbortController()
-  readonly #lost = Promise.withResolvers<string>()
-  #held: Held
-
-  private constructor(databaseUrl: string, held: Held) {
-    this.#databaseUrl = databaseUrl
-    this.#held = held
-    this.#watch()
+export async function takeServingLock(databaseUrl: string, waitMs: number): Promise<ServingLock> {
+  const first = await connect(databaseUrl)
+  try {
+    await first.query("select set_config('lock_timeout', $1, false)", [`${Math.max(1, waitMs)}ms`])
+    await first.query('select pg_advisory_lock(7164, 1)')
+    await first.query("select set_config('lock_timeout', '0', false)")
+  } catch (error) {
+    const isTaken = error instanceof pg.DatabaseError && error.code === '55P03'
+    const thrown = isTaken ? new DatabaseTaken(describeHolder(await findHolder(first))) : error
+    await first.end()
+    throw thrown
   }
-
-  /**
-   * Takes the lock, or waits for it: Postgres frees the lock of a killed process when it notices the end of its session.
-   *
-   * @throws DatabaseTaken when another holds it after `waitMs`, pg's errors when the database cannot be reached
-   */
-  static async take(databaseUrl: string, waitMs: number): Promise<ServingLock> {
-    const session = await connect(databaseUrl)
-    try {
-      await session.query("select set_config('lock_timeout', $1, false)", [`${Math.max(1, waitMs)}ms`])
-      const { rows } = await session.query<{ pid: number }>(
-        'select pg_backend_pid() as pid from (select pg_advisory_lock(7164, 1)) taken',
-      )
-      await session.query("select set_config('lock_timeout', '0', false)")
-      return new ServingLock(databaseUrl, { session, pid: rows[0]?.pid ?? 0 })
-    } catch (error) {
-      const taken = isLockTimeout(error) ? new DatabaseTaken(explainHolder(await findHolder(session))) : error
+  const released = new AbortController()
+  const lost = Promise.withResolvers<string>()
+  let session = first
+  watch()
+  return {
+    session: first,
+    lost: lost.promise,
+    async release() {
+      released.abort()
       await session.end()
-      throw taken
-    }
+    },
   }
 
-  /** The session that holds the lock, to make the schema with. */
-  get session(): pg.Client {
-    return this.#held.session
+  function watch(): void {
+    session.once('end', () => void retake())
   }
 
-  /** Resolves with the reason when another sandbox has the lock. */
-  get lost(): Promise<string> {
-    return this.#lost.promise
-  }
-
-  async release(): Promise<void> {
-    this.#released.abort()
-    await this.session.end()
-  }
-
-  #watch(): void {
-    this.session.once('end', () => void this.#regain())
-  }
-
-  async #regain(): Promise<void> {
-    while (!this.#released.signal.aborted) {
-      const session = await connect(this.#databaseUrl).catch(() => undefined)
-      const outcome = session && (await retake(session, this.#held.pid).catch(() => null))
-      if (session && outcome?.kind === 'held' && !this.#released.signal.aborted) {
-        this.#held = { session, pid: outcome.pid }
-        return this.#watch()
+  async function retake(): Promise<void> {
+    const lostPid = pidOf(session)
+    while (!released.signal.aborted) {
+      const next = await connect(databaseUrl).catch(() => undefined)
+      const outcome = next && (await tryLock(next, lostPid).catch(() => 'unknown' as const))
+      if (next && outcome === 'held' && !released.signal.aborted) {
+        session = next
+        return watch()
       }
-      await session?.end().catch(() => {})
-      if (outcome?.kind === 'taken') return this.#lost.resolve(`its session was lost. ${outcome.why}`)
-      await delay(retryMs, undefined, { signal: this.#released.signal }).catch(() => {})
+      await next?.end().catch(() => {})
+      if (typeof outcome === 'object') return lost.resolve(`its session was lost. ${describeHolder(outcome)}`)
+      await delay(retryMs, undefined, { signal: released.signal }).catch(() => {})
     }
   }
 }
 
-/** @property pid of the session's backend */
-interface Held {
-  session: pg.Client
-  pid: number
+/**
+ * Tries to take the lock.
+ *
+ * @param lostPid the backend of the lost session, which may not know of its end yet
+ * @returns who else holds the lock; `unknown` if nobody does any more, or the lost session does
+ */
+async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'held' | 'unknown'> {
+  const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(7164, 1) as held')
+  if (rows[0]?.held) return 'held'
+  const holder = await findHolder(session)
+  return holder === undefined || holder.pid === lostPid ? 'unknown' : holder
 }
 
-type Retaken = { kind: 'held'; pid: number } | { kind: 'taken'; why: string }
-
-/** @param lostPid the backend of the lost session, which may not know of its end yet @returns null if it holds the lock still */
-async function retake(session: pg.Client, lostPid: number): Promise<Retaken | null> {
-  const { rows } = await session.query<{ held: boolean; pid: number }>(
-    'select pg_try_advisory_lock(7164, 1) as held, pg_backend_pid() as pid',
-  )
-  const [row] = rows
-  if (row?.held) return { kind: 'held', pid: row.pid }
-  const holder = await findHolder(session)
-  return holder === undefined || holder.pid === lostPid ? null : { kind: 'taken', why: explainHolder(holder) }
+/** The backend of a session: pg has it from Postgres, and does not declare it. */
+function pidOf(session: pg.Client): number {
+  return (session as unknown as { processID: number }).processID
 }
 
 async function connect(databaseUrl: string): Promise<pg.Client> {
@@ -136,13 +121,9 @@ async function findHolder(session: pg.Client): Promise<Holder | undefined> {
   return rows[0]
 }
 
-function explainHolder(holder: Holder | undefined): string {
+function describeHolder(holder: Holder | undefined): string {
   const who = holder
     ? `: "${holder.name}" from ${holder.address} since ${holder.since}, Postgres backend ${holder.pid}`
     : ''
   return `Another sandbox serves this database${who}. One serves a database at a time: end it, or give this one a database of its own (SANDBOX_DATABASE_URL).`
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '55P03'
 }

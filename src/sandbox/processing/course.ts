@@ -1,0 +1,188 @@
+import type pg from 'pg'
+import { z } from 'zod'
+import { orderColumns, transactionColumns } from '../control/shownRows.ts'
+import type { Parts } from '../exchange.ts'
+import type { FaultAction } from '../faults/faults.ts'
+import { stepAt } from '../scenario/recordScripts.ts'
+import { readWord, type Step } from '../scenario/scenarioSchema.ts'
+import { timeSql } from '../storage/sandboxDatabase.ts'
+import { parseDistribution, processingSeconds } from './distribution.ts'
+import type { Draws } from './draws.ts'
+
+/** The course of a transaction or an order: decided on arrival, told to polls, and changed at /_sandbox/. */
+export interface Course {
+  doneUs: number
+  outcome: 'completed' | 'failed'
+  errorCode: string | null
+}
+
+const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
+
+/**
+ * Decides a course on arrival. It is stored, so a restart changes nothing.
+ *
+ * @param position of what is accepted, in the client's stream of draws
+ * @param field2 may order a failure: `fail:E003` makes it end failed with E003
+ */
+export function decideCourse(
+  { live, draws }: Parts,
+  client: string,
+  position: number,
+  arrivedUs: number,
+  field2: string,
+): Course {
+  const { processingTime, failureShare, failureCode } = live(client)
+  const share = (stream: Parameters<Draws['share']>[0]) => draws.share(stream, client, position)
+  const distribution = parseDistribution(processingTime)
+  if (distribution === undefined) throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
+  const seconds = processingSeconds(distribution, [share('time'), share('time again')])
+  const errorCode = orderedFailure.exec(field2)?.[1] ?? (share('failure') < failureShare ? failureCode : null)
+  return {
+    doneUs: arrivedUs + Math.round(seconds * 1_000_000),
+    outcome: errorCode === null ? 'completed' : 'failed',
+    errorCode,
+  }
+}
+
+/** A transaction or an order of a client: another client may have one with the same id. */
+export interface Which {
+  of: 'transaction' | 'order'
+  id: string
+  client: string
+}
+
+/** The table of each, its columns for /_sandbox/, and what ends with it. An order has no outcome but completed. */
+const tables = {
+  transaction: {
+    name: 'sandbox.transactions',
+    columns: transactionColumns,
+    ending: `,
+      outcome = case when $2 <> 'finish' then outcome when $5::text is null then 'completed' else 'failed' end,
+      error_code = case when $2 <> 'finish' then error_code else $5 end`,
+  },
+  order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
+}
+
+/** A transaction or an order as a poll finds it, and what is to be done to the answer. */
+export interface Polled<S> {
+  found: S
+  /** Nobody takes back an end that was reached by then. */
+  nowUs: number
+  fault: FaultAction | undefined
+}
+
+/**
+ * Finds a transaction or an order for a poll. If it goes by a script, the script goes on by one step.
+ *
+ * @param find reads it
+ * @returns undefined if there is none
+ */
+export async function pollCourse<S extends { held: boolean; statuses: readonly Step[] | null }>(
+  parts: Parts,
+  which: Which,
+  find: () => Promise<S | undefined>,
+): Promise<Polled<S> | undefined> {
+  const nowUs = await settledNowUs(parts, which)
+  const found = await find()
+  if (found === undefined) return undefined
+  if (!found.held || found.statuses === null) return { found, nowUs, fault: undefined }
+  const fault = await tellNextStep(parts, which, found.statuses)
+  const toldUs = await settledNowUs(parts, which)
+  return { found: (await find()) ?? found, nowUs: toldUs, fault }
+}
+
+/** @returns what is to be done to the answer of the poll, if the step is a fault */
+async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[]): Promise<FaultAction | undefined> {
+  const { of, id, client } = which
+  const { rows } = await parts.pool.query<{ before: number }>({
+    name: `sandbox-tell-${of}`,
+    text: `update ${tables[of].name} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
+    values: [id, client],
+  })
+  const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
+  if (typeof step !== 'string') return step
+  const { status, errorCode } = readWord(step, parts.live(client).failureCode)
+  if (status !== 'pending') await changeCourse(parts, which, { kind: 'finish', errorCode })
+  return undefined
+}
+
+/** What is to become of something that is being processed. */
+export type CourseChange =
+  | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
+  | { kind: 'hold' }
+  /** Processing goes on as was decided on arrival; what would be done by now is done now. */
+  | { kind: 'let go' }
+
+export type Changed =
+  | { kind: 'changed' /** As the control API shows it. */; row: Record<string, unknown> }
+  | { kind: 'unknown' }
+  | { kind: 'finished'; outcome: string; at: string }
+
+/** The clients that have a transaction or an order of this id. */
+export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
+  if (of === 'order' && !z.guid().safeParse(id).success) return []
+  const { rows } = await pool.query<{ client: string }>(
+    `select client from ${tables[of].name} where id = $1 order by client`,
+    [id],
+  )
+  return rows.map(({ client }) => client)
+}
+
+type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
+
+/** Changes what is not finished. If two want to finish it, the second finds it finished. */
+export async function changeCourse(parts: Needed, which: Which, change: CourseChange): Promise<Changed> {
+  const { of, id, client } = which
+  const { name, columns, ending } = tables[of]
+  const errorCode = of === 'transaction' ? [change.kind === 'finish' ? change.errorCode : null] : []
+  return alone(parts, which, async (nowUs) => {
+    const { rows } = await parts.pool.query<Record<string, unknown>>(
+      `
+      update ${name} set held = $2 = 'hold', statuses = null, done_at = ${doneAtSql}${ending}
+      where id = $1 and client = $4 and (held or done_at > ${timeSql('$3::bigint')})
+      returning ${columns}
+      `,
+      [id, change.kind, nowUs, client, ...errorCode],
+    )
+    const [row] = rows
+    if (row === undefined) return findFinished(parts.pool, which)
+    if (of === 'order') delete row.outcome
+    return { kind: 'changed', row }
+  })
+}
+
+/** Let go, what was held past its time is done now, and not at a time at which polls saw it pending. */
+const doneAtSql = `
+  case $2
+    when 'finish' then ${timeSql('$3::bigint')}
+    when 'let go' then case when held then greatest(done_at, ${timeSql('$3::bigint')}) else done_at end
+    else done_at
+  end`
+
+async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<Changed> {
+  const { name, columns } = tables[of]
+  const { rows } = await pool.query<{ outcome: string; doneAt: string }>(
+    `select ${columns} from ${name} where id = $1 and client = $2`,
+    [id, client],
+  )
+  const [row] = rows
+  return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
+}
+
+/**
+ * Now, at a moment at which nobody changes the course. If it had ended by then, it ends no other way: whoever changes it
+ * comes later, and finds it finished.
+ */
+async function settledNowUs(parts: Needed, which: Which): Promise<number> {
+  return alone(parts, which, async (nowUs) => nowUs)
+}
+
+/** One sandbox serves a database, so a lock in its memory does, and polls need none of Postgres. */
+async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
+  const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
+  try {
+    return await act(clock.nowUs())
+  } finally {
+    release()
+  }
+}
