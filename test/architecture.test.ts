@@ -165,7 +165,7 @@ const adapterPackages = ['undici', 'pg', 'pg-boss', 'node-pg-migrate', 'pino', '
 
 const onlyMain = 'only main.ts reads process.env, listens to signals and sets exit codes'
 /** Beside main.ts, what hands a few variables on to the processes that we start, and looks into none. */
-const mayReadProcess = ['main.ts', 'embedded/childEnvironment.ts']
+const mayReadProcess = ['main.ts', 'embedded/postgresServer.ts']
 const processMessage =
   /\bprocess\s*\.\s*(env|on|once|exit|exitCode|addListener)\b|\bnode:process\b|\{[^}]*\}\s*=\s*process\b/
 
