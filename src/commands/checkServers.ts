@@ -11,9 +11,9 @@ import {
   readServerRoom,
   type ServerRoom,
 } from '../ledger/operator/readServer.ts'
-import { daemonConnections } from '../postgres/daemonSessions.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
+import { daemonConnections } from '../postgres/sessionSettings.ts'
 import type { ClockReading } from './checkClocks.ts'
 import { type Finding, notAsked } from './finding.ts'
 

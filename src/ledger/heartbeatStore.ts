@@ -1,8 +1,7 @@
-import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { readLockingSessions } from '../postgres/lockingSessions.ts'
-import { ownNames } from '../postgres/sessionSettings.ts'
+import { readLockingSessions } from '../postgres/locks.ts'
+import { connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 import { answerReload, deleteInstance, writeHeartbeat } from './instances.ts'
 import { type InstanceProblem, tellProblems } from './problems.ts'
 

@@ -1,10 +1,9 @@
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
-import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { ownNames } from '../postgres/sessionSettings.ts'
+import { connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 import { shortReads } from './shortReads.ts'
 
 /** A poll to come. */

@@ -4,7 +4,7 @@ import type { OutboxHistory } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/ownTable.ts'
 import { type HiddenRows, hiddenMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
-import type { LockingSession } from '../postgres/lockingSessions.ts'
+import type { LockingSession } from '../postgres/locks.ts'
 import { showDuration } from '../time.ts'
 
 const sessionsShown = 3

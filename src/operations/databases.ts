@@ -5,7 +5,7 @@ import type { Operator, StatedActor } from '../ledger/operator/operator.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
-import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
+import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { ownNames } from '../postgres/sessionSettings.ts'
 
 /**

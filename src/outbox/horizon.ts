@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { tableWriters } from '../postgres/tableWriters.ts'
+import { tableWritersSql } from '../postgres/locks.ts'
 import { column, literal, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -57,7 +57,7 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
 
 /**
  * Rows in the order of a sequence. They are settled up to a number that was seen when all who were writing the table then have
- * ended (`tableWriters` tells why). A row that was given a number beyond what the sequence has drawn settles nothing: the numbers
+ * ended (`tableWritersSql` tells why). A row that was given a number beyond what the sequence has drawn settles nothing: the numbers
  * between are still to come.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
@@ -66,7 +66,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
         then least(max(${column(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
-      array(${tableWriters(tableAndPartitionsSql(shape.qualified))}) as writers`
+      array(${tableWritersSql(tableAndPartitionsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null

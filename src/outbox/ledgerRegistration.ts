@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
-import { daemonSessions } from '../postgres/daemonSessions.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { isRefusedName } from '../postgres/sessionPool.ts'
+import { daemonSessions } from '../postgres/sessionSettings.ts'
 
 /** A daemon of another ledger that serves the outbox, as the outbox's own database sees its session. */
 export interface OtherDaemon {

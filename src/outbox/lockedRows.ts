@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
-import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { begin } from '../postgres/database.ts'
+import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { tableWritersSql } from '../postgres/locks.ts'
 import { isNoValueOfType } from '../postgres/sqlState.ts'
-import { tableWriters } from '../postgres/tableWriters.ts'
 import { column, columnOf, tableAndPartitionsSql } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -94,7 +94,7 @@ const lookEveryMs = 100
 
 /**
  * Reads the start position of this moment. For ids that are drawn from the table's own sequence it is the next id, taken when
- * nobody is writing the table: no row below it can still come (`tableWriters` tells why). Otherwise it is the time on the table's own clock.
+ * nobody is writing the table: no row below it can still come (`tableWritersSql` tells why). Otherwise it is the time on the table's own clock.
  *
  * @throws OutboxTableUnusable if neither is to be had
  */
@@ -116,7 +116,7 @@ export async function findNow(outbox: Outbox): Promise<StartPosition> {
 }
 
 async function nextId({ pool, described }: Outbox, qualified: string): Promise<string> {
-  const sql = `select (coalesce(max(${column(described.id)}), 0) + 1)::text as next, exists (${tableWriters(tableAndPartitionsSql(qualified))}) as busy
+  const sql = `select (coalesce(max(${column(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await pool.query<{ next: string; busy: boolean }>(sql)

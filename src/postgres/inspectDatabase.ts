@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { createPool, DatabaseUnusable, isLock, withDatabase } from './database.ts'
-import { type LockingSession, watchLocks } from './lockingSessions.ts'
+import { type LockingSession, watchLocks } from './locks.ts'
 import { ownNames } from './sessionSettings.ts'
 
 /** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */

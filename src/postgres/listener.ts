@@ -1,8 +1,7 @@
 import pg from 'pg'
-import { daemonSessions } from './daemonSessions.ts'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { isRefusedName } from './sessionPool.ts'
-import { takeOwnSettings } from './sessionSettings.ts'
+import { daemonSessions, takeOwnSettings } from './sessionSettings.ts'
 
 export interface Listener {
   /** Says to the trigger on the outbox that we sleep, so that it notifies us. Tells what came of it within seconds. */

@@ -57,12 +57,11 @@ import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTa
 import { findPresent } from '../outbox/rows.ts'
 import { readTaken } from '../outbox/takenRows.ts'
 import { tellRows } from '../outbox/tellRows.ts'
-import { connectionsMax, daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { assertEncoding } from '../postgres/migrationSession.ts'
-import { asText, ownNames } from '../postgres/sessionSettings.ts'
+import { asText, connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 
 /** The databases, as the daemon uses them. */
 export interface Store {

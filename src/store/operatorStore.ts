@@ -74,8 +74,8 @@ import type { SecondLedger } from '../outbox/secondLedger.ts'
 import { findNow, liesBefore, readHidden, whyNoStart } from '../outbox/startPosition.ts'
 import { tryRow } from '../outbox/tryRow.ts'
 import type { StatusCount } from '../outbox/unknownStatuses.ts'
-import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
+import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
+import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { type OperatorChanges, operatorChanges } from './operatorChanges.ts'
 
 /** What commands ask the outbox. */

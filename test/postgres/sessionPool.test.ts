@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { begin, createPool } from '../../src/postgres/database.ts'
-import { createDatabase } from '../support/database.ts'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { begin, createPool, inTransaction } from '../../src/postgres/database.ts'
+import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 
 /** A message of the Postgres protocol: its letter, its length, its bytes. */
 function message(letter: string, bytes: string): Buffer {
@@ -50,3 +52,65 @@ test('values are written as text by our settings, whatever those of the database
     { at: '2026-11-21 12:00:00+00', for: '1 day 02:00:00', bytes: '\\x00ff', number: '0.30000000000000004' },
   ])
 })
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase('template0')
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+function open(url = database.url): pg.Pool {
+  const pool = createPool({ url, name: 'test', connections: 1, onIdleError: () => {}, prepares: true })
+  onTestFinished(() => pool.end())
+  return pool
+}
+
+async function again(pool: pg.Pool, text: string, times = 10): Promise<void> {
+  for (let i = 0; i < times; i++) expect((await pool.query(text, [i])).rows).toEqual([{ n: i }])
+}
+
+async function prepared(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ statement: string }>('select statement from pg_prepared_statements order by name')
+  return rows.map(({ statement }) => statement)
+}
+
+test('what a session is asked again and again with values is prepared, in transactions as outside; what comes once is not', async () => {
+  const pool = open()
+  await pool.query('select 7 + $1::int as n', [1])
+  await again(pool, 'select $1::int as n')
+  for (let i = 0; i < 10; i++) await inTransaction(pool, (db) => db.query('select $1::int + 0 as n', [i]))
+  await pool.query('select 8; select 9')
+  expect(await prepared(pool)).toEqual(['select $1::int as n', 'select $1::int + 0 as n'])
+})
+
+test('so many statements are prepared and no more, and texts that are written anew each time keep no others from it', async () => {
+  const pool = open()
+  for (let i = 0; i < 1_000; i++) await pool.query(`select ${i}, $1::int as n`, [i])
+  for (let i = 0; i < 70; i++) await again(pool, `select $1::int as n /* ${i} */`, 5)
+  expect((await prepared(pool)).length).toBe(60)
+})
+
+test('where a migration gives a result another type, the next session reads it', async () => {
+  const pool = open()
+  await pool.query('create table changing (n int)')
+  const read = () => inTransaction(pool, (db) => db.query('select * from changing where n = $1', [1]))
+  for (let i = 0; i < 10; i++) await read()
+  await database.pool.query('alter table changing add column more text')
+  await expect(read()).rejects.toThrow('cached plan must not change result type')
+  expect((await read()).fields.map(({ name }) => name)).toEqual(['n', 'more'])
+})
+
+test.skipIf(!hasPgbouncer)(
+  'nothing is prepared through a pooler that lends its sessions for one transaction each',
+  async () => {
+    const bouncer = await startPgbouncer(inject('postgresUrl'), [
+      'statement_timeout',
+      'idle_in_transaction_session_timeout',
+      'options',
+    ])
+    onTestFinished(() => bouncer[Symbol.asyncDispose]())
+    const pool = open(bouncer.through(database.url))
+    await again(pool, 'select $1::int as n')
+    expect(await prepared(pool)).toEqual([])
+  },
+)

@@ -3,7 +3,7 @@ import type { StatusReport } from '../../operations/readStatus.ts'
 import { renderStatus, renderStatusLine } from '../../operations/renderStatus.ts'
 import { performanceJson } from '../../operations/serviceTargets.ts'
 import { escapeControl } from '../../plainText.ts'
-import type { LockingSession } from '../../postgres/lockingSessions.ts'
+import type { LockingSession } from '../../postgres/locks.ts'
 import { isoTime, isoTimeOrNull, showDuration, showTime } from '../../time.ts'
 
 /** Shows one report after the other. */

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { tableWriters } from '../../postgres/tableWriters.ts'
+import { tableWritersSql } from '../../postgres/locks.ts'
 import {
   type BlockContents,
   type BlockHead,
@@ -69,7 +69,7 @@ interface Ids {
 }
 
 /**
- * Up to which ids the logs are settled: no transaction that is open can still commit one below (`tableWriters` tells why).
+ * Up to which ids the logs are settled: no transaction that is open can still commit one below (`tableWritersSql` tells why).
  *
  * @returns null where they did not end: the next round looks again
  */
@@ -86,7 +86,7 @@ async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | nul
   return null
 }
 
-const writersSql = tableWriters("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
+const writersSql = tableWritersSql("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
 
 async function areWriting(db: Database, writers: readonly string[]): Promise<boolean> {
   if (writers.length === 0) return false

@@ -1,5 +1,5 @@
-import { daemonSessions } from '../../postgres/daemonSessions.ts'
 import type { Database } from '../../postgres/database.ts'
+import { daemonSessions } from '../../postgres/sessionSettings.ts'
 import { isAlive } from '../instances.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 

@@ -1,5 +1,5 @@
-import { daemonSessions } from '../../postgres/daemonSessions.ts'
 import type { Database } from '../../postgres/database.ts'
+import { daemonSessions } from '../../postgres/sessionSettings.ts'
 import { readCommitsWait } from '../history/readHistory.ts'
 
 /** The server's version, such as `18.1`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { statementKind } from '../../src/postgres/statementKind.ts'
+import { statementKind } from '../../src/postgres/locks.ts'
 
 test.each([
   ['LOCK TABLE outbox', 'lock table'],
