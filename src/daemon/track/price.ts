@@ -43,10 +43,10 @@ export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[]
 }
 
 /**
- * 0.3 s at a window of 60 s. When nothing waits a slot is worth something still: it is missing for a window, and of a batch
- * that comes meanwhile one record loses half a window. So this is the price where one comes every hundred windows.
+ * 0.24 s at a window of 60 s. When nothing waits a slot is worth something still: it is missing for a window, and of a batch
+ * that comes meanwhile one record loses half a window. So this is the price if one comes every 125 windows.
  */
-const FLOOR_WINDOWS = 1 / 200
+const FLOOR_WINDOWS = 1 / 250
 /** Of the slots in sight, what is left to the next batch: as much as the dispatcher keeps from polls. */
 const RESERVE_SHARE = 0.1
 const HORIZON_SHARE = 0.95

@@ -14,44 +14,38 @@ export interface ProcessingTimes {
   readonly edgesMs: readonly number[]
   /** Sums to 1; one shorter than `edgesMs`. */
   readonly mass: readonly number[]
-  /** How many observations it rests on: those since the service last changed. */
+  /** How many observations it rests on. */
   readonly observations: number
 }
 
 /**
- * Learns the processing times of one endpoint, by expectation maximisation over logarithmic bins.
+ * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * An interval is shared out over its bins in proportion to what the rest says about them: a poll that came late
- * narrows nothing and so teaches no slowness. Newer observations weigh more: each keeps 99 % of its weight when
- * the next comes, and where the newest contradict the older ones the service has changed and only 2 % of the older remain.
- * The prior is broad (median a fifth of the window) and weighs as much as two observations; its thin slow tail always
- * stays, so that "certainly done by now" is never concluded. Costs 2 ms for 300 observations, 3 after a change.
+ * One pass, oldest first. Each observation is an interval, shared out over its bins in proportion to what is known by then:
+ * a poll that came late narrows nothing and so teaches no slowness. Each keeps 98.5 % of its weight when the next comes,
+ * so a service that changes is followed within 50 to 100 observations. The prior is broad (median a fifth of the window)
+ * and weighs as much as two observations. Its thin slow tail always stays, so that "certainly done by now" is never concluded.
  *
  * @param observations newest last; the newest 300 count. Those with NaN, a negative age or an empty interval are ignored
  * @param windowMs the rate limit's window
  */
 export function fitProcessingTimes(observations: readonly Observation[], windowMs: number): ProcessingTimes {
   const edgesMs = Array.from({ length: BINS + 1 }, (_, i) => (i === 0 ? 0 : edgeMs(i, windowMs)))
-  const start = prior(edgesMs, windowMs)
   const intervals = observations
     .slice(-OBSERVATIONS_MAX)
     .filter(({ afterMs, untilMs }) => afterMs >= 0 && untilMs > afterMs)
-    .map(({ afterMs, untilMs }): Interval => {
-      const from = Math.min(BINS - 1, binPosition(afterMs, windowMs))
-      return { from, to: Math.max(from + POSITIONS_MIN, binPosition(untilMs, windowMs)) }
-    })
-  const sinceChange = intervalsSinceChange(intervals, start)
-  return {
-    windowMs,
-    edgesMs,
-    mass: fitted(intervals, start, ROUNDS, sinceChange),
-    observations: sinceChange,
+  const start = prior(edgesMs, windowMs).map((share) => PRIOR_WEIGHT * share)
+  const weights = start.slice()
+  for (const { afterMs, untilMs } of intervals) {
+    const from = Math.min(BINS - 1, Math.floor(binPosition(afterMs, windowMs)))
+    const to = Math.max(from + 1, Math.ceil(binPosition(untilMs, windowMs)))
+    const shares = normalised(weights.slice(from, to))
+    for (let bin = 0; bin < BINS; bin++) {
+      const own = start[bin] ?? 0
+      weights[bin] = own + ((weights[bin] ?? 0) - own) * KEPT_PER_OBSERVATION + (shares[bin - from] ?? 0)
+    }
   }
-}
-
-/** Returns the probability of being done by an age. */
-export function doneBy({ mass, windowMs }: ProcessingTimes, ageMs: number): number {
-  return Math.min(1, massBefore(binPosition(ageMs, windowMs), mass, runningSums(mass)))
+  return { windowMs, edgesMs, mass: spread(spread(normalised(weights))), observations: intervals.length }
 }
 
 /** Returns the age by which it is done with a probability between 0 and 1, in milliseconds. */
@@ -95,12 +89,7 @@ const LAST_EDGE_WINDOWS = 360
 const LOG_STEP = Math.log(LAST_EDGE_WINDOWS / FIRST_EDGE_WINDOWS) / (BINS - 1)
 
 const OBSERVATIONS_MAX = 300
-const KEPT_PER_OBSERVATION = 0.99
-const KEPT_OVER_CHANGE = 0.02
-const ROUNDS = 20
-/** Narrower intervals are widened, and rarer ones weighed less, before the difference of two sums loses its digits. */
-const POSITIONS_MIN = 0.25
-const MASS_MIN = 1e-12
+const KEPT_PER_OBSERVATION = 0.985
 
 const PRIOR_WEIGHT = 2
 const PRIOR_MEDIAN_WINDOWS = 1 / 5
@@ -108,114 +97,8 @@ const PRIOR_SIGMA = 1.2
 /** Of the prior, the part that is spread evenly over the logarithm of all ages. */
 const TAIL_SHARE = 0.05
 
-/** How many of the newest may be the ones since a change, and how sure that must be: odds of e^8, about 3,000 to 1. */
-const CHANGES_TRIED = [16, 24, 40, 64, 100]
-const CHANGES_REFINED = [0.7, 0.8, 0.9, 1.15, 1.3]
-const OLDER_MIN = 16
-const CHANGE_EVIDENCE = 8
-/** No single observation is more than this much evidence: one outlier is no change. */
-const EVIDENCE_EACH_MAX = 2
-const CHANGE_ROUNDS = 5
-
-/** An observation on the scale of bins. */
-interface Interval {
-  from: number
-  to: number
-}
-
-/** Returns how many of the newest intervals date from after the service changed; all of them where it has not. */
-function intervalsSinceChange(intervals: readonly Interval[], start: readonly number[]): number {
-  let [most, since] = [CHANGE_EVIDENCE, intervals.length]
-  const tryCounts = (counts: readonly number[]) => {
-    for (const count of counts) {
-      if (intervals.length < count + OLDER_MIN) continue
-      const evidence = changeEvidence(intervals, count, start)
-      if (evidence > most) [most, since] = [evidence, count]
-    }
-  }
-  tryCounts(CHANGES_TRIED)
-  const roughly = since
-  if (roughly < intervals.length) tryCounts(CHANGES_REFINED.map((part) => Math.round(roughly * part)))
-  return since
-}
-
-/**
- * Returns the evidence that the newest `count` differ from the older: the older ones and every other of the newer make
- * a model each, and the rest of the newer, which neither has seen, say by what odds (a logarithm) they prefer theirs.
- */
-function changeEvidence(intervals: readonly Interval[], count: number, start: readonly number[]): number {
-  const newer = intervals.slice(-count)
-  const seen = newer.filter((_, i) => i % 2 === 0)
-  const before = fitted(intervals.slice(0, -count), start, CHANGE_ROUNDS)
-  const after = fitted(seen, start, CHANGE_ROUNDS)
-  const [beforeSums, afterSums] = [runningSums(before), runningSums(after)]
-  return newer
-    .filter((_, i) => i % 2 === 1)
-    .map((interval) => Math.log(massIn(interval, after, afterSums) / massIn(interval, before, beforeSums)))
-    .reduce((sum, odds) => sum + Math.max(-EVIDENCE_EACH_MAX, Math.min(EVIDENCE_EACH_MAX, odds)), 0)
-}
-
-function fitted(
-  intervals: readonly Interval[],
-  start: readonly number[],
-  rounds: number,
-  since = intervals.length,
-): number[] {
-  const weights = intervals.map((_, i) => {
-    const age = intervals.length - 1 - i
-    return KEPT_PER_OBSERVATION ** age * (age < since ? 1 : KEPT_OVER_CHANGE)
-  })
-  let mass = start
-  for (let round = 0; round < rounds; round++) mass = maximised(mass, intervals, weights, start)
-  return spread(spread(mass))
-}
-
 function edgeMs(i: number, windowMs: number): number {
   return windowMs * FIRST_EDGE_WINDOWS * Math.exp((i - 1) * LOG_STEP)
-}
-
-/** One round: shares each interval out over its bins (a difference array: no inner loop), adds the prior, normalises. */
-function maximised(
-  mass: readonly number[],
-  intervals: readonly Interval[],
-  weights: readonly number[],
-  start: readonly number[],
-): number[] {
-  const sums = runningSums(mass)
-  const slope = new Float64Array(BINS + 2)
-  /** Adds `amount` to the multiplier of everything from `position` on; a bin begun in the middle counts in part. */
-  const addFrom = (position: number, amount: number) => {
-    const bin = Math.floor(position)
-    slope[bin] = (slope[bin] ?? 0) + amount * (bin + 1 - position)
-    slope[bin + 1] = (slope[bin + 1] ?? 0) + amount * (position - bin)
-  }
-  intervals.forEach((interval, i) => {
-    const share = (weights[i] ?? 0) / massIn(interval, mass, sums)
-    addFrom(interval.from, share)
-    addFrom(interval.to, -share)
-  })
-  let multiplier = 0
-  return normalised(
-    mass.map((share, i) => {
-      multiplier += slope[i] ?? 0
-      return Math.max(0, share * multiplier) + PRIOR_WEIGHT * (start[i] ?? 0)
-    }),
-  )
-}
-
-function runningSums(mass: readonly number[]): Float64Array {
-  const sums = new Float64Array(BINS + 1)
-  for (let i = 0; i < BINS; i++) sums[i + 1] = (sums[i] ?? 0) + (mass[i] ?? 0)
-  return sums
-}
-
-function massIn({ from, to }: Interval, mass: readonly number[], sums: Float64Array): number {
-  return Math.max(MASS_MIN, massBefore(to, mass, sums) - massBefore(from, mass, sums))
-}
-
-function massBefore(position: number, mass: readonly number[], sums: Float64Array): number {
-  const bin = Math.min(BINS - 1, Math.floor(position))
-  return (sums[bin] ?? 0) + (position - bin) * (mass[bin] ?? 0)
 }
 
 function prior(edgesMs: readonly number[], windowMs: number): number[] {

@@ -34,7 +34,7 @@ test('it costs no more than if all that is under way waited for its slot', () =>
 })
 
 test('when nothing waits and slots lie idle it costs next to nothing', () => {
-  expect(price({ accepted: 3, inflow: 6 })).toBe(300)
+  expect(price({ accepted: 3, inflow: 6 })).toBe(240)
 })
 
 test('what is left of a batch shares the slots of its own horizon', () => {
