@@ -1,6 +1,6 @@
 import type { InstanceProblem } from '../ledger/problems.ts'
 import { failureMessage } from '../observe/redact.ts'
-import type { LostClaim } from './dispatch/lostClaims.ts'
+import type { LostClaim } from './dispatch/inHand.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { Starvation } from './dispatch/starvation.ts'
 import type { FailingLoop } from './loopHealth.ts'

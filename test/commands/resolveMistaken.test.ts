@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { replay } from '../../src/commands/replay.ts'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
-import { advanceTrack } from '../../src/daemon/track/advanceTrack.ts'
+import { advanceTrack } from '../../src/daemon/track/track.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { roomIn } from '../../src/daemon/capture/room.ts'
+import { roomIn } from '../../src/daemon/capture/pace.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { createMaintenance } from '../../src/ledger/maintenance.ts'
 import type { Submission } from '../../src/model.ts'

@@ -14,7 +14,7 @@ import {
   wasSuspended,
 } from '../../model.ts'
 import { allocateSlots, type Balance, freshBalance, type Spending } from './allocateSlots.ts'
-import { createInHand } from './inHand.ts'
+import { createInHand, createLostClaims, type LostClaim } from './inHand.ts'
 import {
   heardNothing,
   type Interpretation,
@@ -24,7 +24,6 @@ import {
   withoutSilence,
 } from './interpretAttempt.ts'
 import { lookAgainMs, untilMore, untilPauseEnds } from './lookAgain.ts'
-import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import { nothing, type Work } from './outcomeWriter.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 

@@ -87,3 +87,39 @@ function toldReport(report: Report, outcome: Outcome): ToldReport {
 function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 }
+
+export interface ReportingDeps extends ReportDeps {
+  /** Begins a round. */
+  wake(): void
+}
+
+/** Tells the outbox rows what becomes of their submissions, round after round. */
+export interface Reporting {
+  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  runOnce(): Promise<number>
+  /** Steps were written: begins a round in a moment, for them and what comes until then. */
+  onWritten(written: readonly unknown[]): void
+}
+
+const idleMs = 2_000
+const gatherMs = 50
+
+export function createReporting({ wake, ...deps }: ReportingDeps): Reporting {
+  let isGathering = false
+  let rowsAtOnce = rowsMax
+  return {
+    async runOnce() {
+      const round = await reportOnce(deps, rowsAtOnce)
+      rowsAtOnce = round.rowsAtOnce
+      return round.hasMore ? 0 : idleMs
+    },
+    onWritten(written) {
+      if (written.length === 0 || isGathering) return
+      isGathering = true
+      setTimeout(() => {
+        isGathering = false
+        wake()
+      }, gatherMs).unref()
+    },
+  }
+}

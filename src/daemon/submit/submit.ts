@@ -1,7 +1,15 @@
-import type { Answer, AttemptResult, ServiceRequest, Submission, UncertainPolicy } from '../../model.ts'
+import {
+  type Answer,
+  type AttemptResult,
+  type Change,
+  isSameId,
+  type ServiceRequest,
+  type Step,
+  type Submission,
+  type UncertainPolicy,
+} from '../../model.ts'
 import { type Resource, resources } from '../../resources.ts'
-import { advanceSubmit, neverSent } from './advanceSubmit.ts'
-import { decideSubmit, type SubmitLimits, type SubmitReading } from './decideSubmit.ts'
+import { decideSubmit, type SubmitLimits, type SubmitReading, type SubmitVerdict } from './decideSubmit.ts'
 
 export interface SubmitDeps {
   policy: UncertainPolicy
@@ -70,4 +78,98 @@ export function interpretAnswer(
     freshKey: deps.newKey(),
   })
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+}
+
+/** A probing submission is first asked for this much later: its request may still be on its way. */
+const probeAfterMs = 5_000
+
+/**
+ * The step that a verdict means for a submission that is sending. Pure.
+ *
+ * @param firstPollMs when to ask first for a transaction that was just accepted
+ * @param freshKey    the idempotency key to use where the verdict calls for a new one
+ */
+export function advanceSubmit(
+  submission: Submission,
+  verdict: SubmitVerdict,
+  { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
+): Step {
+  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+  const answered = { repeatedAfter401: false }
+  // An earlier attempt may have got in, whatever was said to this one.
+  const earlierMay = submission.inDoubt || submission.serverErrors > 0
+  const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
+  const accepted = (transactionId: string) => {
+    const known = { ...answered, transactionId }
+    if (!submission.tracked)
+      return step({ ...known, state: 'completed', doneMs: null, result: null }, 'accepted, not tracked')
+    const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
+    return step({ ...known, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
+  }
+  switch (verdict.kind) {
+    case 'accepted':
+      return accepted(verdict.transactionId)
+    case 'rejected':
+      return step(
+        { ...answered, ...told(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
+        verdict.reason,
+      )
+    case 'failed':
+      return step(
+        { ...answered, ...told(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
+        verdict.reason,
+      )
+    case 'uncertain':
+      return step({ ...answered, ...told(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
+    case 'renew-key': {
+      const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
+      return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
+    }
+    case 'retry': {
+      // A server that failed may have stored the record before it did: an E002 after this must not get a new key.
+      const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
+      return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
+    }
+    case 'resend':
+      return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
+    case 'probe':
+      // The service named the id that the mapping sent: a GET that does not know it must not send the record again.
+      if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
+        return accepted(verdict.transactionId)
+      return step(
+        {
+          ...answered,
+          state: 'sending',
+          transactionId: verdict.transactionId ?? submission.id,
+          pollInMs: verdict.transactionId === null ? probeAfterMs : firstPollMs,
+          polledRarely: false,
+          unknown: false,
+          inDoubt: true,
+        },
+        verdict.reason,
+      )
+    case 'new-token':
+      return step({ state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) }, verdict.reason)
+    case 'pause':
+      return {
+        change: {
+          ...answered,
+          state: 'queued',
+          dueInMs: 0,
+          ...(verdict.mayHaveArrived && { inDoubt: true }),
+          ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
+        },
+        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        pause: verdict.pause,
+      }
+    default:
+      return verdict satisfies never
+  }
+}
+
+const told = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
+
+/** The step of a submission whose request never left this process, since the right to send had run out. */
+export function neverSent(why: string): Step {
+  return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

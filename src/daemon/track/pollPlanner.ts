@@ -1,9 +1,7 @@
-import type { MovedPoll, PlannedPoll } from '../../model.ts'
+import { ended, type MovedPoll, type PlannedPoll, type State } from '../../model.ts'
 import { forEachResource, type Resource } from '../../resources.ts'
-import { createInflow } from './inflow.ts'
 import { type Pressure, pollPriceMs } from './price.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
-import { replan } from './replan.ts'
 import { nextPollMs } from './schedule.ts'
 
 /** The budget at a look, over all instances. */
@@ -74,6 +72,121 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       return replan(polls, (resource, notDoneAgeMs) =>
         nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), noChance),
       )
+    },
+  }
+}
+
+/** What has come in of late. */
+export interface Inflow {
+  /** @returns records that come in a window, averaged over the last few */
+  perWindow(seen: {
+    /** Requests that the limit allows in a window. */
+    capacity: number
+    /** Submissions of the last window. */
+    submissionsSent: number
+    /** Records that wait for their first request. */
+    submissionsWaiting: number
+    nowMs: number
+  }): number
+}
+
+const memoryWindows = 5
+
+/**
+ * Averages once a window how many records have come: those that were sent, and those that now wait and did not then. A
+ * window counts for no more than it can carry, so that a batch of thousands is not taken for an inflow of thousands.
+ * Begins with nothing.
+ */
+export function createInflow(windowMs: number): Inflow {
+  let average = 0
+  let last: { atMs: number; waiting: number } | null = null
+  return {
+    perWindow({ capacity, submissionsSent, submissionsWaiting: waiting, nowMs }) {
+      last ??= { atMs: nowMs, waiting }
+      const windows = (nowMs - last.atMs) / windowMs
+      if (windows < 1) return average
+      const came = Math.min(capacity / 2, Math.max(0, submissionsSent + waiting - last.waiting))
+      const kept = Math.exp(-windows / memoryWindows)
+      average = average * kept + came * (1 - kept)
+      last = { atMs: nowMs, waiting }
+      return average
+    },
+  }
+}
+
+/** A poll is moved if that brings it forward by this part of its wait. */
+const worthwhileShare = 0.2
+
+/**
+ * Brings polls forward that were planned when slots were short or less was known: a burst of records plans its polls
+ * late, and once it is through slots lie idle. Pure. Never puts a poll off.
+ *
+ * @param nextPollMs when to ask for a transaction of a resource that was not done at an age, milliseconds after that age
+ */
+export function replan(
+  polls: readonly PlannedPoll[],
+  nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,
+): MovedPoll[] {
+  return polls.flatMap(({ submissionId, jobId, resource, ageMs, notDoneMs, inMs }) => {
+    const notDoneAgeMs = notDoneMs ?? 0
+    const betterInMs = Math.max(0, notDoneAgeMs + nextPollMs(resource, notDoneAgeMs) - ageMs)
+    return betterInMs < inMs * (1 - worthwhileShare) ? [{ submissionId, jobId, inMs: betterInMs }] : []
+  })
+}
+
+export interface LearningDeps {
+  planner: Pick<PollPlanner, 'learn' | 'mayReplan' | 'replan'>
+  windowMs: number
+  /** How long the last finished transactions took, oldest first. */
+  readProcessingTimes(limit: number): Promise<Parameters<PollPlanner['learn']>[0]>
+  readPlannedPolls(limit: number): Promise<PlannedPoll[]>
+  movePolls(moves: readonly MovedPoll[]): Promise<void>
+  /** Polls are due earlier than they were. */
+  onMoved(): void
+}
+
+/** Learns from transactions that have ended when to ask for the others, and moves their polls where slots lie idle. */
+export interface Learning {
+  /** One round. @returns after how many milliseconds to begin the next */
+  runOnce(): Promise<number>
+  /** Steps were written; where they ended transactions there is something to learn. */
+  onWritten(written: readonly { state: State; polls: number }[]): void
+}
+
+const mostOftenMs = 1_000
+const replanMost = 200
+const learnFromMost = 600
+const ends: ReadonlySet<State> = new Set(ended)
+
+export function createLearning(deps: LearningDeps): Learning {
+  const { planner, windowMs } = deps
+  let completions = 0
+  /** So many completions were there when it last learned; null: it never has. */
+  let learnedFrom: number | null = null
+
+  async function learn(): Promise<void> {
+    if (completions === learnedFrom) return
+    const upTo = completions
+    planner.learn(await deps.readProcessingTimes(learnFromMost))
+    learnedFrom = upTo
+  }
+
+  async function replan(): Promise<void> {
+    if (!planner.mayReplan()) return
+    const moves = planner.replan(await deps.readPlannedPolls(replanMost))
+    if (moves.length === 0) return
+    await deps.movePolls(moves)
+    deps.onMoved()
+  }
+
+  return {
+    async runOnce() {
+      await learn()
+      await replan()
+      return Math.min(mostOftenMs, windowMs / 60)
+    },
+    onWritten(written) {
+      completions += written.filter(({ state, polls }) => ends.has(state) && polls > 0).length
     },
   }
 }

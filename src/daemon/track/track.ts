@@ -1,7 +1,6 @@
-import type { Answer, AttemptResult, ServiceRequest, Submission } from '../../model.ts'
+import type { Answer, AttemptResult, Change, ServiceRequest, Step, Submission } from '../../model.ts'
 import { type Resource, resources } from '../../resources.ts'
-import { advanceTrack, neverAsked, rarely } from './advanceTrack.ts'
-import { decideTrack, type TrackLimits, type TrackReading } from './decideTrack.ts'
+import { decideTrack, type TrackLimits, type TrackReading, type TrackVerdict } from './decideTrack.ts'
 
 export interface TrackDeps {
   limits: TrackLimits
@@ -57,4 +56,160 @@ export async function track(
     answeredMs: submission.ageMs + answer.tookMs,
   })
   return { step: isStuck ? rarely(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+}
+
+/** How long the service must say that it does not know a probed id before that is believed. */
+const probeUnknownMs = 60_000
+
+/**
+ * The step that a verdict means for a submission that is accepted, or that is being probed for. Pure.
+ *
+ * @param nextPollMs when to ask next for a transaction that is still pending
+ * @param freshKey   the idempotency key to use where the record is submitted again under a new one
+ * @param askedMs    its age when it was asked for, and `answeredMs` when the answer was there, since acceptance
+ */
+export function advanceTrack(
+  submission: Submission,
+  verdict: TrackVerdict,
+  now: { nextPollMs: number; freshKey: string; askedMs: number; answeredMs: number },
+): Step {
+  const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
+  const stay = stayAsked(submission)
+  const answered = { ...polled, refusedPolls: 0 }
+  const done = { ...answered, doneMs: Math.round(now.answeredMs) }
+  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+  switch (verdict.kind) {
+    case 'completed':
+      return step({ ...done, state: 'completed', result: verdict.result }, 'completed')
+    case 'failed':
+      return step(
+        {
+          ...done,
+          state: 'failed',
+          errorCode: verdict.code,
+          error: verdict.reason,
+          // Of an id that a person gave, the service may have said it of another's.
+          mayHaveArrived: submission.inDoubt || submission.idByPerson,
+        },
+        verdict.reason,
+      )
+    case 'lost': {
+      if (submission.probing) return notKnown(submission)
+      // That the service forgot it says nothing about how long it takes, and it has not ended it.
+      const lost = { doneMs: null, errorCode: null, error: verdict.reason }
+      return step(
+        verdict.idByPerson
+          ? { ...polled, ...lost, state: 'uncertain', transactionId: null }
+          : { ...polled, ...lost, state: 'failed', mayHaveArrived: true },
+        verdict.reason,
+      )
+    }
+    case 'uncertain':
+      return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+    case 'pending':
+      return step(
+        {
+          ...answered,
+          ...stay,
+          state: 'accepted',
+          unknown: false,
+          pollInMs: now.nextPollMs,
+          notDoneMs: Math.round(now.askedMs),
+        },
+        submission.probing ? 'the service knows it: it had arrived' : 'pending',
+      )
+    case 'ask-again':
+      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
+        return notKnown(submission)
+      return step(
+        {
+          ...polled,
+          ...stay,
+          ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
+          pollInMs: verdict.afterMs,
+          unknown: verdict.unknown,
+          fruitless: submission.fruitless + 1,
+        },
+        verdict.reason,
+      )
+    case 'resubmit':
+      return step(
+        {
+          ...answered,
+          state: 'queued',
+          dueInMs: verdict.afterMs,
+          resubmissions: submission.resubmissions + 1,
+          transactionId: null,
+          errorCode: verdict.code,
+          error: verdict.reason,
+          notDoneMs: null,
+          // The service has processed the transaction to its end: under its key it could only fail again.
+          idempotencyKey: now.freshKey,
+          inDoubt: false,
+        },
+        verdict.reason,
+      )
+    case 'new-token':
+      return step(
+        {
+          ...stay,
+          ...(!verdict.ofAge && { repeatedAfter401: true }),
+        },
+        verdict.reason,
+      )
+    case 'pause':
+      return {
+        change: { ...stay, repeatedAfter401: false, refusedPolls: verdict.refusedPolls },
+        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        pause: verdict.pause,
+      }
+    default:
+      return verdict satisfies never
+  }
+}
+
+/**
+ * The probe's answer: the service does not know the id. If the mapping sent it, the request never arrived and may be sent
+ * again. If it came with an answer that the request was performed, nobody knows under which id it was.
+ */
+function notKnown(submission: Submission): Step {
+  const { id, transactionId } = submission
+  const polls = submission.polls + 1
+  if (transactionId === null || transactionId === id)
+    return {
+      change: { state: 'queued', dueInMs: 0, transactionId: null, polls },
+      cause: 'the service does not know it: it had not arrived',
+      pause: null,
+    }
+  const error = `the service answered that it performed the request, and does not know ${transactionId}, which its Location names`
+  return {
+    change: { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
+    cause: error,
+    pause: null,
+  }
+}
+
+/** The same step, of a transaction that is long past its time: its next poll is one of those that get few slots. */
+export function rarely(step: Step): Step {
+  return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
+}
+
+/** The step of a poll that never left this process, since the right to send had run out. */
+export function neverAsked(submission: Submission, why: string): Step {
+  return {
+    change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
+    cause: `never asked: ${why}`,
+    pause: null,
+  }
+}
+
+/** The transaction is asked for again, at once, and all else is as it was. */
+function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
+  return {
+    state: submission.probing ? 'sending' : 'accepted',
+    transactionId: submission.transactionId ?? submission.id,
+    pollInMs: 0,
+    polledRarely: false,
+    unknown: submission.unknownForMs !== null,
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCaptureRounds } from '../../../src/daemon/capture/captureRounds.ts'
+import { createCaptureRounds } from '../../../src/daemon/capture/capture.ts'
 import type { CaptureSession, ClaimedRows, OutboxRecord } from '../../../src/model.ts'
 
 const rowOf = (id: number): OutboxRecord => ({

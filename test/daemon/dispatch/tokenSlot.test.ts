@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSlotPool } from '../../../src/daemon/dispatch/slotPool.ts'
-import { createTokenSlot } from '../../../src/daemon/dispatch/tokenSlot.ts'
+import { createSlotPool, createTokenSlot } from '../../../src/daemon/dispatch/slotPool.ts'
 
 /** A budget with so many slots free, under a limit of so many. */
 function setup(capacity: number, free = 100) {

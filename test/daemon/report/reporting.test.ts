@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { createReporting } from '../../../src/daemon/report/reporting.ts'
+import { createReporting } from '../../../src/daemon/report/report.ts'
 
 afterEach(() => {
   vi.useRealTimers()

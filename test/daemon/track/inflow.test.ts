@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createInflow } from '../../../src/daemon/track/inflow.ts'
+import { createInflow } from '../../../src/daemon/track/pollPlanner.ts'
 
 const windowMs = 60_000
 const calm = { capacity: 100, submissionsSent: 0, submissionsWaiting: 0 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLearning } from '../../../src/daemon/track/learning.ts'
+import { createLearning } from '../../../src/daemon/track/pollPlanner.ts'
 import type { MovedPoll } from '../../../src/model.ts'
 
 function setup(given: { moves?: MovedPoll[]; windowMs?: number } = {}) {

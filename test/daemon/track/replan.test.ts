@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { replan } from '../../../src/daemon/track/replan.ts'
+import { replan } from '../../../src/daemon/track/pollPlanner.ts'
 
 const planned = {
   submissionId: 's',
