@@ -1,18 +1,18 @@
 import { systemClock } from '../clock.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
+import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import type { Mapping } from '../mapping/mapping.ts'
 import { explain } from '../operations/explainError.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { ConfigInvalid } from '../readVariables.ts'
+import { checkContract } from './check/contract.ts'
+import { type Finding, finding, type Mark, marks, type Noticed, notAsked } from './check/finding.ts'
+import { checkLedger } from './check/ledger.ts'
+import { checkServers, judgeClocks } from './check/servers.ts'
+import { checkService, judgeCertificates, ownCertificates } from './check/service.ts'
 import { checkCapture } from './checkCapture.ts'
-import { judgeCertificates, ownCertificates } from './checkCertificates.ts'
-import { judgeClocks } from './checkClocks.ts'
-import { checkContract } from './checkContract.ts'
-import { checkLedger } from './checkLedger.ts'
-import { checkMappings } from './checkMappings.ts'
 import { checkOutbox } from './checkOutbox.ts'
-import { checkServers, type Servers } from './checkServers.ts'
-import { checkService, type ServiceSeen } from './checkService.ts'
-import { type Finding, type Mark, notAsked, okOf, shownMarks } from './finding.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
@@ -43,64 +43,75 @@ could look (in JSON: true, false, true, null).
 The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
 }
 
-/** Looks at one thing after the other; each is looked at even where another is wrong, as far as that is possible. */
+/** What is known of the configuration: all of it, only what the databases need, or nothing. */
+interface Configured {
+  config: Config | null
+  storeConfig: StoreConfig | null
+  problems: readonly string[]
+}
+
+interface Look {
+  /** What stands as not asked if the configuration that this needs is wrong. */
+  of: readonly string[]
+  /** Returns the findings; null if it needs more of the configuration than there is. */
+  look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
+}
+
+/** What is looked at, in this order. What one finds does not keep another from looking. */
+const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
+  { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
+  { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
+  { of: ['outbox', 'types'], look: ({ storeConfig }) => storeConfig && lookAtOutbox(storeConfig) },
+  { of: [], look: ({ storeConfig }) => storeConfig && checkCapture(storeConfig) },
+  { of: ['mappings'], look: ({ storeConfig }) => storeConfig && checkMappings(storeConfig) },
+  {
+    of: ['connections', 'disk', 'durability'],
+    look: ({ storeConfig }, noticed) => storeConfig && checkServers(storeConfig, noticed),
+  },
+  {
+    of: ['service'],
+    look: ({ config }, noticed) => config && checkService(config, context.signal, options.askAnyway ?? false, noticed),
+  },
+  ...(options.contract
+    ? [{ of: ['contract'], look: ({ config }: Configured) => config && checkContract(context) }]
+    : []),
+  {
+    of: [],
+    look: ({ config }, { certificates }) =>
+      config && judgeCertificates([...ownCertificates(config.service), ...certificates], systemClock.nowMs()),
+  },
+  { of: [], look: (_, { clocks }) => [judgeClocks(clocks)] },
+]
+
+/** Looks at one thing after the other; each is looked at even if another is wrong, as far as that is possible. */
 export async function check(context: CommandContext, options: CheckOptions): Promise<number> {
+  const configured = readConfigured(context.env)
+  const noticed: Noticed = { clocks: [], certificates: [] }
   const findings: Finding[] = []
-  const found = (finding: Finding) => {
-    findings.push(finding)
-    if (!options.json)
-      context.stdout.write(`${shownMarks[finding.mark]} ${finding.what}: ${indented(finding.message)}\n`)
-    return finding
+  for (const { of, look } of looksFor(context, options)) {
+    const found = (await look(configured, noticed)) ?? of.map((what) => notAsked(what, 'the configuration is wrong'))
+    findings.push(...found)
+    if (options.json) continue
+    for (const { what, mark, message } of found)
+      context.stdout.write(`${marks[mark].shown} ${what}: ${indented(message)}\n`)
   }
-
-  const configuration = readOr(() => readConfig(context.env))
-  const config = configuration.kind === 'config' ? configuration.config : null
-  const storeConfig = config ?? readStoreOr(context.env)
-  found(checkConfiguration(configuration, context.env))
-  for await (const finding of lookAtDatabases(storeConfig)) found(finding)
-  const servers = storeConfig === null ? unseenServers : await checkServers(storeConfig)
-  for (const finding of servers.findings) found(finding)
-  const service =
-    config === null ? unseenService : await checkService(config, context.signal, options.askAnyway ?? false)
-  for (const finding of service.findings) found(finding)
-  if (options.contract)
-    for (const finding of config === null ? [notAsked('contract', why)] : await checkContract(context)) found(finding)
-  const own = config === null ? [] : ownCertificates(config.service)
-  const certificates = judgeCertificates([...own, ...service.certificates], systemClock.nowMs())
-  if (certificates !== null) found(certificates)
-  found(judgeClocks([...servers.clocks, ...service.clocks]))
-
   if (options.json)
     printJson(
       context,
-      findings.map(({ what, mark, message }) => ({ what, ok: okOf[mark], words: message })),
+      findings.map(({ what, mark, message }) => ({ what, ok: marks[mark].ok, words: message })),
     )
   context.stderr.write(`${summary(findings)}\n`)
-  if (config === null) return exit.usage
-  return hasMark(findings, 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
+  if (configured.config === null) return exit.usage
+  return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
 }
 
-const why = 'the configuration is wrong'
-const unseenServers: Servers = {
-  findings: ['connections', 'disk', 'durability'].map((what) => notAsked(what, why)),
-  clocks: [],
-}
-const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [], certificates: [] }
-
-async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {
-  if (config === null) return yield* ['ledger', 'outbox', 'types', 'mappings'].map((what) => notAsked(what, why))
-  yield* await orProblem('ledger', () => checkLedger(config))
-  const outbox = await orProblem('outbox', () => checkOutbox(config))
-  yield* outbox
-  if (!outbox.some(({ what }) => what === 'types')) yield notAsked('types', 'the outbox has a problem')
-  const capture = await checkCapture(config)
-  if (capture !== null) yield capture
-  yield* checkMappings(config)
+async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
+  const found = await orProblem('outbox', () => checkOutbox(config))
+  const hasTypes = found.some(({ what }) => what === 'types')
+  return hasTypes ? found : [...found, notAsked('types', 'the outbox has a problem')]
 }
 
-const hasMark = (findings: readonly Finding[], mark: Mark) => findings.some((finding) => finding.mark === mark)
-
-/** The configuration alone says nothing of what it leads to. */
+/** The configuration by itself says nothing of what it leads to. */
 const wasNothingAsked = (findings: readonly Finding[]) =>
   findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
 
@@ -117,34 +128,35 @@ function summary(findings: readonly Finding[]): string {
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-type Configuration<C> = { kind: 'config'; config: C } | { kind: 'invalid'; problems: readonly string[] }
-
-function readOr<C>(read: () => C): Configuration<C> {
+/** The databases can be looked at even if the service's variables are wrong. */
+function readConfigured(env: CommandContext['env']): Configured {
   try {
-    return { kind: 'config', config: read() }
+    const config = readConfig(env)
+    return { config, storeConfig: config, problems: [] }
   } catch (error) {
-    if (error instanceof ConfigInvalid) return { kind: 'invalid', problems: error.problems }
+    if (!(error instanceof ConfigInvalid)) throw error
+    return { config: null, storeConfig: readStoreOrNull(env), problems: error.problems }
+  }
+}
+
+function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
+  try {
+    return readStoreConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return null
     throw error
   }
 }
 
-/** The databases can be looked at even where the service's variables are wrong. */
-function readStoreOr(env: CommandContext['env']): StoreConfig | null {
-  const read = readOr(() => readStoreConfig(env))
-  return read.kind === 'config' ? read.config : null
-}
-
-/** What looks like a slip, or belongs to other programs, is a warning or a note alone. */
-function checkConfiguration(configuration: Configuration<Config>, env: CommandContext['env']): Finding {
-  const isOk = configuration.kind === 'config'
-  const problems = isOk ? ['every variable is well formed'] : configuration.problems
+/** What looks like a slip, or belongs to other programs, is only a warning or a note. */
+function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const { warnings, notes } = findEnvironmentNotes(env)
   const doubts = [...findMistypedVariables(env), ...warnings]
-  const mark = isOk ? (doubts.length === 0 ? 'ok' : 'warning') : 'problem'
-  const proxy = isOk ? configuration.config.service.proxy : null
+  const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'
+  const proxy = config?.service.proxy ?? null
   const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
-  const lines = [...doubts, ...way, ...notes].map((sentence) => `note: ${sentence}`)
-  return { what: 'configuration', mark, message: [...problems, ...lines].join('\n') }
+  const said = config === null ? problems : ['every variable is well formed']
+  return finding('configuration', mark, ...said, ...[...doubts, ...way, ...notes].map((line) => `note: ${line}`))
 }
 
 /** Whatever goes wrong while looking is what was found. */
@@ -152,8 +164,26 @@ async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<
   try {
     return await look()
   } catch (error) {
-    return [{ what, mark: 'problem', message: explain(error).message }]
+    return [finding(what, 'problem', explain(error).message)]
   }
 }
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')
+
+/** Reads the mapping files, and says of each what the service would mind in its requests. */
+function checkMappings({ mappingsDir }: StoreConfig): Finding[] {
+  let mappings: Mapping[]
+  try {
+    mappings = [...loadMappings(mappingsDir).values()]
+  } catch (error) {
+    return [finding('mappings', 'problem', explain(error).message)]
+  }
+  const names = mappings.map(({ type, endpoint }) => `${type} to ${endpoint}`)
+  const warned = mappings.map((mapping) => ({ type: mapping.type, warnings: findBodyWarnings(mapping) }))
+  return [
+    finding('mappings', 'ok', `${names.sort().join(', ')} (${mappingsDir})`),
+    ...warned.flatMap(({ type, warnings }) =>
+      warnings.length === 0 ? [] : [finding(`mapping of ${type}`, 'warning', ...warnings)],
+    ),
+  ]
+}

@@ -1,12 +1,6 @@
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
-import {
-  hiddenMessage,
-  historyMessage,
-  readOnlyMessage,
-  startMessage,
-  wakeMessage,
-} from '../operations/databaseMessages.ts'
+import { hiddenMessage, historyMessage, readOnlyMessage, startMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { examineTable } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'
@@ -24,9 +18,9 @@ import { pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { hasOwnSessions } from '../postgres/sessionSettings.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { limitMessage } from './checkLedger.ts'
+import { type Finding, notAsked } from './check/finding.ts'
+import { limitMessage } from './check/ledger.ts'
 import { checkTypes } from './checkTypes.ts'
-import { type Finding, notAsked } from './finding.ts'
 import { openStoreOf } from './terminal/withOperatorStore.ts'
 
 /**

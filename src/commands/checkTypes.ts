@@ -4,7 +4,7 @@ import { type OutboxTable, saysTaken } from '../outbox/outboxTable.ts'
 import type { TypeCount } from '../outbox/rowExpressions.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { type Finding, notAsked } from './finding.ts'
+import { type Finding, notAsked } from './check/finding.ts'
 
 const what = 'types'
 

@@ -3,8 +3,8 @@ import { createServer, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { judgeCertificates, ownCertificates } from '../../src/commands/checkCertificates.ts'
-import { checkService } from '../../src/commands/checkService.ts'
+import type { Noticed } from '../../src/commands/check/finding.ts'
+import { checkService, judgeCertificates, ownCertificates } from '../../src/commands/check/service.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
@@ -17,14 +17,14 @@ test.each([
   [13, 'warning', 'ends on 2026-12-05, in 13 d'],
   [-1, 'problem', 'ended on 2026-11-21'],
 ] as const)('a certificate that ends in %i days: %s', (days, mark, says) => {
-  const found = judgeCertificates([{ whose: 'that of the service', endsMs: nowMs + days * dayMs }], nowMs)
+  const [found] = judgeCertificates([{ whose: 'that of the service', endsMs: nowMs + days * dayMs }], nowMs)
   expect(found).toMatchObject({ mark, message: expect.stringContaining(`that of the service ${says}`) })
 })
 
 test('the first to end decides; where there is none, nothing is said', () => {
   const ends = [100, 3, 50].map((days) => ({ whose: `${days}`, endsMs: nowMs + days * dayMs }))
-  expect(judgeCertificates(ends, nowMs)?.mark).toBe('warning')
-  expect(judgeCertificates([], nowMs)).toBeNull()
+  expect(judgeCertificates(ends, nowMs)[0]?.mark).toBe('warning')
+  expect(judgeCertificates([], nowMs)).toEqual([])
 })
 
 test('ours are those of the files, each by its first end', () => {
@@ -44,7 +44,7 @@ describe('a service over TLS', () => {
   test('that it takes us, and when its certificate ends', async () => {
     const { findings, certificates } = await lookAt(server, { SERVICE_CA_FILE: file(ours.cert) })
     expect(findings.map(({ mark }) => mark)).toEqual(['ok', 'ok'])
-    expect(judgeCertificates(certificates, Date.now())).toMatchObject({
+    expect(judgeCertificates(certificates, Date.now())[0]).toMatchObject({
       mark: 'warning',
       message: expect.stringMatching(/^that of the service ends on .*, in 9 d/),
     })
@@ -88,5 +88,7 @@ async function lookAt(options: ServerOptions, env: Record<string, string>) {
     SERVICE_CLIENT_SECRET: 'secret',
     ...env,
   })
-  return checkService(config, new AbortController().signal, true)
+  const noticed: Noticed = { clocks: [], certificates: [] }
+  const findings = await checkService(config, new AbortController().signal, true, noticed)
+  return { findings, certificates: noticed.certificates }
 }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { judgeEncodings } from '../../src/commands/checkServers.ts'
+import { judgeEncodings } from '../../src/commands/check/servers.ts'
 import { migrateState } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { readEncodingWarning } from '../../src/postgres/migrationSession.ts'

@@ -1,46 +1,31 @@
 import { statfs } from 'node:fs/promises'
-import { systemClock } from '../clock.ts'
-import type { StoreConfig } from '../config.ts'
-import type { LedgerStandby } from '../ledger/history/decideHistory.ts'
-import { standbyMissed } from '../ledger/history/writeHistory.ts'
-import {
-  type Durability,
-  readClockLead,
-  readDurability,
-  readLocalData,
-  readServerRoom,
-  type ServerRoom,
-} from '../ledger/operator/readServer.ts'
-import { inspectDatabase } from '../postgres/inspectDatabase.ts'
-import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
-import { daemonConnections } from '../postgres/sessionSettings.ts'
-import type { ClockReading } from './checkClocks.ts'
+import { systemClock } from '../../clock.ts'
+import type { StoreConfig } from '../../config.ts'
+import type { LedgerStandby } from '../../ledger/history/decideHistory.ts'
+import { standbyMissed } from '../../ledger/history/writeHistory.ts'
 import { type Finding, notAsked } from './finding.ts'
+=======
+} from '../../ledger/operator/readServer.ts'
+import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
+import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/serverEncoding.ts'
+import { finding, type Noticed } from './finding.ts'
+>>>>>>> 4e95c21 (Make check a table of what it looks at):src/commands/check/servers.ts
 
-/** What the servers of both databases say of themselves. */
-export interface Servers {
-  findings: Finding[]
-  clocks: ClockReading[]
-}
-
-/** Looks at what the databases' servers have left: connections, disk; and at their clocks. */
-export async function checkServers(config: StoreConfig): Promise<Servers> {
+/** Looks at what the databases' servers have left: connections, disk; and notices their clocks. */
+export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
     { of: 'outbox', variable: 'DATABASE_URL', url: config.databaseUrl },
   ] as const
   const looked = await Promise.all(databases.map((database) => look(database).catch(() => null)))
   const seen = looked.filter((server) => server !== null)
-  const encodings = judgeEncodings(seen)
-  return {
-    findings: [
-      judgeRoom(seen),
-      judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
-      ...(encodings === null ? [] : [encodings]),
-      judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
-    ],
-    clocks: seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })),
-  }
+  clocks.push(...seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })))
+  return [
+    judgeRoom(seen),
+    judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
+    ...[judgeEncodings(seen)].filter((found) => found !== null),
+    judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null, config.ledgerStandby),
+  ]
 }
 
 interface Database {
@@ -73,9 +58,9 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
       return said === null ? [] : [`the ${of}’s database: ${said}`]
     })
   const refused = told(refusedEncoding)
-  if (refused.length > 0) return { what, mark: 'problem', message: refused.join('\n') }
+  if (refused.length > 0) return finding(what, 'problem', ...refused)
   const warned = told(encodingWarning)
-  return warned.length > 0 ? { what, mark: 'warning', message: warned.join('\n') } : null
+  return warned.length > 0 ? finding(what, 'warning', ...warned) : null
 }
 
 /** The disk of a folder. */
@@ -117,7 +102,7 @@ export function judgeRoom(databases: readonly { of: Database['of']; room: Server
   })
   const isShort = servers.some(({ needed, free }) => needed > free)
   const next = isShort ? ['Raise the limit, or end sessions that nobody needs (select * from pg_stat_activity)'] : []
-  return { what, mark: isShort ? 'problem' : 'ok', message: [...message, ...next].join('\n') }
+  return finding(what, isShort ? 'problem' : 'ok', ...message, ...next)
 }
 
 const gigabyte = 1e9
@@ -137,7 +122,7 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   )
   const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
   const next = mark === 'ok' ? [] : ['A full disk stops the database, and with it everything']
-  return { what, mark, message: [...message, ...next].join('\n') }
+  return finding(what, mark, ...message, ...next)
 }
 
 /** Whether the ledger keeps what it commits; null: it cannot be reached. Pure. */
@@ -145,16 +130,16 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
-  if (standby === 'synchronous' && !isSynchronous) return { what, mark: 'problem', message: standbyMissed }
+  if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissed)
   const failover = failoverMessage(isSynchronous, standby)
-  if (off.length === 0)
-    return { what, mark: 'ok', message: `what the ledger commits outlives a power cut; ${failover}` }
+  if (off.length === 0) return finding(what, 'ok', `what the ledger commits outlives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
-  return {
+  return finding(
     what,
-    mark: 'warning',
-    message: `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server: a power cut loses what was committed, and only a daemon that lives through it can tell (${on} select pg_reload_conf())\n${failover}`,
-  }
+    'warning',
+    `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server: a power cut loses what was committed, and only a daemon that lives through it can tell (${on} select pg_reload_conf())`,
+    failover,
+  )
 }
 
 function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string {
@@ -164,3 +149,60 @@ function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
+
+/** A clock, by how much it is ahead of this host's at least and at most: nobody reads two at the same moment. */
+export interface ClockReading {
+  /** As in "the clock of … is". */
+  whose: string
+  leastMs: number
+  mostMs: number
+}
+
+/** Said, since times in the ledger and in logs will not fit together. */
+export const clockWarningMs = 2_000
+/** What the daemon calls a problem, too (clock_off). */
+export const clockProblemMs = 5_000
+
+const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }
+
+/** Compares each clock with each other. Pure. */
+export function judgeClocks(readings: readonly ClockReading[]): Finding {
+  const what = 'clocks'
+  if (readings.length === 0) return notAsked(what, 'neither a database nor the service could be asked for the time')
+  const clocks = [here, ...readings]
+  const pairs = clocks.flatMap((one, i) => clocks.slice(i + 1).map((other) => compare(one, other)))
+  const off = pairs.filter(({ apartMs }) => apartMs > clockWarningMs)
+  if (off.length === 0) return finding(what, 'ok', `those of ${names(clocks)} agree to ${clockWarningMs / 1000} s`)
+  const isProblem = off.some(({ apartMs }) => apartMs > clockProblemMs)
+  const message = off.map(
+    ({ one, other, apartMs }) => `that of ${one} is ${Math.round(apartMs / 100) / 10} s ahead of that of ${other}`,
+  )
+  const next = 'Let NTP set the one that is off (timedatectl, chronyc tracking)'
+  return finding(what, isProblem ? 'problem' : 'warning', ...message, next)
+}
+
+/** By how much the first is certainly ahead. */
+function compare(a: ClockReading, b: ClockReading): { one: string; other: string; apartMs: number } {
+  const leastMs = b.leastMs - a.mostMs
+  const mostMs = b.mostMs - a.leastMs
+  if (leastMs > 0) return { one: b.whose, other: a.whose, apartMs: leastMs }
+  return { one: a.whose, other: b.whose, apartMs: Math.max(0, -mostMs) }
+}
+
+function names(clocks: readonly ClockReading[]): string {
+  const whose = clocks.map((clock) => clock.whose)
+  return `${whose.slice(0, -1).join(', ')} and ${whose.at(-1)}`
+}
+
+/**
+ * The service's clock by the Date of an answer, which is whole seconds.
+ *
+ * @param nowMs when the answer was read
+ */
+export function serviceClock(
+  { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
+  nowMs: number,
+): ClockReading[] {
+  if (dateMs === null) return []
+  return [{ whose: 'the service', leastMs: dateMs - nowMs, mostMs: dateMs + 1_000 - (nowMs - tookMs) }]
+}

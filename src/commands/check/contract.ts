@@ -1,11 +1,10 @@
-import { type Contract, readDiscoverConfig } from '../config.ts'
-import type { Answered } from '../discover/askQuestions.ts'
-import { planQuestions } from '../discover/askQuestions.ts'
-import { questions } from '../discover/questions.ts'
-import { explain } from '../operations/explainError.ts'
-import { askService } from './askService.ts'
-import { type Finding, notAsked } from './finding.ts'
-import type { CommandContext } from './terminal/context.ts'
+import { type Contract, readDiscoverConfig } from '../../config.ts'
+import { type Answered, planQuestions } from '../../discover/askQuestions.ts'
+import { questions } from '../../discover/questions.ts'
+import { explain } from '../../operations/explainError.ts'
+import { askService } from '../askService.ts'
+import type { CommandContext } from '../terminal/context.ts'
+import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
@@ -68,17 +67,14 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
       ([name, value]) =>
         `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}; ask its operator, then outboxd discover`,
     ),
-  ].map((message): Finding => ({ what, mark: 'problem', message }))
+  ].map((message) => finding(what, 'problem', message))
   const why = other === null ? whyUnseen(answered) : null
   if (same.length === 0)
     return problems.length > 0
       ? problems
       : [notAsked(what, why ?? `what creates nothing does not show ${unseen.join(', ')}`)]
   const rest = unseen.length === 0 ? '' : `; not asked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
-  return [
-    ...problems,
-    { what, mark: 'ok', message: `as it was discovered: ${same.map(([name]) => name).join(', ')}${rest}` },
-  ]
+  return [...problems, finding(what, 'ok', `as it was discovered: ${same.map(([name]) => name).join(', ')}${rest}`)]
 }
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })

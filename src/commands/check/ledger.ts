@@ -1,15 +1,14 @@
-import type { StoreConfig } from '../config.ts'
-import { judgeHistory, nothingRemembered } from '../ledger/history/readHistory.ts'
-import { assertMigrated } from '../ledger/migrations.ts'
-import { readMissingGrants } from '../ledger/operator/grants.ts'
-import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
-import { countProblems } from '../ledger/problems.ts'
-import type { StructurePart } from '../ledger/structure.ts'
-import { findLostPositions, findMissingParts } from '../ledger/structure.ts'
-import { readOnlyMessage } from '../operations/databaseMessages.ts'
-import type { Database } from '../postgres/database.ts'
-import { inspectDatabase } from '../postgres/inspectDatabase.ts'
-import type { Finding } from './finding.ts'
+import type { StoreConfig } from '../../config.ts'
+import { judgeHistory, nothingRemembered } from '../../ledger/history/readHistory.ts'
+import { assertMigrated } from '../../ledger/migrations.ts'
+import { readMissingGrants } from '../../ledger/operator/grants.ts'
+import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
+import { countProblems } from '../../ledger/problems.ts'
+import { findLostPositions, findMissingParts, type StructurePart } from '../../ledger/structure.ts'
+import { readOnlyMessage } from '../../operations/databaseMessages.ts'
+import type { Database } from '../../postgres/database.ts'
+import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
+import { type Finding, finding } from './finding.ts'
 
 /** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
@@ -35,7 +34,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
       }
     },
   })
-  const problem = (message: string): Finding[] => [{ what: 'ledger', mark: 'problem', message }]
+  const problem = (message: string) => [finding('ledger', 'problem', message)]
   if (grants.length > 0) return problem(grantMessage(grants))
   if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
   if (missing.length > 0) return problem(missingMessage(missing))
@@ -43,7 +42,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   if (history !== null) return problem(history)
   if (limits.length > 0) return problem(limitMessage(limits))
   return [
-    { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` },
+    finding('ledger', 'ok', `PostgreSQL ${version}, all migrations are applied`),
     ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
   ]
 }

@@ -1,0 +1,36 @@
+import type { ClockReading } from './servers.ts'
+import type { CertificateEnd } from './service.ts'
+
+/** What came of looking at one thing, and what to do next. */
+export interface Finding {
+  what: string
+  mark: Mark
+  message: string
+}
+
+/** `warning`: it works, and may not be what was meant. `not-asked`: nobody could look, so it is neither well nor wrong. */
+export type Mark = keyof typeof marks
+
+/** How a finding is shown, all as wide, and what `ok` says of it in JSON. */
+export const marks = {
+  ok: { shown: 'ok      ', ok: true },
+  warning: { shown: 'WARNING ', ok: true },
+  problem: { shown: 'PROBLEM ', ok: false },
+  'not-asked': { shown: '-       ', ok: null },
+} as const satisfies Record<string, { shown: string; ok: boolean | null }>
+
+/** What looking has shown on the way, to be judged when all was looked at. */
+export interface Noticed {
+  clocks: ClockReading[]
+  certificates: CertificateEnd[]
+}
+
+/** Returns a finding; several sentences stand on a line each. */
+export const finding = (what: string, mark: Mark, ...lines: readonly string[]): Finding => ({
+  what,
+  mark,
+  message: lines.join('\n'),
+})
+
+/** Returns a finding for something that could not be looked at. */
+export const notAsked = (what: string, why: string): Finding => finding(what, 'not-asked', `not asked: ${why}`)

@@ -1,0 +1,161 @@
+import { systemClock } from '../../clock.ts'
+import type { Config, Credentials } from '../../config.ts'
+import { ForeignService } from '../../ledger/servedService.ts'
+import { loadMappings, usedResource } from '../../mapping/loadMappings.ts'
+import type { Answer } from '../../model.ts'
+import { slotsWithinMs, withBorrowedClient } from '../../operations/askForTransaction.ts'
+import { earliestExpiryMs } from '../../pem.ts'
+import { type Resource, resourceNames } from '../../resources.ts'
+import type { ServiceClient } from '../../service/client.ts'
+import { isServiceCode } from '../../service/errorCode.ts'
+import { decideToken, describeAnswer, harmlessRequest, pauseCall, saysTheSame } from '../../service/readAnswer.ts'
+import { showDuration } from '../../time.ts'
+import { type Finding, finding, type Noticed, notAsked } from './finding.ts'
+import { serviceClock } from './servers.ts'
+
+/**
+ * Asks for a token and makes one harmless call, each a finding; if that is answered 404, another to compare with. Spends
+ * slots if there is a budget to take them from. If nobody can know what a daemon has spent, it asks only with `askAnyway`.
+ */
+export async function checkService(
+  config: Config,
+  signal: AbortSignal,
+  askAnyway: boolean,
+  noticed: Noticed,
+): Promise<Finding[]> {
+  const resource = resourceOf(config)
+  const shown: CertificateEnd[] = []
+  try {
+    const asked = await withBorrowedClient(config, {
+      signal,
+      askAnyway,
+      onWait() {},
+      requestsMax: 3,
+      onCertificate(endsMs) {
+        shown.splice(0, 1, { whose: 'that of the service', endsMs })
+      },
+      ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests, noticed),
+    })
+    noticed.certificates.push(...shown)
+    if (asked.kind === 'asked') return asked.result
+    return [notAsked(what, asked.kind === 'none-free' ? noneFree : unknown(asked.readOnly))]
+  } catch (error) {
+    if (error instanceof ForeignService) return [finding(what, 'problem', error.message)]
+    throw error
+  }
+}
+
+const what = 'service'
+
+const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
+const unknown = (readOnly: boolean) =>
+  `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks nevertheless`
+const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
+
+/** Where the mappings are broken, which is a finding of its own, the first resource is asked. */
+function resourceOf({ mappingsDir }: Config): Resource {
+  try {
+    return usedResource(loadMappings(mappingsDir))
+  } catch {
+    return resourceNames[0]
+  }
+}
+
+async function ask(
+  client: ServiceClient,
+  resource: Resource,
+  mayLeave: () => boolean,
+  requests: number,
+  { clocks }: Pick<Noticed, 'clocks'>,
+): Promise<Finding[]> {
+  const asked = await client.requestToken(mayLeave)
+  if (asked === null) return [notAsked(what, tooLate)]
+  const { answer, token } = asked
+  if (token === null)
+    return [finding('token', 'problem', decideToken(answer).detail), notAsked(what, 'there is no token')]
+  const lifetime =
+    token.lifetimeMs === null
+      ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
+      : `good for ${showDuration(token.lifetimeMs)}`
+  const granted = finding('token', 'ok', `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`)
+  const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
+  if (call === null) return [granted, notAsked(what, tooLate)]
+  if (call.kind === 'response') clocks.push(...serviceClock(call, systemClock.nowMs()))
+  const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
+  const beside = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
+  return [granted, interpretCall(call, beside)]
+}
+
+/**
+ * What the answer to a question about nothing says. The transaction does not exist: whoever says so, and answers
+ * otherwise where nothing is served, knows the API, whatever the words. Without a comparison whatever says so in the manner of
+ * a service is as good as a success, and we cannot tell whose a 404 without a word is.
+ *
+ * @param beside the answer to a question for an address that cannot exist; null where it was not asked
+ */
+export function interpretCall(answer: Answer, beside: Answer | null): Finding {
+  const problem = (message: string) => finding(what, 'problem', message)
+  const pause = pauseCall(answer)
+  if (pause !== null) return problem(pause.detail)
+  if (answer.kind === 'no-answer') return problem(`asked for a transaction: ${answer.detail}`)
+  const summary = describeAnswer(answer)
+  const { status, tookMs, rateRemaining } = answer
+  if (status >= 500) return problem(summary)
+  if (status !== 404 && status !== 400 && status !== 200)
+    return problem(`${summary}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`)
+  const doubt = foreign(answer, beside)
+  if (doubt !== null) return problem(`${summary}; ${doubt}`)
+  const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
+  return finding(what, 'ok', `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
+}
+
+type Response = Answer & { kind: 'response' }
+
+/** Why an answer may not be the service's own; null where it is. */
+function foreign(answer: Response, beside: Answer | null): string | null {
+  const { status, code, json, excerpt } = answer
+  if (/^\s*</.test(excerpt))
+    return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
+  if (isServiceCode(code)) return null
+  if (status === 404 && canBeCompared(beside))
+    return saysTheSame(answer, beside)
+      ? 'and it says the same of an address that cannot exist, as an ingress does that knows neither: look at SERVICE_BASE_URL. If that is right, the first record will show it, and loses nothing'
+      : null
+  if (typeof json === 'object' && json !== null) return null
+  return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
+}
+
+/** What stands in everybody's way, or is a moment's trouble, tells nothing of an address. */
+const canBeCompared = (beside: Answer | null): beside is Response =>
+  beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null
+
+/** When a certificate ends. */
+export interface CertificateEnd {
+  whose: string
+  endsMs: number
+}
+
+/** When those of our own files end. */
+export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
+  const ends = [
+    { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
+    { whose: 'the first to end in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },
+  ]
+  return ends.flatMap(({ whose, endsMs }) => (endsMs === null ? [] : [{ whose, endsMs }]))
+}
+
+/** As the alerts OutboxdCertificateExpires and OutboxdCertificateExpiresNow. */
+const warnMs = 14 * 86_400_000
+
+/** Whether certificates last; nothing if there are none. Pure. */
+export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs: number): Finding[] {
+  if (certificates.length === 0) return []
+  const leftMs = Math.min(...certificates.map(({ endsMs }) => endsMs)) - nowMs
+  const mark = leftMs <= 0 ? 'problem' : leftMs < warnMs ? 'warning' : 'ok'
+  const lines = certificates.map(({ whose, endsMs }) => {
+    const day = new Date(endsMs).toISOString().slice(0, 10)
+    return endsMs <= nowMs ? `${whose} ended on ${day}` : `${whose} ends on ${day}, in ${showDuration(endsMs - nowMs)}`
+  })
+  const next = mark === 'ok' ? [] : ['Renew it: docs/runbook.md, OutboxdCertificateExpires']
+  return [finding('certificates', mark, ...lines, ...next)]
+}
