@@ -1,6 +1,12 @@
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
-import { hiddenMessage, historyMessage, readOnlyMessage, startMessage, wakeMessage } from '../operations/databaseMessages.ts'
+import {
+  hiddenMessage,
+  historyMessage,
+  readOnlyMessage,
+  startMessage,
+  wakeMessage,
+} from '../operations/databaseMessages.ts'
 import { examineTable } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'

@@ -3,13 +3,18 @@ import { systemClock } from '../../clock.ts'
 import type { StoreConfig } from '../../config.ts'
 import type { LedgerStandby } from '../../ledger/history/decideHistory.ts'
 import { standbyMissed } from '../../ledger/history/writeHistory.ts'
-import { type Finding, notAsked } from './finding.ts'
-=======
+import {
+  type Durability,
+  readClockLead,
+  readDurability,
+  readLocalData,
+  readServerRoom,
+  type ServerRoom,
 } from '../../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/serverEncoding.ts'
-import { finding, type Noticed } from './finding.ts'
->>>>>>> 4e95c21 (Make check a table of what it looks at):src/commands/check/servers.ts
+import { daemonConnections } from '../../postgres/sessionSettings.ts'
+import { type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
 /** Looks at what the databases' servers have left: connections, disk; and notices their clocks. */
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
