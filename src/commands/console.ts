@@ -73,7 +73,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
   await using opened = openLater(() => openStoreOf(config, sessions))
-  using live = createLive(systemClock, troubleOf)
+  using live = createLive(troubleOf)
   await using app = await createConsole(
     {
       ...{ store: opened.get, config, clock: systemClock, live, say },

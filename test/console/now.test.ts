@@ -4,10 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openStoreOf } from '../../src/commands/terminal/withOperatorStore.ts'
 import { readStoreConfig } from '../../src/config.ts'
-import { createLive } from '../../src/console/live/createLive.ts'
 import { createOutboxReading } from '../../src/console/now/readings.ts'
 import { createNowReading } from '../../src/console/now/readNow.ts'
-import type { ConsoleParts } from '../../src/console/parts.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
@@ -157,14 +155,7 @@ test('the page is made of less than three and a half statements a second: others
   // A connection takes its `query` from here when it is made.
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using store = await openStoreOf(config)
-  using live = createLive(clock, String)
-  const parts = {
-    store: async () => store,
-    live,
-    clock,
-    config,
-    say: () => {},
-  } as Partial<ConsoleParts> as ConsoleParts
+  const parts = { store: async () => store, clock, config }
   const read = createNowReading(parts, createOutboxReading(parts))
   await read()
   asked.mockClear()

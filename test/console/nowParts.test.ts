@@ -1,14 +1,16 @@
+import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createLive } from '../../src/console/live/createLive.ts'
+import { systemClock } from '../../src/clock.ts'
 import { budgetWindow, pathsOf } from '../../src/console/now/budgetHtml.ts'
 import { historyOf, pathOf, thin } from '../../src/console/now/historyHtml.ts'
 import { personSection, targetsSection } from '../../src/console/now/nowHtml.ts'
-import { createOutboxReading, whenOther } from '../../src/console/now/readings.ts'
+import { createOutboxReading, readWhenCountDiffers, shareReading } from '../../src/console/now/readings.ts'
 import type { BusySlot } from '../../src/ledger/operator/readBudgetSlots.ts'
 import type { Cause } from '../../src/ledger/operator/readCauses.ts'
 import type { Period } from '../../src/ledger/periods.ts'
 import type { OutboxHalf } from '../../src/operations/readStatus.ts'
 import type { OperatorStore } from '../../src/store/operatorStore.ts'
+import { until } from '../support/until.ts'
 
 const nowMs = 1_000_000
 const slot = (given: Partial<BusySlot>): BusySlot => ({
@@ -132,7 +134,7 @@ test('what the snapshot counts is read again when it counts otherwise, but not t
       (startMs) => () =>
         elapsedMs - startMs
     )(elapsedMs)
-  const read = whenOther({ stopwatch }, { leastMs: 2_000, mostMs: 10_000 }, async () => ++reads)
+  const read = readWhenCountDiffers({ stopwatch }, { minMs: 2_000, maxMs: 10_000 }, async () => ++reads)
   const at = async (ms: number, count: string) => {
     elapsedMs = ms
     return read(count)
@@ -154,8 +156,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
         elapsedMs - startMs
     )(elapsedMs)
   const clock = { nowMs: Date.now, stopwatch }
-  using live = createLive(clock, String)
-  const read = createOutboxReading({ store: async () => ({ outbox: {} }) as OperatorStore, clock, live }, () => {
+  const read = createOutboxReading({ store: async () => ({ outbox: {} }) as OperatorStore, clock }, () => {
     asked += 1
     return answer.promise
   })
@@ -178,4 +179,21 @@ test('the page does not wait for an outbox that does not answer: it says so, and
   elapsedMs = 20_600
   await read()
   expect(asked).toBe(2)
+})
+
+test('what is shared is read once for all who ask, again when it is old, and again at once after it failed', async () => {
+  let reads = 0
+  let fails = true
+  const read = shareReading(systemClock, 50, async () => {
+    reads += 1
+    await after(5)
+    if (fails) throw new Error('away')
+    return reads
+  })
+  const failed = await Promise.allSettled(Array.from({ length: 10 }, () => read()))
+  expect(failed.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(reads).toBe(1)
+  fails = false
+  expect(await Promise.all(Array.from({ length: 10 }, () => read()))).toEqual(Array(10).fill(2))
+  await until(read, (n) => n === 3)
 })

@@ -1,10 +1,8 @@
-import type { Clock } from '../../clock.ts'
-
-/** Something that a page shows and that may change: `name`, or `name:key` where there are several of its kind. */
+/** Something that a page shows and that may change: `name`, or `name:key` if there are several of its kind. */
 export interface LiveTopic {
   /**
-   * Reads a short text for each key that is other when something has changed: a revision, a time, a hash. One statement for all
-   * of them. A key that is not in what it returns is one that does not exist. The one key of a topic without keys is ''.
+   * Reads the versions of these keys with one statement: a short text that differs when something has changed, such as a revision, a
+   * time or a hash. A key that is left out does not exist. The only key of a topic without keys is ''.
    */
   readVersions(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** How often it is read while somebody looks. */
@@ -14,97 +12,91 @@ export interface LiveTopic {
 /** What a stream is told. */
 export type LiveNews =
   | { kind: 'version'; topic: string; version: string }
-  /** It cannot be read at present, or does not come back; a `version` follows when it can. */
+  /** It cannot be read at present, or the database does not answer; a `version` follows when it can. */
   | { kind: 'trouble'; topic: string; message: string }
 
-/** Reads what is looked at, once for all who look, and tells them. Nothing is read while nobody looks. */
+/** Reads what viewers look at, once for all of them, and tells them. Nothing is read while nobody looks. */
 export interface Live extends Disposable {
-  /** Adds a kind of thing that pages can be told of. */
   addTopic(name: string, topic: LiveTopic): void
-  /** Whether `name` or `name:key` is one of those. */
+  /** Whether `name` or `name:key` is a topic. */
   knows(topic: string): boolean
-  /** Tells what stands, and then each change, until it is told to stop. @returns what stops it */
+  /** Tells the present version, and then each change. @returns what stops it */
   follow(topic: string, listener: (news: LiveNews) => void): () => void
-  /**
-   * Makes a reading that all viewers share: what was read less than `forMs` ago is given to whoever asks, and those who ask
-   * while it is being read wait for the same.
-   */
-  share<T>(read: () => Promise<T>, forMs: number): () => Promise<T>
 }
 
 interface Watched {
+  name: string
   topic: LiveTopic
   listeners: Map<string, Set<(news: LiveNews) => void>>
-  /** What was told last, for those who come later. */
+  /** The last news of each key, for those who come later. */
   last: Map<string, LiveNews>
   timer: NodeJS.Timeout | undefined
-  isReading: boolean
-  /** What is being read has not come back for so long that it is said. */
-  isLate: boolean
+  reading: 'idle' | 'reading' | 'late'
 }
 
-/** @param explain what an error means, in words for the page */
-export function createLive(clock: Clock, explain: (error: unknown) => string): Live {
+/** A page of many streams begins all of them at once: the first look waits for them. */
+const soonMs = 50
+
+/** A reading that takes longer is said to be late: with the second between two of them a page knows within three. */
+const lateMs = 2_000
+
+/** @param explain says in words for the page what an error means */
+export function createLive(explain: (error: unknown) => string): Live {
   const topics = new Map<string, Watched>()
   let isOver = false
 
-  async function look(name: string, watched: Watched): Promise<void> {
-    if (watched.isReading) {
-      if (watched.isLate) tell(watched, lateNews(name, watched)) // to those who came meanwhile
-      return
-    }
-    watched.isReading = true
-    const keys = [...watched.listeners.keys()]
-    const noticing = setTimeout(() => {
-      watched.isLate = true
-      tell(watched, lateNews(name, watched))
+  async function look(watched: Watched): Promise<void> {
+    const { topic, listeners } = watched
+    if (watched.reading === 'late') tellTrouble(watched, lateMessage) // those who came meanwhile
+    if (watched.reading !== 'idle') return
+    watched.reading = 'reading'
+    const late = setTimeout(() => {
+      watched.reading = 'late'
+      tellTrouble(watched, lateMessage)
     }, lateMs).unref()
-    const news = await readNews(name, watched.topic, keys, explain)
-    clearTimeout(noticing)
-    watched.isReading = false
-    watched.isLate = false
-    tell(watched, news)
-    lookLater(name, watched, watched.topic.everyMs)
+    const keys = [...listeners.keys()]
+    try {
+      const versions = await topic.readVersions(keys)
+      for (const key of keys)
+        tell(watched, key, { kind: 'version', topic: fullName(watched, key), version: versions.get(key) ?? '' })
+    } catch (error) {
+      tellTrouble(watched, explain(error), keys)
+    }
+    clearTimeout(late)
+    watched.reading = 'idle'
+    lookLater(watched, topic.everyMs)
   }
 
-  function lookLater(name: string, watched: Watched, inMs: number): void {
+  function lookLater(watched: Watched, inMs: number): void {
     clearTimeout(watched.timer)
     watched.timer = undefined
     if (isOver || watched.listeners.size === 0) return
-    watched.timer = setTimeout(() => void look(name, watched), inMs).unref()
+    watched.timer = setTimeout(() => void look(watched), inMs).unref()
   }
 
   return {
     addTopic(name, topic) {
-      topics.set(name, {
-        topic,
-        listeners: new Map(),
-        last: new Map(),
-        timer: undefined,
-        isReading: false,
-        isLate: false,
-      })
+      const nobody = { listeners: new Map(), last: new Map(), timer: undefined, reading: 'idle' } as const
+      topics.set(name, { name, topic, ...nobody })
     },
-    knows: (topic) => topics.has(split(topic).name),
+    knows: (topic) => topics.has(nameAndKey(topic)[0]),
     follow(topic, listener) {
-      const { name, key } = split(topic)
+      const [name, key] = nameAndKey(topic)
       const watched = topics.get(name)
       if (watched === undefined) throw new Error(`no topic ${name}`)
       const listeners = watched.listeners.get(key) ?? new Set()
       watched.listeners.set(key, listeners.add(listener))
       const last = watched.last.get(key)
       if (last !== undefined) listener(last)
-      // A little later: a page of many streams begins all of them at once.
-      else lookLater(name, watched, soonMs)
+      else lookLater(watched, soonMs)
       return () => {
         listeners.delete(listener)
         if (listeners.size > 0) return
         watched.listeners.delete(key)
         watched.last.delete(key)
-        if (watched.listeners.size === 0) lookLater(name, watched, 0)
+        if (watched.listeners.size === 0) lookLater(watched, 0)
       }
     },
-    share: (read, forMs) => shared(clock, read, forMs),
     [Symbol.dispose]() {
       isOver = true
       for (const { timer } of topics.values()) clearTimeout(timer)
@@ -112,68 +104,23 @@ export function createLive(clock: Clock, explain: (error: unknown) => string): L
   }
 }
 
-const soonMs = 50
+const lateMessage = `The database has not answered for ${lateMs / 1_000} s.`
 
-/** A reading that takes so long is said to be late: with the second between two of them a page knows within three. */
-const lateMs = 2_000
-
-function lateNews(name: string, { listeners }: Watched): [string, LiveNews][] {
-  const message = `The database has not answered for ${lateMs / 1_000} s.`
-  return [...listeners.keys()].map((key) => [key, { kind: 'trouble', topic: join(name, key), message }])
+function tellTrouble(watched: Watched, message: string, keys: Iterable<string> = watched.listeners.keys()): void {
+  for (const key of keys) tell(watched, key, { kind: 'trouble', topic: fullName(watched, key), message })
 }
 
-/** What is new to those who still look. */
-function tell({ last, listeners }: Watched, news: readonly [string, LiveNews][]): void {
-  for (const [key, told] of news) {
-    const those = listeners.get(key)
-    if (those === undefined || sameNews(last.get(key), told)) continue
-    last.set(key, told)
-    for (const listener of those) listener(told)
-  }
+/** Tells news, unless it was the last that was told. */
+function tell({ last, listeners }: Watched, key: string, news: LiveNews): void {
+  const own = listeners.get(key)
+  if (own === undefined || JSON.stringify(last.get(key)) === JSON.stringify(news)) return
+  last.set(key, news)
+  for (const listener of own) listener(news)
 }
 
-function split(topic: string): { name: string; key: string } {
+function nameAndKey(topic: string): [name: string, key: string] {
   const at = topic.indexOf(':')
-  return at < 0 ? { name: topic, key: '' } : { name: topic.slice(0, at), key: topic.slice(at + 1) }
+  return at < 0 ? [topic, ''] : [topic.slice(0, at), topic.slice(at + 1)]
 }
 
-const join = (name: string, key: string) => (key === '' ? name : `${name}:${key}`)
-
-async function readNews(
-  name: string,
-  topic: LiveTopic,
-  keys: readonly string[],
-  explain: (error: unknown) => string,
-): Promise<[string, LiveNews][]> {
-  try {
-    const versions = await topic.readVersions(keys)
-    return keys.map((key) => [key, { kind: 'version', topic: join(name, key), version: versions.get(key) ?? '' }])
-  } catch (error) {
-    const message = explain(error)
-    return keys.map((key) => [key, { kind: 'trouble', topic: join(name, key), message }])
-  }
-}
-
-function sameNews(one: LiveNews | undefined, other: LiveNews): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
-
-function shared<T>(clock: Clock, read: () => Promise<T>, forMs: number): () => Promise<T> {
-  let reading: Promise<T> | undefined
-  let ageMs: () => number = () => Number.POSITIVE_INFINITY
-  return () => {
-    if (reading !== undefined && ageMs() < forMs) return reading
-    const begun = read()
-    reading = begun
-    ageMs = () => 0 // until it is read
-    begun.then(
-      () => {
-        ageMs = clock.stopwatch()
-      },
-      () => {
-        if (reading === begun) reading = undefined
-      },
-    )
-    return begun
-  }
-}
+const fullName = ({ name }: Watched, key: string) => (key === '' ? name : `${name}:${key}`)

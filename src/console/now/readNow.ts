@@ -11,7 +11,7 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type BudgetWindow, budgetWindow } from './budgetHtml.ts'
 import type { ForPerson } from './nowHtml.ts'
-import { whenOther } from './readings.ts'
+import { readWhenCountDiffers, shareReading } from './readings.ts'
 
 /** All that the page shows of this moment. */
 export interface NowView {
@@ -31,8 +31,8 @@ const agesMs = {
 }
 
 /** What the snapshot counts is read again when it counts otherwise, and now and then. */
-const problemsAge = { leastMs: 0, mostMs: 4_900 }
-const causesAge = { leastMs: 1_900, mostMs: 10_000 }
+const problemsAge = { minMs: 0, maxMs: 4_900 }
+const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
 /** The causes of so many are told apart: a few milliseconds. */
 const causesOfMax = 1_000
@@ -42,14 +42,16 @@ const causesOfMax = 1_000
  * of. To be asked once a second for all viewers.
  */
 export function createNowReading(
-  { store, live, config, clock }: ConsoleParts,
+  { store, config, clock }: Pick<ConsoleParts, 'store' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,
 ): () => Promise<NowView> {
   const every = <T>(forMs: number, read: (store: OperatorStore) => Promise<T>) =>
-    live.share(async () => read(await store()), forMs)
+    shareReading(clock, forMs, async () => read(await store()))
   const readSnapshot = every(agesMs.moving, (all) => all.readSnapshot())
-  const readProblems = whenOther(clock, problemsAge, async () => (await store()).readProblems(problemsMax))
-  const readCauses = whenOther(clock, causesAge, async () => (await store()).readCauses(waitsForPerson, causesOfMax))
+  const readProblems = readWhenCountDiffers(clock, problemsAge, async () => (await store()).readProblems(problemsMax))
+  const readCauses = readWhenCountDiffers(clock, causesAge, async () =>
+    (await store()).readCauses(waitsForPerson, causesOfMax),
+  )
   const ledgerReads: LedgerReads = {
     readSnapshot,
     readActivity: every(agesMs.activity, (all) => all.readActivity()),

@@ -3,21 +3,64 @@ import type { Clock } from '../../clock.ts'
 import { type OutboxHalf, type OutboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
+/**
+ * Shares a reading among all viewers: a value that is less than `forMs` old is given again, and those who ask while it is being
+ * read wait for the same. A failure is not kept.
+ */
+export function shareReading<T>(
+  { stopwatch }: Pick<Clock, 'stopwatch'>,
+  forMs: number,
+  read: () => Promise<T>,
+): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  let ageMs = () => 0 // until it is read
+  return () => {
+    if (reading !== undefined && ageMs() < forMs) return reading
+    const begun = read()
+    reading = begun
+    ageMs = () => 0
+    begun.then(
+      () => {
+        ageMs = stopwatch()
+      },
+      () => {
+        if (reading === begun) reading = undefined
+      },
+    )
+    return begun
+  }
+}
+
+/**
+ * Reads again what is counted elsewhere: if the count differs and the last value is `minMs` old, or if it is `maxMs` old. Not to be
+ * asked again before it has answered.
+ */
+export function readWhenCountDiffers<T>(
+  { stopwatch }: Pick<Clock, 'stopwatch'>,
+  { minMs, maxMs }: { minMs: number; maxMs: number },
+  read: () => Promise<T>,
+): (count: string) => Promise<T> {
+  let last: { count: string; value: T; ageMs: () => number } | null = null
+  return async (count) => {
+    if (last !== null && last.ageMs() < (count === last.count ? maxMs : minMs)) return last.value
+    last = { count, value: await read(), ageMs: stopwatch() }
+    return last.value
+  }
+}
+
 const outboxAgeMs = 5_000
 const hiddenAgeMs = 60_000
 const readOnlyAgeMs = 9_900
 /** An outbox that could not be read, or is locked, is asked again sooner. */
 const troubledAgeMs = 4_000
-/** To count a million rows takes its time: the outbox's database spends a fortieth of a core on it at most. */
+/** Counting a million rows takes its time: after it, the outbox rests for 40 times as long. */
 const restTimes = 40
 /** The page does not wait longer for what may be locked. */
 const patienceMs = 150
 
-/**
- * Makes what reads the outbox's half: now and then, and never so that the page waits for it. Meanwhile it is what it was before.
- */
+/** Reads the outbox's half of the status now and then. A page does not wait for it: meanwhile it gets the last value. */
 export function createOutboxReading(
-  parts: Pick<ConsoleParts, 'store' | 'clock' | 'live'>,
+  parts: Pick<ConsoleParts, 'store' | 'clock'>,
   ask: (reads: OutboxReads) => Promise<OutboxHalf> = readOutboxHalf,
 ): () => Promise<OutboxHalf> {
   const { clock } = parts
@@ -45,29 +88,12 @@ export function createOutboxReading(
   }
 }
 
-/** The outbox's half is made of what waits, and of what changes once in a while: that is read more rarely. */
-function slowReads({ store, live }: Pick<ConsoleParts, 'store' | 'live'>): () => Promise<OutboxReads> {
-  const readHidden = live.share(async () => (await store()).outbox.readHidden(), hiddenAgeMs)
-  const readReadOnly = live.share(async () => (await store()).readReadOnly('outbox'), readOnlyAgeMs)
+/** What changes once in a while is read less often than what waits. */
+function slowReads({ store, clock }: Pick<ConsoleParts, 'store' | 'clock'>): () => Promise<OutboxReads> {
+  const readHidden = shareReading(clock, hiddenAgeMs, async () => (await store()).outbox.readHidden())
+  const readReadOnly = shareReading(clock, readOnlyAgeMs, async () => (await store()).readReadOnly('outbox'))
   return async () => {
     const { outbox, readOutboxLocks } = await store()
     return { outbox: { backlog: outbox.backlog, readHidden }, readReadOnly, readOutboxLocks }
-  }
-}
-
-/**
- * Makes a reading of what is counted elsewhere: it is made again when the count is another, where the last is `leastMs` old, and
- * when it is `mostMs` old. Not to be asked again before it has answered.
- */
-export function whenOther<T>(
-  { stopwatch }: Pick<Clock, 'stopwatch'>,
-  { leastMs, mostMs }: { leastMs: number; mostMs: number },
-  read: () => Promise<T>,
-): (count: string) => Promise<T> {
-  let last: { count: string; value: T; ageMs: () => number } | null = null
-  return async (count) => {
-    if (last !== null && last.ageMs() < (count === last.count ? mostMs : leastMs)) return last.value
-    last = { count, value: await read(), ageMs: stopwatch() }
-    return last.value
   }
 }

@@ -6,7 +6,7 @@ import type { ConsoleParts } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
 import { type History, historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
-import { createOutboxReading } from './readings.ts'
+import { createOutboxReading, shareReading } from './readings.ts'
 import { createNowReading, type NowView } from './readNow.ts'
 
 /** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
@@ -17,15 +17,15 @@ const historyAgeMs = 15_000
 
 /** `/`: how things stand. `/now/history.json`: what its plots are drawn of. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { live, store } = parts
+  const { live, store, clock } = parts
   const readOutbox = createOutboxReading(parts)
   const readAnew = () => {
     const readView = createNowReading(parts, readOutbox)
-    return live.share(async () => rendered(await readView()), viewAgeMs)
+    return shareReading(clock, viewAgeMs, async () => rendered(await readView()))
   }
   let readPage = readAnew()
   const histories = Object.fromEntries(
-    ranges.map((range) => [range, live.share(() => readHistory(range), historyAgeMs)]),
+    ranges.map((range) => [range, shareReading(clock, historyAgeMs, () => readHistory(range))]),
   ) as Record<Range, () => Promise<ShownHistory>>
 
   async function readHistory(range: Range): Promise<ShownHistory> {

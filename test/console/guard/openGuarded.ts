@@ -38,7 +38,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   if ('problems' in access) throw new Error(access.problems.join('\n'))
   const said: string[] = []
   const changes: string[] = []
-  const live = createLive(systemClock, troubleOf)
+  const live = createLive(troubleOf)
   let reads = 0
   const slow = Promise.withResolvers<void>()
   live.addTopic('test', {

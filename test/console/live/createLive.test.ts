@@ -1,6 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
 import { createLive, type LiveNews } from '../../../src/console/live/createLive.ts'
 import { until } from '../../support/until.ts'
 
@@ -8,7 +7,7 @@ const everyMs = 20
 
 /** A topic whose versions the test sets, and how often and for which keys they were read. */
 function setup() {
-  const live = createLive(systemClock, (error) => (error as Error).message)
+  const live = createLive((error) => (error as Error).message)
   onTestFinished(() => live[Symbol.dispose]())
   const versions = new Map<string, string>()
   const asked: string[][] = []
@@ -139,22 +138,4 @@ test('a key that does not exist has the version that is empty', async () => {
     (n) => n === 1,
   )
   expect(news).toEqual([{ kind: 'version', topic: 'record:404', version: '' }])
-})
-
-test('what is shared is read once for all who ask, again when it is old, and again at once after it failed', async () => {
-  const { live } = setup()
-  let reads = 0
-  let fails = true
-  const read = live.share(async () => {
-    reads += 1
-    await after(5)
-    if (fails) throw new Error('away')
-    return reads
-  }, 50)
-  const failed = await Promise.allSettled(Array.from({ length: 10 }, () => read()))
-  expect(failed.every(({ status }) => status === 'rejected')).toBe(true)
-  expect(reads).toBe(1)
-  fails = false
-  expect(await Promise.all(Array.from({ length: 10 }, () => read()))).toEqual(Array(10).fill(2))
-  await until(read, (n) => n === 3)
 })
