@@ -4,14 +4,7 @@ import { describe, expect, test } from 'vitest'
 
 /** docs/architecture.md, "What may import what". */
 
-const stages = [
-  'daemon/capture',
-  'daemon/dispatch',
-  'daemon/submit',
-  'daemon/track',
-  'daemon/report',
-  'daemon/maintenance',
-]
+const stages = ['daemon/capture', 'daemon/dispatch', 'daemon/submit', 'daemon/track', 'daemon/report']
 const databases = ['postgres', 'ledger', 'outbox', 'store']
 
 interface Import {

@@ -1,6 +1,5 @@
 import type { StoreConfig } from '../config.ts'
-import { captureProblems } from '../daemon/capture/captureProblems.ts'
-import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
+import { captureProblems, readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './check/finding.ts'
 

@@ -4,33 +4,38 @@ import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import { type Config, type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
+import { deleteInstance } from '../ledger/instances.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import { type LoopName, loops as loopNames } from '../observe/metricRows.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
+import { createTelemetry } from '../observe/telemetry.ts'
+import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { earliestExpiryMs } from '../pem.ts'
 import { isPassing } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
-import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
-import { openStore, type Store, type StoreDeps } from '../store/openStore.ts'
-import { createParts, type PartsDeps } from './createParts.ts'
+import { outcomeOf } from '../service/readAnswer.ts'
+import type { DaemonContext } from './context.ts'
+import { createParts } from './createParts.ts'
+import { type Databases, type DatabasesOptions, openDatabases, type TableTrial, tryOutboxTable } from './databases.ts'
 import { settleAll } from './leaving.ts'
 import { createLoopHealth } from './loopHealth.ts'
 import { type Loops, startLoops } from './loops.ts'
+import { tellOutboxHistory } from './observing.ts'
 import { createWakeup, type Wakeup } from './wakeup.ts'
 
 export interface AppDeps {
   config: Config
   /** How to read an outbox table that is not as migrations/outbox.sql creates it. */
-  outboxTable?: StoreDeps['outboxTable'] | null
+  outboxTable?: OutboxTable | null
   /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
   mappings: () => Mappings
   /** The files in the folder of mappings, where they can be read again. */
-  files?: PartsDeps['files']
+  files?: DaemonContext['files']
   /** What proves who we are, where it can be read again. */
   credentials?: CredentialsInForce
   /** Reads again where the databases are. @returns in words what keeps them from being used, where something does */
@@ -45,7 +50,8 @@ export interface AppDeps {
 
 export interface App {
   readonly http: HttpServer
-  readonly tryOutboxTable: Store['tryOutboxTable']
+  /** Whether the outbox could be read by another description, null: by its name alone. Changes nothing. */
+  tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
   /**
    * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
    *
@@ -74,8 +80,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => http.close())
   log.info('listening', { port: http.port })
 
-  const store = await openPatiently(deps, (why) => health.waitsFor(why))
-  opened.defer(() => store.close())
+  const wakeups = createWakeups()
+  const databases = await openPatiently(deps, wakeups, (why) => health.waitsFor(why))
+  opened.defer(() => databases.close())
   const credentials = deps.credentials ?? fixedCredentials(config.service)
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
@@ -87,22 +94,29 @@ export async function startApp(deps: AppDeps): Promise<App> {
     onCertificate: (expiresAtMs) => metrics.certificateExpiry.set(expiresAtMs, { certificate: 'service' }),
   })
   opened.defer(() => client.close())
-  const loopHealth = createLoopHealth(clock)
-  const wakeups = createWakeups()
-  const parts = createParts({ files: fixedFiles, ...deps, credentials, store, client, health: loopHealth, wakeups })
+  const daemon: DaemonContext = {
+    files: fixedFiles,
+    ...deps,
+    telemetry: createTelemetry({ log, metrics, outcomeOf, contract: config.discoveredContract }),
+    ...{ credentials, databases, client, wakeups },
+    health: createLoopHealth(clock),
+  }
+  const parts = createParts(daemon)
   let isSettled = true
   let beginsAgain = false
   // What an instance leaves in doubt is rescued by others, and only after they can be sure that it is dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
-      await store.pulse.leave().catch((error: unknown) => log.warn('could not say that it left', { error }))
+      await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
+        log.warn('could not say that it left', { error }),
+      )
   })
-  await parts.heartbeat.runOnce()
-  // Before anything is told to rows or taken of them; where it fails, its loop says so.
-  await parts.historyWatch.runOnce().catch(() => {})
-  await parts.outboxHistory.tell()
+  await parts.rounds.heartbeat.runOnce()
+  // Before anything is told to rows or taken of them; if it fails, its loop says so.
+  await parts.rounds.history.runOnce().catch(() => {})
+  await tellOutboxHistory(daemon)
 
-  const loops = startLoops({ clock, log, metrics, health: loopHealth, parts, wakeups })
+  const loops = startLoops(daemon, parts)
   opened.defer(async () => {
     isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: loops.stopTaking })
     await loops.stop()
@@ -111,13 +125,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(async () => sweep.stop())
   const minutely = cron.schedule('30 * * * * *', wakeups.prune.wake, { suppressMissedWarning: true })
   opened.defer(async () => minutely.stop())
-  store.listen(wakeups.capture.wake)
   health.follow(loops)
   log.info('running', { port: http.port, version })
   const running = opened.move()
   return {
     http,
-    tryOutboxTable: store.tryOutboxTable,
+    tryOutboxTable: (table) => tryOutboxTable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     async stop(options) {
       beginsAgain = options?.beginsAgain ?? false
       log.info('stopping')
@@ -129,7 +142,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 }
 
 /** What was read at the start stays in force. */
-const fixedFiles: PartsDeps['files'] = { reload: async () => null, broken: () => null }
+const fixedFiles: DaemonContext['files'] = { reload: async () => null, broken: () => null }
 
 const fixedCredentials = (credentials: Credentials): CredentialsInForce => ({
   now: () => credentials,
@@ -180,12 +193,16 @@ const tryAgainMs = 1_000
  *
  * @param waitsFor called with what is waited for, in words
  */
-async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Promise<Store> {
+async function openPatiently(
+  deps: AppDeps,
+  wakeups: DaemonContext['wakeups'],
+  waitsFor: (why: string) => void,
+): Promise<Databases> {
   const { clock, log, signal } = deps
   const until = clock.nowMs() + patienceMs
   for (;;) {
     try {
-      return await openStore(storeDeps(deps))
+      return await openDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
       if (!isPassing(error) || clock.nowMs() > until) throw error
       log.warn('a database is away; it is tried again', { error })
@@ -195,9 +212,8 @@ async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Pr
   }
 }
 
-function storeDeps(deps: AppDeps): StoreDeps {
+function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): DatabasesOptions {
   const { config, outboxTable, mappings, log, version } = deps
-  const { requestTimeoutMs } = config.service
   const instanceId = randomUUID()
   return {
     config,
@@ -211,8 +227,7 @@ function storeDeps(deps: AppDeps): StoreDeps {
       ...Object.fromEntries([...mappings().values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
     }),
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
-    reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
-    leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
+    onNotice: wakeups.capture.wake,
     onError: (error) => log.warn('a database connection broke', { error }),
   }
 }

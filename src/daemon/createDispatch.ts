@@ -1,22 +1,18 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import type { Config } from '../config.ts'
-import type { WrittenOutcomes } from '../ledger/outcomes.ts'
+import { createClaims } from '../ledger/claims.ts'
+import { readDemand } from '../ledger/demand.ts'
+import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
+import { usedResource } from '../mapping/loadMappings.ts'
 import type { Answer, AttemptResult, PauseView, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
-import type { Log } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
-import type { Telemetry } from '../observe/telemetry.ts'
 import { blameFor } from '../postgres/database.ts'
-import type { Resource } from '../resources.ts'
-import type { ServiceClient, TokenAnswer } from '../service/client.ts'
-import type { CredentialsInForce } from '../service/credentialsInForce.ts'
+import type { TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/errorCode.ts'
 import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../service/readAnswer.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
-import type { Store } from '../store/openStore.ts'
 import { budgetSeen } from './budgetSeen.ts'
+import type { DaemonContext } from './context.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
@@ -27,26 +23,14 @@ import { trackLimits } from './track/decideTrack.ts'
 import type { PollPlanner } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
-export interface DispatchDeps {
-  config: Config
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  store: Store
-  client: ServiceClient
-  credentials: Pick<CredentialsInForce, 'renew'>
-  telemetry: Telemetry
+export interface DispatchOptions {
   planner: PollPlanner
   /** Whether others still believe that this instance lives. */
   mayClaim(): boolean
-  /** Which half of the service a question about nothing may go to: one that is used. */
-  resource(): Resource
-  /** How many rows waited in the outbox when it was last looked at. */
+  /** How many rows waited in the outbox when they were last counted. */
   outboxWaiting(): number
   /** Outcomes are in the ledger. */
   onWritten(outcomes: WrittenOutcomes): void
-  /** A piece of work is through: there is room for another. */
-  onRoom(): void
 }
 
 /** Everything between a slot and a written outcome, put together. */
@@ -58,26 +42,28 @@ export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>,
 }
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. Decides nothing. */
-export function createDispatch(deps: DispatchDeps): Dispatch {
-  const { config, clock, metrics, store, planner, mayClaim, onRoom } = deps
+export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
+  const { config, clock, metrics, databases } = daemon
+  const { planner, mayClaim, outboxWaiting, onWritten } = options
+  const claims = createClaims(databases)
   const { requests: capacity, windowMs } = config.rateLimit
   const runningMs = clock.stopwatch()
   const slotPool = createSlotPool(windowMs)
   const tokenSlotPool = createSlotPool(windowMs)
-  const pauseLog = createPauseLog(deps)
+  const pauseLog = createPauseLog(daemon)
   let pauses: SendingReadiness['pauses'] = []
-  const outcomeWriter = createWriter(deps, [slotPool, tokenSlotPool], pauseLog)
+  const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
   const starvation = watchStarvation()
   const tokenSlot = createTokenSlot<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
-    takeSlots: store.claims.takeSlots,
+    takeSlots: claims.takeSlots,
     onReturnable: () => void outcomeWriter.add(nothing),
     onAnswered: ({ token }, requests) => token && starvation.sawToken(token.lifetimeMs, { requests, windowMs }),
   })
-  const tokens = createTokenKeeper(deps, tokenSlot, starvation)
-  const stages = stageDeps(deps, tokens)
+  const tokens = createTokenKeeper(daemon, tokenSlot, starvation)
+  const stages = stageDeps(daemon, planner, tokens)
 
   const dispatcher = createDispatcher({
     clock,
@@ -85,32 +71,32 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     windowMs,
     maxInFlight: config.maxInFlight,
     slotPool,
-    readDemand: store.readDemand,
+    readDemand: (most) => readDemand(databases.ledger, most),
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenSlot.sawCapacity(demand.capacity)
-      planner.press({ ...budgetSeen(demand, config.captureWindow, deps.outboxWaiting()), nowMs: runningMs() })
+      planner.press({ ...budgetSeen(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
-    claim: store.claims.claim,
-    unclaim: store.claims.unclaim,
-    claimTrial: store.claims.claimTrial,
+    claim: claims.claim,
+    unclaim: claims.unclaim,
+    claimTrial: claims.claimTrial,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
     isRefusedForAge: tokens.isRefusedForAge,
     submit: (submission, accessToken, isValid) => submit(stages.submit, submission, accessToken, isValid),
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
-    ask: (accessToken, isValid) => askHarmlessly(deps, tokens, accessToken, isValid),
+    ask: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
     judgeTrial,
     fingerprint: fingerprintOf,
     outcomeOf,
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
     onWaited: metrics.slotWait.observe,
-    onAttempted: attemptListener(deps, tokens, starvation),
-    onRoom,
-    onFailed: (error) => deps.log.error('the outcome of a request could not be worked out', { error }),
+    onAttempted: attemptListener(daemon, tokens, starvation),
+    onRoom: daemon.wakeups.dispatch.wake,
+    onFailed: (error) => daemon.log.error('the outcome of a request could not be worked out', { error }),
   })
   const { starving } = starvation
   const { unwritten } = outcomeWriter
@@ -131,13 +117,14 @@ const inEpochMs = (pauses: readonly PauseView[], nowMs: number): SendingReadines
   }))
 
 function createWriter(
-  { clock, log, store, onWritten }: DispatchDeps,
+  { clock, log, databases }: DaemonContext,
   pools: readonly SlotPool[],
   pauseLog: PauseLog,
+  onWritten: DispatchOptions['onWritten'],
 ): OutcomeWriter {
   return createOutcomeWriter({
     nowMs: clock.nowMs,
-    writeOutcomes: store.writeOutcomes,
+    writeOutcomes: (batch) => writeOutcomes(databases, batch),
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
     blameFor: (error) => blameFor(error, 'outcome'),
     onWritten(outcomes, { pauses }) {
@@ -166,7 +153,7 @@ function createWriter(
 }
 
 function createTokenKeeper(
-  { config, clock, client, credentials, telemetry }: DispatchDeps,
+  { config, clock, client, credentials, telemetry }: DaemonContext,
   tokenSlot: TokenSlot<TokenAnswer>,
   starvation: StarvationWatch,
 ): Tokens {
@@ -187,7 +174,8 @@ function createTokenKeeper(
 }
 
 function stageDeps(
-  { config, client, planner }: DispatchDeps,
+  { config, client }: DaemonContext,
+  planner: PollPlanner,
   { isRefusedForAge, isRefusedAgain }: Tokens,
 ): { submit: SubmitDeps; track: TrackDeps } {
   const shared = { send: client.send, isRefusedForAge, newKey: randomUUID }
@@ -212,12 +200,12 @@ function stageDeps(
 
 /** Asks the service about something that does not exist. @returns null where the question never left */
 async function askHarmlessly(
-  { client, telemetry, resource }: DispatchDeps,
+  { client, telemetry, mappings }: DaemonContext,
   tokens: Tokens,
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
-  const question = harmlessRequest(resource())
+  const question = harmlessRequest(usedResource(mappings()))
   const answer = await client.send(question, accessToken, isValid)
   if (answer === null) return null
   tokens.used(accessToken, answer)
@@ -226,7 +214,7 @@ async function askHarmlessly(
 }
 
 /** Who hears of it when it is known whether a request left, and how it was answered. */
-function attemptListener({ telemetry }: DispatchDeps, tokens: Tokens, starvation: StarvationWatch) {
+function attemptListener({ telemetry }: DaemonContext, tokens: Tokens, starvation: StarvationWatch) {
   return (submission: Submission, attempted: AttemptResult, accessToken: string): void => {
     if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
     starvation.sawPermit(attempted.answer !== null)

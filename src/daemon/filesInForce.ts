@@ -4,7 +4,7 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/redact.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import type { TableTrial } from '../store/openStore.ts'
+import type { TableTrial } from './databases.ts'
 
 /** The mapping files and outbox.yaml: those in force, and how those in the folder are. */
 export interface FilesInForce {

@@ -47,3 +47,73 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
     mayClaim: () => ageMs() < mayClaimMs,
   }
 }
+
+export interface ProblemTellingDeps<Problem> {
+  /** Whether an outcome has waited to be written for so long that it matters who holds it up. */
+  waitsLong(): boolean
+  /** The server's processes of others that are waited for just now. */
+  readBlockers(): Promise<number[]>
+  /** What is wrong in this instance. */
+  problems(blockers: readonly number[]): readonly Problem[]
+  /** Says that exactly these stand. */
+  tell(problems: readonly Problem[]): Promise<void>
+  /** They could not be told; the next round tells them. */
+  onFailed(error: unknown): void
+}
+
+/** Says where `outboxd status` finds it what is wrong in this instance. Never throws. */
+export interface ProblemTelling {
+  runOnce(): Promise<void>
+  /** Says that nothing is wrong any more: the instance leaves. */
+  clear(): Promise<void>
+}
+
+export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>): ProblemTelling {
+  /** A lock is waited for again and again: in between nobody is seen to hold it. */
+  let blockers: number[] = []
+
+  async function look(): Promise<void> {
+    const isLong = deps.waitsLong()
+    const seen = isLong ? await deps.readBlockers().catch(() => []) : []
+    if (!isLong || seen.length > 0) blockers = seen
+  }
+
+  return {
+    async runOnce() {
+      await look()
+      await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
+    },
+    clear: () => deps.tell([]).catch(deps.onFailed),
+  }
+}
+
+export interface ReloadAnsweringDeps {
+  /** Reads the files again, and takes them into force where that is possible. @returns what keeps them from that */
+  reload(): Promise<string | null>
+  answer(answer: { asked: number; problem: string | null }): Promise<void>
+  /** It is asked for again. */
+  onFailed(error: unknown): void
+}
+
+/** Does what `outboxd reload` asks for, and says what came of it. Never throws. */
+export interface ReloadAnswering {
+  /** @param asked the number of the question; those that come while one is answered are asked again */
+  asked(asked: number): Promise<void>
+}
+
+export function createReloadAnswering(deps: ReloadAnsweringDeps): ReloadAnswering {
+  let isUnderWay = false
+
+  async function answer(asked: number): Promise<void> {
+    await deps.answer({ asked, problem: await deps.reload() })
+  }
+
+  return {
+    async asked(asked) {
+      if (isUnderWay) return
+      isUnderWay = true
+      await answer(asked).catch(deps.onFailed)
+      isUnderWay = false
+    },
+  }
+}

@@ -6,6 +6,21 @@ export interface Part {
   runOnce(): Promise<number>
 }
 
+/** A part that does the same work at fixed times. */
+export const every = (waitMs: number, work: () => Promise<unknown>): Part => ({
+  async runOnce() {
+    await work()
+    return waitMs
+  },
+})
+
+/** Takes every step, also after one that failed. @throws Error of the first that did */
+export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
+}
+
 /** A part whose rounds follow each other: when they say, when woken, and after a failure with backoff. */
 export interface Loop {
   readonly name: string

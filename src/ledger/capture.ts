@@ -6,6 +6,7 @@ import type { History } from './history/createHistory.ts'
 import { isAlive } from './instances.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
 import { type Actor, actorDetail } from './operator/operator.ts'
+import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { bringBack } from './retention.ts'
 import {
@@ -21,51 +22,35 @@ import {
 import { readServedRow, type ServedOutbox, toServed } from './servedOutbox.ts'
 import { epochMs } from './times.ts'
 
-export interface CaptureLock {
-  /**
-   * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
-   * by key stands on. The ledger's transaction commits before this resolves.
-   *
-   * @returns null where another instance captures
-   */
-  withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
-  readAgenda(): Promise<Agenda>
-  /** Puts rows off that fail each for itself. */
-  skip(rows: readonly FailedRow[]): Promise<void>
-  /** A row that was put off is through, or gone. */
-  forget(outboxId: string): Promise<void>
-}
-
-export interface CaptureLockDeps {
-  pool: pg.Pool
-  who: string
-  keyOnFailure: KeyOnFailure
+/** The ledger, as an instance captures into it. */
+export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
   history: Pick<History, 'stands' | 'mayTake'>
 }
 
-export function createCaptureLock(deps: CaptureLockDeps): CaptureLock {
-  const { pool, keyOnFailure } = deps
-  return {
-    withLock: (work) =>
-      inTransaction(pool, async (client) => {
-        const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_xact_lock(7161) as locked')
-        if (!rows[0]?.locked) return null
-        const standing = await readStanding(client, keyOnFailure)
-        return work({
-          ...standing,
-          hasHistory: await deps.history.stands(client),
-          leave: (types) => leave(client, standing, types),
-          insert: async (records) =>
-            (await deps.history.mayTake(client)) ? insert(deps, client, withDoubts(records, standing)) : null,
-        })
-      }),
-    readAgenda: () => readAgenda(pool),
-    skip: (rows) =>
-      inTransaction(pool, async (client) => {
-        for (const row of rows) await skipRow(client, row)
-      }),
-    forget: (outboxId) => inTransaction(pool, (client) => forgetSkipped(client, outboxId)),
-  }
+/**
+ * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
+ * by key stands on. The ledger's transaction commits before this resolves.
+ *
+ * @returns null if another instance captures
+ */
+export function withCaptureLock<T>(
+  { ledger, instance, keyOnFailure, history }: CaptureLedger,
+  work: (session: CaptureSession) => Promise<T>,
+): Promise<T | null> {
+  return inTransaction(ledger, async (db) => {
+    const { rows } = await db.query<{ locked: boolean }>('select pg_try_advisory_xact_lock(7161) as locked')
+    if (!rows[0]?.locked) return null
+    const standing = await readStanding(db, keyOnFailure)
+    return work({
+      ...standing,
+      hasHistory: await history.stands(db),
+      leave: (types) => leave(db, standing, types),
+      insert: async (records) =>
+        (await history.mayTake(db))
+          ? insert({ who: instance.who, keyOnFailure }, db, withDoubts(records, standing))
+          : null,
+    })
+  })
 }
 
 async function insert(
@@ -255,12 +240,19 @@ const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 
+/** Puts rows off that fail each for itself. @throws TooManyRowsSkipped */
+export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise<void> {
+  return inTransaction(ledger, async (db) => {
+    for (const row of failed) await skipRow(db, row)
+  })
+}
+
 /**
  * Puts a row off: for 10 s, each time for twice as long, at most for an hour. Says so as a problem.
  *
  * @throws TooManyRowsSkipped
  */
-export async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
+async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
@@ -276,10 +268,12 @@ export async function skipRow(db: Database, { outboxId, isCaptured, detail }: Fa
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
-/** A row is through, or gone. */
-export async function forgetSkipped(db: Database, outboxId: string): Promise<void> {
-  await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
-  await clearProblems(db, 'row_skipped', [outboxId])
+/** A row that was put off is through, or gone. */
+export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> {
+  return inTransaction(ledger, async (db) => {
+    await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
+    await clearProblems(db, 'row_skipped', [outboxId])
+  })
 }
 
 /** What capture has to look after, whether or not the outbox has anything new. */

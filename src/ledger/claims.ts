@@ -24,12 +24,8 @@ export interface Claims {
 }
 
 /** What an instance claims with. */
-export interface Claimant extends Omit<InstanceLedger, 'keyOnFailure'> {
+export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<History, 'mayClaim' | 'claimed'>
-  /** How long after a slot was taken its last request may arrive. */
-  reachMs: number
-  /** How long the trial belongs to one instance. */
-  leaseMs: number
 }
 
 export function createClaims(deps: Claimant): Claims {
@@ -39,7 +35,7 @@ export function createClaims(deps: Claimant): Claims {
   /** Takes what is to be sent, where the ledger has all that was sent before: as durable as COMMITs are here, or not at all. */
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
-    return inTransaction(deps.pool, take, { isCertain: true })
+    return inTransaction(deps.ledger, take, { isCertain: true })
   }
 
   return {
@@ -58,8 +54,8 @@ export function createClaims(deps: Claimant): Claims {
     },
     async unclaim(claimId) {
       const xid = committing.get(claimId)
-      if (xid !== undefined && !(await isOver(deps.pool, xid))) return false
-      await unclaim(deps.pool, claimId, deps.instance.who)
+      if (xid !== undefined && !(await isOver(deps.ledger, xid))) return false
+      await unclaim(deps.ledger, claimId, deps.instance.who)
       committing.delete(claimId)
       return true
     },

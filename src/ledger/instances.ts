@@ -1,8 +1,6 @@
 import type { Submission } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
-import { inTransaction } from '../postgres/database.ts'
-import type { Operator } from './operator/operator.ts'
-import { logAct } from './operator/operator.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { logAct, type Operator } from './operator/operator.ts'
 import { parseSubmissions, submissionColumns } from './submissions.ts'
 
 /** Says that this instance lives. @returns the number of the reload that it has not answered; null where there is none */
@@ -72,23 +70,9 @@ export async function readForgotten(
   return parseSubmissions(rows).filter((each) => !holds(each)) // this instance may have claimed it again in between
 }
 
-/** Forgets instances that have been silent for a day. */
+/** Deletes instances that have been silent for a day. */
 export async function deleteStaleInstances(db: Database): Promise<void> {
   await db.query(`delete from outboxd.instance where beat_at < clock_timestamp() - interval '1 day'`)
-}
-
-/** Gives a live submission whose job was lost a new one to be asked about at once. @returns id and job of each */
-export async function recreateMissingJobs(
-  db: Database,
-  queueSchema: string,
-): Promise<{ submissionId: string; jobId: string; rarely: boolean }[]> {
-  const { rows } = await db.query<{ submissionId: string; jobId: string; rarely: boolean }>(
-    `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
-     where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
-       select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
-     ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
-  )
-  return rows
 }
 
 /**

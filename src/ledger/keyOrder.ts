@@ -58,13 +58,24 @@ export async function inLines<T>(
   return result
 }
 
-/** Keys of records that wait for their turn. */
-export async function readWaitingKeys(db: Database, limit: number): Promise<string[]> {
+/** Lines looked at in one round. */
+const linesMax = 1_000
+
+/**
+ * Lets records go that wait though nothing before them blocks any more: KEY_ON_FAILURE may have changed since. In a
+ * transaction.
+ *
+ * @returns how many
+ */
+export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
-    [limit],
+    [linesMax],
   )
-  return rows.map(({ key }) => key)
+  const keys = rows.map(({ key }) => key)
+  if (keys.length === 0) return 0
+  await lockKeys(db, keys)
+  return releaseNext(db, keys, onFailure)
 }
 
 /** The states in which a record waits for a person and holds back those behind it. */

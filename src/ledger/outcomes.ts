@@ -4,6 +4,7 @@ import { boundText, exactText, textMax } from '../boundText.ts'
 import { ended, type OutcomeBatch, type State, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
+import type { History } from './history/createHistory.ts'
 import { inLines, type KeyOnFailure } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -14,12 +15,21 @@ import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './t
 
 /** The ledger, as one instance of the daemon works on it. */
 export interface InstanceLedger {
-  pool: pg.Pool
+  ledger: pg.Pool
   queue: Queue
   /** `who` is for the event log. */
   instance: { id: string; who: string }
+  history: History
   keyOnFailure: KeyOnFailure
+  backoff: pauses.PauseBackoff
+  /** How long after a slot was taken its last request may arrive. */
+  reachMs: number
+  /** How long the trial belongs to one instance. */
+  leaseMs: number
 }
+
+/** What an instance writes steps with. */
+type Writer = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
 
 export interface WrittenOutcomes {
   written: WrittenStep[]
@@ -28,14 +38,14 @@ export interface WrittenOutcomes {
 
 /** Writes in one transaction what the fences allow; a batch may be written twice without harm. */
 export function writeOutcomes(
-  ledger: InstanceLedger & { backoff: pauses.PauseBackoff },
+  deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
-  return inTransaction(ledger.pool, (db) => writeBatch(ledger, db, batch))
+  return inTransaction(deps.ledger, (db) => writeBatch(deps, db, batch))
 }
 
 async function writeBatch(
-  deps: InstanceLedger & { backoff: pauses.PauseBackoff },
+  deps: Writer & Pick<InstanceLedger, 'backoff'>,
   db: Database,
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
@@ -61,7 +71,7 @@ async function writeBatch(
 
 /** Of the records that were rejected in this batch, those that were under its fence. */
 async function hearRefusals(
-  { instance: { who }, keyOnFailure }: InstanceLedger,
+  { instance: { who }, keyOnFailure }: Writer,
   db: Database,
   { passages, refusals }: OutcomeBatch,
   written: readonly WrittenStep[],
@@ -78,14 +88,12 @@ async function hearRefusals(
 }
 
 /** Writes the steps that are still ours, and lets those go that waited behind them. */
-export async function writeSteps(
-  deps: Omit<InstanceLedger, 'pool'>,
-  db: Database,
-  transitions: readonly Transition[],
-): Promise<WrittenStep[]> {
-  const written = await writeUnderFence(deps, db, transitions)
-  await releaseBehind(db, transitions, written, deps.keyOnFailure)
-  return written
+export function writeSteps(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
+  return inTransaction(deps.ledger, async (db) => {
+    const written = await writeUnderFence(deps, db, transitions)
+    await releaseBehind(db, transitions, written, deps.keyOnFailure)
+    return written
+  })
 }
 
 /**
@@ -93,7 +101,7 @@ export async function writeSteps(
  * was accepted under another's id is written as uncertain.
  */
 async function writeUnderFence(
-  { queue, instance }: Omit<InstanceLedger, 'pool'>,
+  { queue, instance }: Writer,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {

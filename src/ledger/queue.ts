@@ -4,7 +4,7 @@ import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
-import { shortReads } from './shortReads.ts'
+import { shortReads } from './ledgerSessions.ts'
 
 /** A poll to come. */
 export interface PollPlan {
@@ -189,7 +189,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls, ledger and queue together; one that has come due in between, or is in somebody's hand, stays as it is. */
+/** Moves polls in ledger and queue, in a transaction; a poll that has come due since, or that is being worked on, stays as it is. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
   const ours = await lockFreeJobs(
     db,
@@ -235,4 +235,20 @@ export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Pro
     [jobIds],
   )
   return new Set(rows.map(({ id }) => id))
+}
+
+/** Gives tracked submissions without a live job a new one, to be asked about at once. In a transaction. @returns how many */
+export async function recreateMissingJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
+  const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
+    `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
+     where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
+       select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
+     ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
+  )
+  if (rows.length > 0)
+    await queue.insert(
+      db,
+      rows.map((each) => ({ ...each, inMs: 0 })),
+    )
+  return rows.length
 }

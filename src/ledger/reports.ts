@@ -24,9 +24,17 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/** What to tell these rows now. Locks nothing: a step of a submission never waits for the outbox's database. */
-export async function readReports(db: Database, due: readonly DueReport[]): Promise<Report[]> {
-  const { rows } = await db.query<Report>(
+/**
+ * What to tell these rows now; asked while no other instance tells any. Nothing while the ledger's history is not the one
+ * that was agreed to, since rows may say more than the ledger knows. Locks nothing: a step of a submission never waits for the
+ * outbox's database.
+ */
+export async function readReports(
+  { ledger, history }: { ledger: Database; history: Pick<History, 'stands'> },
+  due: readonly DueReport[],
+): Promise<Report[]> {
+  if (!(await history.stands(ledger))) return []
+  const { rows } = await ledger.query<Report>(
     `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
        error_code as "errorCode", error, report_failures as failures
      from outboxd.submission
@@ -41,7 +49,7 @@ export async function readReports(db: Database, due: readonly DueReport[]): Prom
  *
  * @returns those that were written
  */
-export async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
+async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
        report_put_off = case when r."againInMs" is not null then s.revision end,
@@ -94,38 +102,21 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
   return rows[0]?.count ?? 0
 }
 
-/** Where the states that the outbox has yet to be told are kept. */
-export interface OutboxReports {
-  readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** What to tell these now; to be asked while no other instance tells any. */
-  read(due: readonly DueReport[]): Promise<Report[]>
-  /** Makes reports due of rows that do not say what they were meant to. */
-  renew(outboxIds: readonly string[]): Promise<void>
-  /** Writes what came of it, and the problems that stand, or stand no longer. */
-  write(told: readonly ToldReport[]): Promise<void>
-}
+/** The kinds of problems that a row which is told again may have had. */
+const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-/** The kinds that a row which is told again may have had. */
-const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
-
-/** @param history where it is another than was agreed to, nothing is told: rows may say more than the ledger knows */
-export function createOutboxReports(pool: pg.Pool, history: Pick<History, 'stands'>): OutboxReports {
-  return {
-    readDue: (limits) => readDueReports(pool, limits),
-    read: async (due) => ((await history.stands(pool)) ? readReports(pool, due) : []),
-    renew: (outboxIds) => renewReports(pool, outboxIds),
-    write: (told) =>
-      inTransaction(pool, async (db) => {
-        const written = await writeTold(db, told)
-        const before = written.filter(({ report }) => report.failures > 0)
-        for (const kind of kinds) {
-          const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
-          if (cleared.length > 0) await clearProblems(db, kind, cleared)
-        }
-        await raiseProblems(
-          db,
-          written.flatMap(({ problem }) => problem ?? []),
-        )
-      }),
-  }
+/** Writes what came of telling rows, and the problems that stand, or stand no longer. */
+export function writeReports(ledger: pg.Pool, told: readonly ToldReport[]): Promise<void> {
+  return inTransaction(ledger, async (db) => {
+    const written = await writeTold(db, told)
+    const before = written.filter(({ report }) => report.failures > 0)
+    for (const kind of rowKinds) {
+      const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
+      if (cleared.length > 0) await clearProblems(db, kind, cleared)
+    }
+    await raiseProblems(
+      db,
+      written.flatMap(({ problem }) => problem ?? []),
+    )
+  })
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { replaceProblems } from '../ledger/problems.ts'
 import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
@@ -12,6 +13,11 @@ import { type Database, inTransaction } from '../postgres/database.ts'
  */
 export function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
   return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
+}
+
+/** Raises what change capture could not do as one problem for each table, and ends what is over. */
+export async function replaceCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
+  await replaceProblems(ledger, 'change_capture', captureProblems(await readCaptureTrouble(erp)))
 }
 
 async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
@@ -76,3 +82,18 @@ const foreignCodeSql = `
       )
     )
   )`
+
+/** Tells what change capture could not do as one problem for each table. */
+export function captureProblems(
+  troubles: readonly CaptureTrouble[],
+): { subject: string; detail: string; retryInMs: null }[] {
+  const tables = Map.groupBy(troubles, ({ table }) => table)
+  return [...tables].map(([subject, told]) => ({ subject, detail: told.map(sentence).join('; '), retryInMs: null }))
+}
+
+function sentence({ notes, hasUnknown, since, reason, insecure }: CaptureTrouble): string {
+  if (insecure) return `SECURITY: ${reason}. Run install.sql again, then install() for each table`
+  if (notes === 0) return `changes are not captured: ${reason}`
+  const which = hasUnknown ? ', not all of them known' : ''
+  return `changes were not captured since ${since}, ${notes} noted${which}: ${reason}`
+}

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
-import { openHeartbeatStore } from '../../src/ledger/heartbeatStore.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems, tellProblems } from '../../src/ledger/problems.ts'
 import { findStuck } from '../../src/ledger/transactions.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -209,9 +209,9 @@ test('the backlog says the time at which it is through, also from when a pause e
 test('a daemon that is connected and gives no sign of life is not to be started: who keeps it from writing is said', async () => {
   const { pool, url } = fixture.ledger
   const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
-  const pulse = openHeartbeatStore(url, instance, () => {})
-  onTestFinished(() => pulse.close())
-  await pulse.beat()
+  const heartbeats = openHeartbeatPool(url, () => {})
+  onTestFinished(() => heartbeats.end())
+  await writeHeartbeat(heartbeats, instance)
   await pool.query(`update outboxd.instance set beat_at = now() - interval '90 s'`)
   const { printed } = await run()
   expect(printed).toMatch(
@@ -225,7 +225,7 @@ test('a daemon that is connected and gives no sign of life is not to be started:
   onTestFinished(() => session.release(true))
   const { rows } = await session.query('select pg_backend_pid() as pid')
   await session.query(`begin; lock table outboxd.instance in share mode`)
-  const beat = pulse.beat()
+  const beat = writeHeartbeat(heartbeats, instance)
   const held = await until(run, ({ printed }) => printed.includes('it waits for'))
   expect(held.printed).toContain(`it waits for pid ${rows[0].pid} (`)
   expect(held.printed).toContain('last statement: ')

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { TableTrial } from '../../src/daemon/databases.ts'
 import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
 import { tableUntried } from '../../src/ledger/instances.ts'
-import type { TableTrial } from '../../src/store/openStore.ts'
 
 const mapping = (type: string) =>
   `type: ${type}\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "\${who}" }\n`

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { roomIn } from '../../src/daemon/capture/pace.ts'
-import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
-import { createMaintenance } from '../../src/ledger/maintenance.ts'
+import { type KeyOnFailure, releaseWaitingKeys } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
   claim,
@@ -107,16 +107,10 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
   const [, second, third] = await ledger.capture(line(3), 'block')
   await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
   expect(await isHeld(second)).toBe(true)
-  const maintenance = (keyOnFailure: KeyOnFailure) =>
-    createMaintenance({
-      pool: ledger.pool,
-      queue: ledger.queue,
-      instance: { id: randomUUID() },
-      keyOnFailure,
-      writeSteps: () => Promise.reject(new Error('not asked for')),
-    })
-  expect(await maintenance('block').releaseWaitingKeys()).toBe(0)
-  expect(await maintenance('continue').releaseWaitingKeys()).toBe(1)
+  const release = (keyOnFailure: KeyOnFailure) =>
+    inTransaction(ledger.pool, (db) => releaseWaitingKeys(db, keyOnFailure))
+  expect(await release('block')).toBe(0)
+  expect(await release('continue')).toBe(1)
   expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
-import { createOutboxReports, type OutboxReports } from '../../src/ledger/reports.ts'
+import { readDueReports, readReports, renewReports, writeReports } from '../../src/ledger/reports.ts'
 import type { Report, Submission, ToldReport } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -15,10 +15,8 @@ import {
 } from '../support/ledger.ts'
 
 let ledger: Ledger
-let reports: OutboxReports
 beforeAll(async () => {
   ledger = await openLedger()
-  reports = createOutboxReports(ledger.pool, { stands: async () => true })
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
@@ -38,8 +36,8 @@ async function uncertain(): Promise<Submission> {
 }
 
 async function read(): Promise<Report[]> {
-  const { fresh, again } = await reports.readDue({ freshMax: 10, againMax: 10 })
-  return reports.read([...fresh, ...again])
+  const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
+  return readReports({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
 }
 const knows = (report: Report): ToldReport => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ToldReport => ({
@@ -62,13 +60,13 @@ test('what became of a record is told once', async () => {
   const submission = await uncertain()
   const report = await only()
   expect(report).toMatchObject({ submissionId: submission.id, state: 'uncertain', errorCode: 'E', error: 'lost' })
-  await reports.write([knows(report)])
+  await writeReports(ledger.pool, [knows(report)])
   expect(await read()).toEqual([])
 })
 
 test('the oldest come first, no more than asked for', async () => {
   const submissions = [await uncertain(), await uncertain(), await uncertain()]
-  const { fresh } = await reports.readDue({ freshMax: 2, againMax: 2 })
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 2, againMax: 2 })
   expect(fresh.map(({ submissionId }) => submissionId)).toEqual(submissions.slice(0, 2).map(({ id }) => id))
 })
 
@@ -76,45 +74,45 @@ test('a state that came while another was being told has its own report', async 
   const submission = await uncertain()
   const report = await only()
   await step(submission, { state: 'discarded' })
-  await reports.write([knows(report)])
+  await writeReports(ledger.pool, [knows(report)])
   expect((await only()).state).toBe('discarded')
 })
 
 test('rows that do not say what they were meant to are told again', async () => {
   await uncertain()
   const report = await only()
-  await reports.write([knows(report)])
-  await reports.renew([report.outboxId])
+  await writeReports(ledger.pool, [knows(report)])
+  await renewReports(ledger.pool, [report.outboxId])
   expect((await only()).submissionId).toBe(report.submissionId)
 })
 
 describe('what is put off', () => {
   test('waits for its time behind all others, and counts its failures', async () => {
     await uncertain()
-    await reports.write([refused(await only(), 60_000)])
+    await writeReports(ledger.pool, [refused(await only(), 60_000)])
     expect(await read()).toEqual([])
     await ledger.pool.query(`update outboxd.submission set report_not_before = now() - interval '1 s'`)
     await uncertain()
-    const { fresh, again } = await reports.readDue({ freshMax: 10, againMax: 10 })
+    const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
     expect([fresh.map(({ failures }) => failures), again.map(({ failures }) => failures)]).toEqual([[0], [1]])
   })
 
   test('is told at once when it has become something else', async () => {
     const submission = await uncertain()
-    await reports.write([refused(await only(), 60_000)])
+    await writeReports(ledger.pool, [refused(await only(), 60_000)])
     await step(submission, { state: 'discarded' })
     expect(await only()).toMatchObject({ state: 'discarded', failures: 1 })
   })
 
   test('is a problem until its row knows', async () => {
     const { outboxId } = await uncertain()
-    await reports.write([refused(await only())])
+    await writeReports(ledger.pool, [refused(await only())])
     expect(await problems()).toEqual([{ kind: 'report_refused', subject: outboxId }])
     const again = await only()
-    await reports.write([{ ...refused(again), problem: null }])
+    await writeReports(ledger.pool, [{ ...refused(again), problem: null }])
     expect(await problems()).toEqual([])
-    await reports.write([refused(await only())])
-    await reports.write([knows(await only())])
+    await writeReports(ledger.pool, [refused(await only())])
+    await writeReports(ledger.pool, [knows(await only())])
     expect(await problems()).toEqual([])
     expect(await read()).toEqual([])
   })
@@ -122,8 +120,8 @@ describe('what is put off', () => {
   test('is no problem where another instance has told the row in between', async () => {
     await uncertain()
     const report = await only()
-    await reports.write([knows(report)])
-    await reports.write([refused(report)])
+    await writeReports(ledger.pool, [knows(report)])
+    await writeReports(ledger.pool, [refused(report)])
     expect([await problems(), await read()]).toEqual([[], []])
   })
 
@@ -143,8 +141,8 @@ describe('what is put off', () => {
 
 test('in a ledger that went back in time nothing is told, also before that was said: rows may know more', async () => {
   await uncertain()
-  const { fresh } = await reports.readDue({ freshMax: 10, againMax: 10 })
-  expect(await reports.read(fresh)).toHaveLength(1)
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
+  expect(await readReports({ ledger: ledger.pool, history: { stands: async () => true } }, fresh)).toHaveLength(1)
   const known = createHistory({
     pool: ledger.pool,
     who: 'test',
@@ -152,8 +150,8 @@ test('in a ledger that went back in time nothing is told, also before that was s
     standby: 'none',
     namedRows: noNamedRows,
   })
-  expect(await createOutboxReports(ledger.pool, known).read(fresh)).toHaveLength(1)
+  expect(await readReports({ ledger: ledger.pool, history: known }, fresh)).toHaveLength(1)
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')
-  expect(await createOutboxReports(ledger.pool, known).read(fresh)).toEqual([])
+  expect(await readReports({ ledger: ledger.pool, history: known }, fresh)).toEqual([])
   await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint - 1')
 })

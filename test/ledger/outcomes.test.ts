@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
 import { interpretAnswer } from '../../src/daemon/submit/submit.ts'
-import { writeHeartbeat } from '../../src/ledger/instances.ts'
-import { createMaintenance, type Maintenance } from '../../src/ledger/maintenance.ts'
+import { readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { writeSteps } from '../../src/ledger/outcomes.ts'
+import { recreateMissingJobs } from '../../src/ledger/queue.ts'
 import type { PollJob, Submission } from '../../src/model.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import { readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 import type { GivenChange } from '../support/change.ts'
@@ -311,19 +312,8 @@ describe('a batch of outcomes', () => {
 
 describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test' }
-  const maintenance = (): Maintenance =>
-    createMaintenance({
-      pool: ledger.pool,
-      queue: ledger.queue,
-      instance,
-      keyOnFailure: 'continue',
-      writeSteps: (db, transitions) =>
-        writeSteps(
-          { queue: ledger.queue, instance: { id: instance.id, who: 'test' }, keyOnFailure: 'continue' },
-          db,
-          transitions,
-        ),
-    })
+  const on = () => ({ ledger: ledger.pool, queue: ledger.queue, keyOnFailure: 'continue' as const })
+  const recreate = () => inTransaction(ledger.pool, (db) => recreateMissingJobs(db, ledger.queue))
 
   test('gives a tracked submission whose job was lost a new one, to be asked about at once', async () => {
     const [lost, kept] = [await due(), await due()]
@@ -331,8 +321,8 @@ describe('maintenance', () => {
       lost,
     ])
     const before = await ledger.row(kept)
-    expect(await maintenance().recreateMissingJobs()).toBe(1)
-    expect(await maintenance().recreateMissingJobs()).toBe(0)
+    expect(await recreate()).toBe(1)
+    expect(await recreate()).toBe(0)
     expect(await ledger.row(kept)).toEqual(before)
     expect((await claim(dispatch, { polls: 5 })).polls.map(({ submission }) => submission.id).sort()).toEqual(
       [lost, kept].sort(),
@@ -344,13 +334,13 @@ describe('maintenance', () => {
     const submission = await sending()
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted(3_600_000))] }))
     await ledger.pool.query(`delete from pgboss.job where state = 'created'`)
-    expect(await maintenance().recreateMissingJobs()).toBe(0)
+    expect(await recreate()).toBe(0)
   })
 
   test('a late answer to a poll whose job was replaced changes nothing', async () => {
     const { submission, job } = await polling()
     await ledger.pool.query('delete from pgboss.job')
-    await maintenance().recreateMissingJobs()
+    await recreate()
     const late = transition(submission, { state: 'completed' }, job)
     expect((await dispatch.writeOutcomes(outcomeBatch({ transitions: [late] }))).written).toEqual([])
     expect(await ledger.countStates()).toEqual({ accepted: 1 })
@@ -359,7 +349,9 @@ describe('maintenance', () => {
   test('rescues in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
     const submission = await sending()
     const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
-    expect(await maintenance().writeSteps([transition(submission, probe)])).toHaveLength(1)
+    expect(
+      await writeSteps({ ...on(), instance: { ...instance, who: 'test' } }, [transition(submission, probe)]),
+    ).toHaveLength(1)
     expect(await ledger.liveJobs()).toHaveLength(1)
     expect(
       (await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, accepted())] }))).written,
@@ -372,8 +364,8 @@ describe('maintenance', () => {
   test('finds what the dead left', async () => {
     await sending()
     await writeHeartbeat(ledger.pool, instance)
-    expect(await maintenance().readOrphaned()).toEqual([])
+    expect(await readOrphaned(ledger.pool, instance.id)).toEqual([])
     await ledger.pool.query(`update outboxd.instance set started_at = started_at - interval '13 s'`)
-    expect(await maintenance().readOrphaned()).toHaveLength(1)
+    expect(await readOrphaned(ledger.pool, instance.id)).toHaveLength(1)
   })
 })

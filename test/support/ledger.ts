@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
-import { type CaptureLock, createCaptureLock } from '../../src/ledger/capture.ts'
+import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../../src/ledger/capture.ts'
 import { type Claimant, type Claims, createClaims } from '../../src/ledger/claims.ts'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
@@ -10,17 +10,22 @@ import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.t
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
 import { parseSubmissions, submissionColumns } from '../../src/ledger/submissions.ts'
-import type { CapturedRecord, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
+import type {
+  CapturedRecord,
+  CaptureSession,
+  FailedRow,
+  OutcomeBatch,
+  PollJob,
+  Submission,
+  Transition,
+} from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
 import { record } from './record.ts'
 
-interface DispatchDeps extends Claimant {
-  keyOnFailure: KeyOnFailure
-  backoff: PauseBackoff
-}
+type DispatchDeps = Claimant & { keyOnFailure: KeyOnFailure; backoff: PauseBackoff }
 
 /** What the dispatcher and the outcome writer do with the ledger. */
 export interface TestDispatch extends Claims {
@@ -37,7 +42,7 @@ export interface Ledger extends AsyncDisposable {
   /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
   capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
   /** An instance that claims and settles. */
-  dispatch(deps?: Partial<Omit<DispatchDeps, 'pool' | 'queue'>>): TestDispatch
+  dispatch(deps?: Partial<Omit<DispatchDeps, 'ledger' | 'queue'>>): TestDispatch
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
@@ -91,7 +96,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     },
     dispatch(given = {}) {
       const deps: DispatchDeps = {
-        pool,
+        ledger: pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
         history: historyOf(pool),
@@ -180,5 +185,13 @@ export const noNamedRows = { find: findNone, findNow: findNone }
 const historyOf = (pool: pg.Pool) =>
   createHistory({ pool, who: 'test', reachMs: 36_000, standby: 'none', namedRows: noNamedRows })
 
-export const openCaptureLock = (pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue'): CaptureLock =>
-  createCaptureLock({ pool, who: 'test', keyOnFailure, history: historyOf(pool) })
+/** What capture does with a ledger. */
+export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue') {
+  const on = { ledger: pool, instance: { id: 'test', who: 'test' }, keyOnFailure, history: historyOf(pool) }
+  return {
+    withLock: <T>(work: (session: CaptureSession) => Promise<T>) => withCaptureLock(on, work),
+    readAgenda: () => readAgenda(pool),
+    skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
+    forget: (outboxId: string) => forgetSkipped(pool, outboxId),
+  }
+}

@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { captureProblems } from '../../../src/daemon/capture/captureProblems.ts'
-import { readCaptureTrouble } from '../../../src/outbox/captureTrouble.ts'
+import { captureProblems, readCaptureTrouble } from '../../../src/outbox/captureTrouble.ts'
 import { asInstaller, captureFile, createRole, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { createChain } from '../../../src/ledger/audit/chain.ts'
-import { createCaptureLock } from '../../../src/ledger/capture.ts'
+import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
 import { readFound } from '../../../src/ledger/history/readHistory.ts'
@@ -202,9 +202,10 @@ test('a ledger without records takes no rows with which one that names a transac
   let found: NamedRow = { kind: 'named', outboxId: '2' }
   const namedRows = { find: noNamedRows.find, findNow: async () => found }
   const history = createHistory({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, standby: 'none', namedRows })
-  const { withLock } = createCaptureLock({ pool: ledger.pool, who: 'daemon 1', keyOnFailure: 'continue', history })
+  const instance = { id: 'daemon', who: 'daemon 1' }
+  const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>
-    withLock(async ({ hasHistory, insert }) => ({ hasHistory, inConflict: await insert([record()]) }))
+    withCaptureLock(capturing, async ({ hasHistory, insert }) => ({ hasHistory, inConflict: await insert([record()]) }))
   for (found of [found, { kind: 'unknown' }] satisfies NamedRow[])
     expect(await capture()).toEqual({ hasHistory: true, inConflict: null })
   expect(await ledger.countStates()).toEqual({})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createProblemTelling } from '../../../src/daemon/maintenance/problemTelling.ts'
+import { createProblemTelling } from '../../src/daemon/heartbeat.ts'
 
 function setup() {
   const state = { waitsLong: false, blockers: [] as number[], asked: 0, tellFails: false, askFails: false }

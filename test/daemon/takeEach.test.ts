@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { takeEach } from '../../../src/daemon/maintenance/takeEach.ts'
+import { takeEach } from '../../src/daemon/loop.ts'
 
 test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
   const taken: number[] = []

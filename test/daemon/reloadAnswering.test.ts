@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReloadAnswering } from '../../../src/daemon/maintenance/reloadAnswering.ts'
+import { createReloadAnswering } from '../../src/daemon/heartbeat.ts'
 
 function setup() {
   const reading = Promise.withResolvers<string | null>()

@@ -1,0 +1,30 @@
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
+import type { Log } from '../observe/log.ts'
+import type { LoopName } from '../observe/metricRows.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Telemetry } from '../observe/telemetry.ts'
+import type { ServiceClient } from '../service/client.ts'
+import type { CredentialsInForce } from '../service/credentialsInForce.ts'
+import type { Databases } from './databases.ts'
+import type { FilesInForce } from './filesInForce.ts'
+import type { LoopHealth } from './loopHealth.ts'
+import type { Wakeup } from './wakeup.ts'
+
+/** What the daemon has when its parts are put together. Each part is given all of it and takes what it needs. */
+export interface DaemonContext {
+  config: Config
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  telemetry: Telemetry
+  databases: Databases
+  client: ServiceClient
+  credentials: Pick<CredentialsInForce, 'renew' | 'broken'>
+  /** The mappings in force; asked for each record. */
+  mappings(): Mappings
+  files: Pick<FilesInForce, 'reload' | 'broken'>
+  health: LoopHealth
+  wakeups: Record<LoopName, Wakeup>
+}

@@ -1,0 +1,227 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import { createHistory } from '../ledger/history/createHistory.ts'
+import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
+import { assertMigrated } from '../ledger/migrations.ts'
+import type { InstanceLedger } from '../ledger/outcomes.ts'
+import { pauseBackoff } from '../ledger/pauses.ts'
+import { raiseProblems } from '../ledger/problems.ts'
+import { openQueue, type Queue } from '../ledger/queue.ts'
+import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { assertService, claimService, ForeignService, readLedgerName } from '../ledger/servedService.ts'
+import {
+  agreeOnBudget,
+  type InstanceSettings,
+  isFileInForce,
+  outboxFile,
+  withdrawSettings,
+} from '../ledger/settings.ts'
+import { assertWhole } from '../ledger/structure.ts'
+import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { ForeignLedger, openLedgerRegistration } from '../outbox/ledgerRegistration.ts'
+import { createNamedRowSearch } from '../outbox/namedRow.ts'
+import { Outbox } from '../outbox/outbox.ts'
+import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
+import { readTaken } from '../outbox/takenRows.ts'
+import { createPool, type Database, withDatabase } from '../postgres/database.ts'
+import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
+import { type Listener, openListener } from '../postgres/listener.ts'
+import { assertEncoding } from '../postgres/migrationSession.ts'
+import { connectionsMax, daemonSessions } from '../postgres/sessionSettings.ts'
+import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
+
+type Pool = InstanceLedger['ledger']
+
+/** Both databases, as one instance of the daemon works on them. Must be closed. */
+export interface Databases extends InstanceLedger {
+  instance: Instance
+  /** The sessions in which the instance says that it lives: no other work makes them wait. */
+  heartbeats: Pool
+  outbox: Outbox
+  /**
+   * Claims rows of the outbox, or writes to them, if its outbox.yaml is in force. Otherwise resolves to `otherwise`.
+   *
+   * @throws ForeignOutbox or ForeignLedger if the outbox is not this ledger's alone
+   */
+  whileServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
+  /** Announces new rows; null if the table has no trigger that does. */
+  listener: Listener | null
+  /** What this instance was given that all should share. */
+  settings(): InstanceSettings
+  /** Whether rows are captured and written back by this instance's outbox.yaml. */
+  isFileInForce(): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface Instance {
+  id: string
+  /** For the event log. */
+  who: string
+  version: string
+  host: string
+}
+
+export interface DatabasesOptions {
+  config: Config
+  addresses: Record<'outbox' | 'ledger', DatabaseAddress>
+  /** As described, or its name. */
+  outboxTable: OutboxTable | string
+  /** The names and digests of what all instances should share. */
+  given(): Record<string, string>
+  instance: Instance
+  /** New rows may be in the outbox. */
+  onNotice(): void
+  /** A connection in the background broke; it will be opened again. */
+  onError(error: Error): void
+}
+
+/**
+ * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
+ * ForeignOutbox if the outbox is there and cannot be used as it is, or is not the ledger's; ForeignService if the ledger belongs to
+ * another service
+ */
+export async function openDatabases(options: DatabasesOptions): Promise<Databases> {
+  const { addresses, onError } = options
+  const ledger = openLedgerPool(addresses.ledger, onError)
+  const heartbeats = openHeartbeatPool(addresses.ledger, onError)
+  const connections = connectionsMax.outbox
+  const erp = createPool({ url: addresses.outbox, name: daemonSessions.outbox, connections, onIdleError: onError })
+  const closing = [ledger, heartbeats, erp].map((pool) => () => pool.end())
+  const closeAll = () => Promise.allSettled(closing.map((close) => close()))
+  try {
+    return await connect(options, { ledger, heartbeats, erp }, closing, closeAll)
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** @param closing grows by what is opened here */
+async function connect(
+  options: DatabasesOptions,
+  { ledger, heartbeats, erp }: Record<'ledger' | 'heartbeats' | 'erp', Pool>,
+  closing: (() => Promise<void>)[],
+  closeAll: () => Promise<unknown>,
+): Promise<Databases> {
+  const { config, addresses, outboxTable, given, instance, onNotice, onError } = options
+  const digest = tableDigest(describeTable(outboxTable))
+  const settings = (): InstanceSettings => ({
+    instanceId: instance.id,
+    host: instance.host,
+    ...config.rateLimit,
+    requestTimeoutMs: config.service.requestTimeoutMs,
+    keyOnFailure: config.keyOnFailure,
+    given: { ...given(), [outboxFile]: digest },
+  })
+  const queue = await openLedger(options, ledger, settings)
+  closing.push(queue.close)
+  const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
+  const registration = openLedgerRegistration({
+    ...{ address: addresses.outbox, table: outbox.qualified, onError },
+    readLedgerName: () => readLedgerName(ledger),
+  })
+  closing.push(async () => registration.close())
+  const start = async () => {
+    await registration.hold()
+    await outbox.adopt(instance.who)
+  }
+  await tellForeign(ledger, start).catch((error: unknown) => {
+    // The outbox's database may be away for a while: the ledger's work goes on without it.
+    if (isRefusal(error)) throw error
+  })
+  const { channel, qualified: table } = outbox
+  const listener = channel === null ? null : openListener({ url: addresses.outbox, channel, table, onNotice, onError })
+  if (listener !== null) closing.push(listener.close)
+  const { windowMs } = config.rateLimit
+  const { requestTimeoutMs } = config.service
+  const reachMs = slotReachMs(windowMs, requestTimeoutMs)
+  const isOurFileInForce = () => isFileInForce(ledger, digest)
+  return {
+    ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
+    outbox,
+    async whileServing(work, otherwise) {
+      await tellForeign(ledger, registration.hold)
+      return (await isOurFileInForce()) ? tellForeign(ledger, work) : otherwise
+    },
+    history: createHistory({
+      ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
+      namedRows: createNamedRowSearch((after) => readTaken(outbox, after, true)),
+    }),
+    keyOnFailure: config.keyOnFailure,
+    backoff: pauseBackoff(config),
+    leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
+    isFileInForce: isOurFileInForce,
+    async close() {
+      await withinGoodbye(withdrawSettings(ledger, instance.id)) // if it fails, the others find it silent
+      await withinGoodbye(closeAll())
+    },
+  }
+}
+
+/** Sees that the ledger can be used and is ours, agrees on settings with the other instances, and opens the queue. */
+async function openLedger(
+  { config, addresses, instance, onError }: DatabasesOptions,
+  ledger: Pool,
+  settings: () => InstanceSettings,
+): Promise<Queue> {
+  return withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
+    await assertEncoding(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
+    await assertMigrated(ledger, config.stateDatabaseUrl)
+    await assertWhole(ledger, config.stateDatabaseUrl)
+    await tellForeign(ledger, async () => {
+      await claimService(ledger, config.service, instance.who)
+      await assertService(ledger, config.service)
+    })
+    await agreeOnBudget(ledger, settings())
+    return openQueue(addresses.ledger, onError)
+  })
+}
+
+/** A half-open connection never says goodbye: each step of closing waits for 3 s at most. */
+const goodbyeMs = 3_000
+
+const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
+  Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
+
+/** What came of trying a table: `unknown` if it could not be tried. */
+export type TableTrial = { kind: 'fits' } | { kind: 'refused'; error: Error } | { kind: 'unknown' }
+
+/** A locked table may let no session look for long, and whoever has asked for a reload waits for the answer. */
+const trialMaxMs = 5_000
+const untried = { kind: 'unknown' } as const
+
+/** Whether the outbox could be read by another description. Changes nothing. */
+export async function tryOutboxTable(
+  { ledger, outbox }: Pick<Databases, 'ledger' | 'outbox'>,
+  table: OutboxTable | string,
+  payloadMaxBytes: number,
+): Promise<TableTrial> {
+  const judge = async (): Promise<TableTrial> => {
+    try {
+      await new Outbox(outbox.pool, table, payloadMaxBytes, ledger).open()
+      return { kind: 'fits' }
+    } catch (error) {
+      return isRefusal(error) ? { kind: 'refused', error } : untried
+    }
+  }
+  return Promise.race([judge(), setTimeout(trialMaxMs, untried, { ref: false })])
+}
+
+/** What a daemon does not start with. */
+const refusals = [ForeignOutbox, ForeignService, ForeignLedger, OutboxTableUnusable] as const
+
+const isRefusal = (error: unknown): error is InstanceType<(typeof refusals)[number]> =>
+  refusals.some((refusal) => error instanceof refusal)
+
+/** Runs `work`. If the ledger belongs to another outbox or service, or another ledger serves the outbox, raises that as a problem. */
+async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ForeignOutbox || error instanceof ForeignService || error instanceof ForeignLedger) {
+      const { kind, subject, message: detail } = error
+      await raiseProblems(ledger, [{ kind, subject, detail, retryInMs: null }])
+    }
+    throw error
+  }
+}

@@ -1,0 +1,240 @@
+import { uptime } from 'node:os'
+import { createChain } from '../ledger/audit/chain.ts'
+import { createDayVerification } from '../ledger/audit/verifyChain.ts'
+import { createClockWatch } from '../ledger/clockWatch.ts'
+import { deleteStaleInstances } from '../ledger/instances.ts'
+import { releaseWaitingKeys } from '../ledger/keyOrder.ts'
+import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
+import { forgetProblems, replaceProblems } from '../ledger/problems.ts'
+import { type Pruned, prune } from '../ledger/prune.ts'
+import { recreateMissingJobs } from '../ledger/queue.ts'
+import { pruneRequestCounts } from '../ledger/requestCounts.ts'
+import { readPruneOverdueMs } from '../ledger/retention.ts'
+import { compactCounts } from '../ledger/snapshot.ts'
+import { findStuck } from '../ledger/transactions.ts'
+import { comparisonBounds, createComparison } from '../outbox/comparison.ts'
+import { findPresent } from '../outbox/rows.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import type { DaemonContext } from './context.ts'
+import type { Dispatch } from './createDispatch.ts'
+import { every, type Part, takeEach } from './loop.ts'
+import { createObserving } from './observing.ts'
+import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
+
+export interface MaintenanceOptions extends RescueOptions {
+  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInHand' | 'pollOverdueMs'>
+  /** So many rows wait in the outbox, or an estimate of them. */
+  onBacklog(rows: number): void
+  /** Aborted when the daemon stops: rounds that take long end. */
+  stopping: AbortSignal
+}
+
+type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
+
+/** What keeps ledger, queue, instances and outbox in step, by the names of the loops that run it. */
+export function createMaintenance(daemon: Context, options: MaintenanceOptions) {
+  const { dispatch } = options
+  const { queue } = daemon.databases
+  const periods = createPeriodWriter(daemon)
+  return {
+    orphans: createOrphanRescue(daemon, options),
+    // The queue takes a job for abandoned after 10 s.
+    touch: every(3_000, async () => {
+      const jobs = dispatch.pollsInHand()
+      if (jobs.length > 0) await queue.touch(jobs)
+    }),
+    reconcile: createReconciling(daemon, dispatch, periods),
+    compare: createComparing(daemon, options.stopping),
+    prune: createPruning(daemon, options.stopping),
+    chain: createChaining(daemon, options.stopping),
+    history: createHistoryWatch(daemon),
+    observe: createObserving(daemon, (rows) => {
+      options.onBacklog(rows)
+      periods.sawWaiting(rows)
+    }),
+  } satisfies Record<string, Part>
+}
+
+/** A round of a loop that takes long looks stuck: it ends, and the next one goes on. */
+const roundMaxMs = 20_000
+
+function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
+  const clockWatch = createClockWatch({
+    ...{ pool: databases.ledger, host: databases.instance.host },
+    ...{ nowMs: Date.now, uptimeMs: () => uptime() * 1000 },
+  })
+  return every(3_000, async () => {
+    const { jumpMs } = await clockWatch.look() // before any instance is judged by it
+    if (jumpMs !== 0) {
+      log.warn(`the database’s clock jumped by ${Math.round(jumpMs)} ms: what waits for its time was moved with it`)
+      wakeups.dispatch.wake()
+    }
+    telemetry.orphansRescued(await rescueOrphans(databases, options))
+  })
+}
+
+/** Everything is looked at in each tenth round; what is suspicious meanwhile, in the next. */
+const wholeEveryRounds = 10
+const suspiciousMs = 5_000
+
+function createReconciling(
+  { config, databases, telemetry, wakeups }: Context,
+  dispatch: MaintenanceOptions['dispatch'],
+  periods: PeriodWriter,
+): Part {
+  const { ledger, queue } = databases
+  const { keyOnFailure, stuckAfterMs } = config
+  let rounds = 0
+  let isBehind = false
+  const writeDuePeriods = async () => {
+    isBehind = await periods.write()
+  }
+  const whole = [
+    async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingJobs(db, queue))),
+    async () => {
+      if ((await inTransaction(ledger, (db) => releaseWaitingKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
+    },
+    () => deleteStaleInstances(ledger),
+    () => forgetProblems(ledger),
+    () => pruneRequestCounts(ledger),
+    async () =>
+      replaceProblems(ledger, 'stuck_transaction', stuckAfterMs === null ? [] : await findStuck(ledger, stuckAfterMs)),
+    () => compactCounts(ledger),
+    writeDuePeriods,
+  ]
+  return every(3_000, async () => {
+    const isWhole = rounds++ % wholeEveryRounds === 0
+    // A poll that is long due may be in the hand of a dead instance.
+    const isSuspicious = dispatch.pollOverdueMs() > suspiciousMs
+    await takeEach([
+      ...(isWhole || isSuspicious ? [queue.supervise] : []),
+      ...(isWhole ? whole : isBehind ? [writeDuePeriods] : []),
+    ])
+  })
+}
+
+/** Keeps the history that `outboxd console` shows. */
+interface PeriodWriter {
+  sawWaiting(rows: number): void
+  /** @returns whether there is more to write at once */
+  write(): Promise<boolean>
+}
+
+/** What was seen of the outbox longer ago says nothing of the minute that is over. */
+const seenMaxMs = 60_000
+
+function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWriter {
+  let seen: { rows: number; ageMs(): number } | null = null
+  return {
+    sawWaiting(rows) {
+      seen = { rows, ageMs: clock.stopwatch() }
+    },
+    async write() {
+      const waiting = seen !== null && seen.ageMs() < seenMaxMs ? seen.rows : null
+      const minutes = await writePeriods(ledger, 'minute', waiting)
+      // An hour is made of its minutes: the instance that wrote the last of them writes the hour.
+      if (minutes.written === 0 || minutes.hasMore) return minutes.hasMore
+      const hours = await writePeriods(ledger, 'hour', null)
+      if (hours.written > 0) {
+        await writeRequestHours(ledger)
+        await prunePeriods(ledger)
+      }
+      return hours.hasMore
+    },
+  }
+}
+
+/** Instances that are started together compare once. */
+const compareAtStartMs = 60_000
+const compareHourlyMs = 3_600_000
+const compareLookMs = 60_000
+
+/** Compares the outbox with the ledger: at the start, and then each hour. */
+function createComparing({ databases }: Context, stopping: AbortSignal): Part {
+  const { ledger, outbox, instance } = databases
+  const comparison = createComparison({ ledger, outbox, who: instance.who, ...comparisonBounds })
+  let everyMs = compareAtStartMs
+  return {
+    async runOnce() {
+      if (!(await databases.isFileInForce())) return compareLookMs
+      const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
+      if (end !== 'not-due') everyMs = compareHourlyMs
+      return end === 'begun' ? 0 : compareLookMs
+    },
+  }
+}
+
+/** node-cron wakes it each minute; this is for when it does not. */
+const pruneAtLeastEveryMs = 90_000
+/** What is due is deleted within a minute. */
+const pruneBehindMs = 86_400_000
+
+function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): Part {
+  const { ledger, outbox } = databases
+  const { retention } = config
+  return {
+    async runOnce() {
+      const elapsedMs = clock.stopwatch()
+      const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
+      let done: Pruned | null = null
+      const onProgress = (pruned: Pruned) => {
+        done = pruned
+      }
+      const findGone = { findPresent: (outboxIds: readonly string[]) => findPresent(outbox, outboxIds) }
+      const end = await prune({ ledger, outbox: findGone }, { retention, turn: 'try', goOn, onProgress }).finally(
+        () => done !== null && telemetry.pruned(done),
+      )
+      const overdueMs = await readPruneOverdueMs(ledger, retention)
+      metrics.pruneOverdue.set(overdueMs)
+      const days = Math.floor(overdueMs / 86_400_000)
+      const detail = `the oldest that RETENTION_DAYS or RETENTION_PAYLOAD_DAYS lets go has been due for ${days} ${days === 1 ? 'day' : 'days'}`
+      await replaceProblem(ledger, 'prune_behind', overdueMs > pruneBehindMs ? detail : null)
+      return end === 'begun' ? 0 : pruneAtLeastEveryMs
+    },
+  }
+}
+
+const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken', detail: string | null) =>
+  replaceProblems(ledger, kind, detail === null ? [] : [{ subject: '', detail, retryInMs: null }])
+
+const chainEveryMs = 30_000
+
+/** Keeps the logs' chain up with the logs, and verifies its last day: at the start, and each night as the chain begins another day. */
+function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
+  const chain = createChain(ledger)
+  const verifyLastDay = createDayVerification(ledger)
+  let due: 'start' | 'night' | null = 'start'
+  return {
+    async runOnce() {
+      const elapsedMs = clock.stopwatch()
+      const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
+      const round = await chain.runOnce(goOn)
+      if (round.endOfDay !== null) {
+        telemetry.chainStood(round.endOfDay)
+        due = 'night'
+      }
+      metrics.chainBehind.set(round.behindMs)
+      if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
+      const verified = await verifyLastDay(goOn)
+      if (verified.end === 'begun') return 0
+      // An instance that starts by day does not end what another found at night.
+      if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
+      due = null
+      return chainEveryMs
+    },
+  }
+}
+
+/** Watches for a ledger that has lost committed data: its database was restored, or has failed over. */
+function createHistoryWatch({ log, databases, wakeups }: Context): Part {
+  return every(2_000, async () => {
+    const seen = await databases.history.look()
+    if (seen.kind === 'found')
+      log.error(
+        `the ledger may have lost committed data: ${seen.detail}. Nothing is sent until outboxd recover has been given`,
+      )
+    if (seen.kind !== 'went-on') return
+    log.warn('the ledger’s standby was promoted, and LEDGER_STANDBY is synchronous: sending goes on')
+    wakeups.dispatch.wake()
+  })
+}

@@ -1,0 +1,118 @@
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import { type Agreed, agreeOnBudget } from '../ledger/settings.ts'
+import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
+import { type OutboxBacklog, readBacklog, readHistory } from '../outbox/backlog.ts'
+import { replaceCaptureProblems } from '../outbox/captureTrouble.ts'
+import { createLockWatch } from '../outbox/lockedRows.ts'
+import type { Database } from '../postgres/database.ts'
+import type { DaemonContext } from './context.ts'
+import { every, type Part } from './loop.ts'
+
+const everyMs = 5_000
+/** Up to this many rows are counted at every look: a few milliseconds. */
+const countedAlwaysMax = 20_000
+const countEveryMaxMs = 600_000
+
+/**
+ * How long a count of waiting rows stands before they are counted again. Each row costs the same, so twice as many
+ * are counted half as often: the outbox's database spends some thousandth of a core on it however many wait, and within that time a
+ * few thousandths of them at most are sent at the usual limit. Pure.
+ */
+export function countEveryMs(waiting: number): number {
+  return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
+}
+
+type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>
+
+/** Looks at how the databases stand: for the metrics, and for the problems that only looking finds. */
+export function createObserving(
+  { clock, log, metrics, telemetry, databases }: ObservingContext,
+  onBacklog: (rows: number) => void,
+): Part {
+  const { ledger, outbox, instance } = databases
+  const watchLocks = createLockWatch(outbox, clock.stopwatch())
+  const elapsedMs = clock.stopwatch()
+  let backlog: OutboxBacklog | null = null
+  let countAtMs = Number.NEGATIVE_INFINITY
+  let lastEventId: string | null = null
+  let differences = ''
+  let mayHaveHistory = true
+
+  async function countBacklog(): Promise<OutboxBacklog> {
+    const nowMs = elapsedMs()
+    if (backlog !== null && nowMs < countAtMs) return backlog
+    const counted = await readBacklog(outbox)
+    // The rounds themselves are that far apart: a little less, so that no count falls just before its time.
+    countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
+    return counted
+  }
+
+  function logSettings(agreed: Agreed): void {
+    if (agreed.before !== null)
+      log.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
+    const details = agreed.differences.map(({ detail }) => detail)
+    if (details.join('\n') !== differences)
+      for (const detail of details.length > 0 ? details : ['the settings of the instances no longer differ'])
+        log.warn(detail)
+    differences = details.join('\n')
+  }
+
+  async function countActs(): Promise<void> {
+    lastEventId ??= await readLastEventId(ledger)
+    const { lastId, ...acts } = await countOperatorActions(ledger, lastEventId, instance.id)
+    lastEventId = lastId
+    telemetry.operatorActed(acts)
+  }
+
+  return every(everyMs, async () => {
+    const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
+    // Before a database that is away ends the round.
+    metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
+    metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
+    logSettings(await agreeOnBudget(ledger, databases.settings()))
+    const snapshot = await readSnapshot(ledger)
+    metrics.setSnapshot(snapshotOf(snapshot, backlog)) // the outbox may be away, or slow
+    await countActs()
+    backlog = await countBacklog()
+    metrics.setSnapshot(snapshotOf(snapshot, backlog))
+    onBacklog(backlog.waiting)
+    if (mayHaveHistory && backlog.waiting <= outboxHistoryMin) {
+      await clearProblems(ledger, 'outbox_history', null)
+      mayHaveHistory = false
+    }
+    await watchLocks()
+    await replaceCaptureProblems(ledger, outbox.pool)
+  })
+}
+
+const isUp = (db: Database): Promise<boolean> =>
+  db.query('select').then(
+    () => true,
+    () => false,
+  )
+
+/** What both databases say now, for the metrics. Pure. */
+export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
+  const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
+  return {
+    ...ledger,
+    pauses: ledger.pauses.map(({ reason }) => reason),
+    outboxWaiting: outbox?.waiting ?? 0,
+    oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
+  }
+}
+
+/** More rows than these, before anything was ever captured, are a history. */
+const outboxHistoryMin = 1_000
+
+/** Raises a problem if a table with a history was given to a ledger that knows nothing yet: all of it is sent, which is seldom meant. */
+export async function tellOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
+  const history = await readHistory(databases.outbox).catch(() => null) // its database may be away
+  if (history === null || history.rows <= outboxHistoryMin) return
+  const { rows } = history
+  log.warn('the outbox table has a history, and all of it is to be sent; outboxd adopt --start leaves it alone', {
+    count: rows,
+  })
+  const detail = `${rows} rows waited in the outbox table before anything was captured, and all of them are to be sent`
+  await raiseProblems(databases.ledger, [{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
+}

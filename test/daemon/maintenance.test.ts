@@ -1,0 +1,420 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Databases } from '../../src/daemon/databases.ts'
+import { createMaintenance, type MaintenanceOptions } from '../../src/daemon/maintenance.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import type { Answer, Submission } from '../../src/model.ts'
+import { asChange, type GivenChange } from '../support/change.ts'
+import { contextOf, openInstance } from '../support/daemonContext.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { endAgo } from '../support/retention.ts'
+
+let ledger: Ledger
+let databases: Databases
+beforeAll(async () => {
+  ledger = await openLedger()
+  databases = await openInstance(ledger.url)
+})
+afterAll(async () => {
+  await databases.close()
+  await ledger[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+interface Given {
+  env?: Record<string, string>
+  on?: Partial<Databases>
+  dispatch?: Partial<MaintenanceOptions['dispatch']>
+}
+
+/** The services of an instance. What the dispatcher has in hand is what is given. */
+function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
+  const { context, ...told } = contextOf({ ...databases, ...on }, env)
+  const interpreted: Answer[] = []
+  const stopping = new AbortController()
+  const backlog: number[] = []
+  const services = createMaintenance(context, {
+    dispatch: {
+      holds: () => false,
+      pollsInHand: () => [],
+      pollOverdueMs: () => 0,
+      interpretAnswer(_, answer) {
+        interpreted.push(answer)
+        const change = asChange({ state: 'uncertain', error: 'in doubt', errorCode: null })
+        return { step: { change, cause: 'in doubt', pause: null }, answer, breach: null }
+      },
+      ...dispatch,
+    },
+    onWritten() {},
+    onBacklog: (rows) => void backlog.push(rows),
+    stopping: stopping.signal,
+  })
+  return { ...services, ...told, interpreted, stopping, backlog }
+}
+
+const problems = async (kind: string) =>
+  (
+    await ledger.pool.query<{ subject: string; detail: string }>(
+      'select subject, detail from outboxd.problem where kind = $1 order by subject',
+      [kind],
+    )
+  ).rows
+
+const sql = (text: string, values: unknown[] = []) => ledger.pool.query(text, values)
+
+/** Captures records of which each is being sent by this instance. */
+async function sendingBy(instanceId: string, count: number): Promise<Submission[]> {
+  await ledger.capture(Array.from({ length: count }, () => ({})))
+  const dispatch = ledger.dispatch({ instance: { id: instanceId, who: 'test' } })
+  return (await claim(dispatch, { submissions: count })).submissions
+}
+
+async function end(change: GivenChange): Promise<Submission> {
+  const [submission] = await sendingBy(randomUUID(), 1)
+  const transitions = [transition(submission as Submission, change)]
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions }))
+  return submission as Submission
+}
+
+describe('orphans', () => {
+  /** This instance has been heard for as long as it takes to judge others. */
+  async function beAlive(): Promise<void> {
+    await writeHeartbeat(ledger.pool, databases.instance)
+    await sql(`update outboxd.instance set started_at = started_at - interval '13 s'`)
+  }
+
+  test('what a dead instance was sending is judged as a connection lost after the request had left', async () => {
+    const [one, other] = await sendingBy(randomUUID(), 2)
+    await beAlive()
+    const { orphans, interpreted, toldOf } = setup()
+    expect(await orphans.runOnce()).toBe(3_000)
+    expect(interpreted).toMatchObject([
+      { kind: 'no-answer', sent: true, cause: 'network' },
+      { kind: 'no-answer', sent: true, cause: 'network' },
+    ])
+    expect(toldOf('telemetry.orphansRescued')).toEqual([['telemetry.orphansRescued', 2]])
+    for (const each of [one, other]) expect((await ledger.events(each?.id ?? '')).at(-1)).toContain('in doubt')
+    expect(await ledger.countStates()).toEqual({ uncertain: 2 })
+  })
+
+  test('what this process does not have in hand any more is settled, with the reason', async () => {
+    const [held, forgotten] = await sendingBy(databases.instance.id, 2)
+    const { orphans, interpreted } = setup({ dispatch: { holds: ({ id }) => id === held?.id } })
+    await orphans.runOnce()
+    expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: expect.stringContaining('went back') }])
+    expect((await ledger.read(forgotten?.id ?? '')).state).toBe('uncertain')
+    expect((await ledger.read(held?.id ?? '')).state).toBe('sending')
+  })
+
+  test('one whose worker was alive after all and wrote first is not counted', async () => {
+    const [first] = await sendingBy(databases.instance.id, 2)
+    const late = transition(first as Submission, { state: 'completed', transactionId: 'tx' })
+    /** The worker writes in the moment in which the rescue begins to. */
+    const writesFirst = new Proxy(databases.ledger, {
+      get(target, member) {
+        if (member === 'connect')
+          return async () => {
+            await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [late] }))
+            return target.connect()
+          }
+        const value = Reflect.get(target, member)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    const { orphans, toldOf } = setup({ on: { ledger: writesFirst } })
+    await orphans.runOnce()
+    expect(toldOf('telemetry.orphansRescued')).toEqual([['telemetry.orphansRescued', 1]])
+    expect(await ledger.countStates()).toEqual({ completed: 1, uncertain: 1 })
+  })
+
+  test('one that the ledger refuses holds up no other, and is told', async () => {
+    const [, bad] = await sendingBy(databases.instance.id, 3)
+    await sql(
+      `alter table outboxd.submission add constraint refused check (id <> '${bad?.id}' or state = 'sending') not valid`,
+    )
+    try {
+      await expect(setup().orphans.runOnce()).rejects.toThrow('refused')
+    } finally {
+      await sql('alter table outboxd.submission drop constraint refused')
+    }
+    expect(await ledger.countStates()).toEqual({ sending: 1, uncertain: 2 })
+  })
+
+  test('if the ledger refuses whatever the record, none is tried by itself', async () => {
+    await sendingBy(databases.instance.id, 2)
+    await sql('alter table outboxd.submission_event rename column cause to elsewhere')
+    let transactions = 0
+    const counting = new Proxy(databases.ledger, {
+      get(target, member) {
+        if (member === 'connect') transactions += 1
+        const value = Reflect.get(target, member)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    try {
+      await expect(setup({ on: { ledger: counting } }).orphans.runOnce()).rejects.toThrow()
+    } finally {
+      await sql('alter table outboxd.submission_event rename column elsewhere to cause')
+    }
+    expect(transactions).toBe(1)
+  })
+})
+
+test('polls in hand are touched before the queue gives them to others', async () => {
+  const touched: unknown[] = []
+  const queue = { ...databases.queue, touch: async (jobs: readonly unknown[]) => void touched.push(...jobs) }
+  const idle = setup({ on: { queue } })
+  expect(await idle.touch.runOnce()).toBe(3_000)
+  const job = { id: randomUUID() } as never
+  await setup({ on: { queue }, dispatch: { pollsInHand: () => [job] } }).touch.runOnce()
+  expect(touched).toEqual([job])
+})
+
+describe('reconcile', () => {
+  /** With a queue that counts how often it is asked for the polls of silent holders. */
+  function supervised(given: Given = {}) {
+    let supervised = 0
+    const queue = {
+      ...databases.queue,
+      supervise: async () => {
+        supervised += 1
+      },
+    }
+    return { ...setup({ ...given, on: { queue, ...given.on } }), times: () => supervised }
+  }
+
+  /** An accepted submission whose poll the queue has lost. */
+  async function loseJob(): Promise<void> {
+    await end({ state: 'accepted', transactionId: randomUUID(), pollInMs: 0 })
+    await sql('delete from pgboss.job')
+  }
+
+  test('all is looked at in the first round and in each tenth after it', async () => {
+    const { reconcile, times } = supervised()
+    await loseJob()
+    expect(await reconcile.runOnce()).toBe(3_000)
+    expect([times(), (await ledger.liveJobs()).length]).toEqual([1, 1])
+    await sql('delete from pgboss.job')
+    for (let i = 0; i < 9; i++) await reconcile.runOnce()
+    expect([times(), (await ledger.liveJobs()).length]).toEqual([1, 0])
+    await reconcile.runOnce()
+    expect([times(), (await ledger.liveJobs()).length]).toEqual([2, 1])
+  })
+
+  test('a poll that is long due is looked for at once: it may be in the hand of a dead instance', async () => {
+    let overdueMs = 0
+    const { reconcile, times } = supervised({ dispatch: { pollOverdueMs: () => overdueMs } })
+    await reconcile.runOnce()
+    overdueMs = 5_000
+    await reconcile.runOnce()
+    expect(times()).toBe(1)
+    overdueMs = 5_001
+    await reconcile.runOnce()
+    expect(times()).toBe(2)
+  })
+
+  test('what fails keeps nothing else from being done, and is thrown at the end', async () => {
+    await loseJob()
+    await sql(
+      `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'old', now() - interval '2 days')`,
+      [randomUUID()],
+    )
+    const queue = { ...databases.queue, insert: () => Promise.reject(new Error('lock timeout')) }
+    const { reconcile, toldOf } = setup({ on: { queue } })
+    await expect(reconcile.runOnce()).rejects.toThrow('lock timeout')
+    expect(toldOf('telemetry.jobsRecreated')).toEqual([])
+    const { rowCount } = await sql('select from outboxd.instance')
+    expect(rowCount).toBe(0)
+  })
+
+  test('the dispatcher is woken if records may go now', async () => {
+    await ledger.capture([{ key: 'k' }])
+    await sql('update outboxd.submission set held = true')
+    const { reconcile, toldOf } = setup()
+    await reconcile.runOnce()
+    expect(toldOf('dispatch was woken')).toHaveLength(1)
+    const nothingWaits = setup()
+    await nothingWaits.reconcile.runOnce()
+    expect(nothingWaits.toldOf('dispatch was woken')).toEqual([])
+  })
+
+  test('transactions that the service does not end are told, if STUCK_AFTER_SECONDS says after how long', async () => {
+    await end({ state: 'accepted', transactionId: 'tx-stuck', pollInMs: 60_000 })
+    await sql(`update outboxd.submission set accepted_at = now() - interval '3 h'`)
+    await setup({ env: { STUCK_AFTER_SECONDS: '7200' } }).reconcile.runOnce()
+    expect(await problems('stuck_transaction')).toHaveLength(1)
+    await setup({ env: { STUCK_AFTER_SECONDS: '14400' } }).reconcile.runOnce()
+    expect(await problems('stuck_transaction')).toEqual([])
+  })
+
+  const periods = async (span: string) =>
+    Number((await sql('select count(*) from outboxd.period where span = $1', [span])).rows[0].count)
+
+  test('minutes that were missed are made up for a few at each round, and hours when their minutes are there', async () => {
+    await end({ state: 'uncertain', error: 'lost' })
+    await sql(`update outboxd.submission set ended_at = now() - interval '100 minutes'`)
+    const { reconcile } = setup()
+    await reconcile.runOnce()
+    expect([await periods('minute'), await periods('hour')]).toEqual([60, 0])
+    await reconcile.runOnce()
+    const minutes = await periods('minute')
+    expect(minutes).toBeGreaterThanOrEqual(99)
+    expect(await periods('hour')).toBeGreaterThanOrEqual(1)
+    await reconcile.runOnce()
+    expect(await periods('minute')).toBe(minutes)
+  })
+
+  test('a minute is written with the rows that were seen to wait, and with none if nobody has seen them lately', async () => {
+    const waiting = async () => {
+      const { rows } = await sql(`select waiting::int from outboxd.period where span = 'minute'`)
+      await sql('truncate outboxd.period')
+      return rows.map((row) => row.waiting)
+    }
+    const fresh = setup()
+    await fresh.reconcile.runOnce()
+    expect(await waiting()).toEqual([null])
+    const { reconcile, observe, time } = setup()
+    await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 7)`)
+    await observe.runOnce()
+    await reconcile.runOnce()
+    expect(await waiting()).toEqual([7])
+    time.ms += 60_000
+    for (let i = 0; i < 10; i++) await reconcile.runOnce()
+    expect(await waiting()).toEqual([null])
+  })
+})
+
+describe('compare', () => {
+  const comparedAt = async () =>
+    (await sql('select compared_at from outboxd.outbox where is_current')).rows[0].compared_at
+
+  test('at the start those that were started together compare once, later each hour', async () => {
+    await sql('update outboxd.outbox set compared_at = null')
+    const { compare } = setup()
+    expect(await compare.runOnce()).toBe(60_000)
+    const first = await comparedAt()
+    expect(first).not.toBeNull()
+    expect(await setup().compare.runOnce()).toBe(60_000)
+    await sql(`update outboxd.outbox set compared_at = compared_at - interval '2 minutes'`)
+    const before = await comparedAt()
+    await compare.runOnce()
+    expect(await comparedAt()).toEqual(before)
+    await sql(`update outboxd.outbox set compared_at = compared_at - interval '1 hour'`)
+    await compare.runOnce()
+    expect((await comparedAt()).getTime()).toBeGreaterThan(before.getTime())
+  })
+
+  test('nothing is compared while the outbox.yaml of another daemon is in force', async () => {
+    await sql('update outboxd.outbox set compared_at = null')
+    const { compare } = setup({ on: { isFileInForce: async () => false } })
+    expect(await compare.runOnce()).toBe(60_000)
+    expect(await comparedAt()).toBeNull()
+  })
+
+  test('a comparison that is long goes on at once; one that is under way ends when the daemon stops', async () => {
+    await sql('update outboxd.outbox set compared_at = null')
+    await sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 25000)`)
+    const { compare, stopping } = setup()
+    stopping.abort()
+    expect(await compare.runOnce()).toBe(0)
+  })
+})
+
+describe('prune', () => {
+  const retention = { RETENTION_DAYS: '30', RETENTION_PAYLOAD_DAYS: '' }
+  async function oldOnes(days: number): Promise<void> {
+    for (let i = 0; i < 3; i++) await end({ state: 'completed', transactionId: randomUUID(), result: '{}' })
+    await endAgo(ledger.pool, days)
+  }
+
+  test('a round says what it did, once, and the next comes when it is woken', async () => {
+    await oldOnes(30.5)
+    const { prune, told } = setup({ env: retention })
+    expect(await prune.runOnce()).toBe(90_000)
+    expect(told).toEqual([
+      ['telemetry.pruned', { submissions: 3, emptied: 0, forgotten: 0 }],
+      ['metrics.pruneOverdue', 0],
+    ])
+  })
+
+  test('a round ends after 20 s, and the next goes on at once; none begins a batch when the daemon stops', async () => {
+    await oldOnes(30.5)
+    const { context, time } = contextOf(databases, retention)
+    const stopwatch = context.clock.stopwatch
+    context.clock.stopwatch = () => {
+      const elapsedMs = stopwatch()
+      time.ms += 20_000
+      return elapsedMs
+    }
+    const stopping = new AbortController()
+    const dispatch = {} as MaintenanceOptions['dispatch']
+    const slow = createMaintenance(context, { dispatch, onWritten() {}, onBacklog() {}, stopping: stopping.signal })
+    expect(await slow.prune.runOnce()).toBe(0)
+    const stopped = setup({ env: retention })
+    stopped.stopping.abort()
+    expect(await stopped.prune.runOnce()).toBe(0)
+    expect(await ledger.countStates()).toEqual({ completed: 3 })
+  })
+
+  test('what has been due for more than a day is a problem until it is gone', async () => {
+    await oldOnes(33.5)
+    const { prune, stopping, toldOf } = setup({ env: retention })
+    stopping.abort()
+    await prune.runOnce()
+    expect(toldOf('metrics.pruneOverdue')[0]?.[1]).toBeGreaterThan(3 * 86_400_000)
+    expect(await problems('prune_behind')).toMatchObject([{ detail: expect.stringContaining('due for 3 days') }])
+    await setup({ env: retention }).prune.runOnce()
+    expect(await problems('prune_behind')).toEqual([])
+  })
+})
+
+describe('chain', () => {
+  /** As whoever owns the database can: no trigger looks. */
+  async function asOwner(text: string): Promise<void> {
+    const client = await ledger.pool.connect()
+    await client.query(`set session_replication_role = replica; ${text}; set session_replication_role = origin`)
+    client.release()
+  }
+
+  test('it shows how far it is behind, and verifies the last day at the start: that it holds ends no problem by day', async () => {
+    await ledger.capture([{}])
+    await sql(`insert into outboxd.problem (kind, subject, detail) values ('chain_broken', '', 'found at night')`)
+    const { chain, told } = setup()
+    expect(await chain.runOnce()).toBe(30_000)
+    expect(told).toEqual([['metrics.chainBehind', 0]])
+    expect(await problems('chain_broken')).toHaveLength(1)
+  })
+
+  test('what is broken is told at the start', async () => {
+    await ledger.capture([{}])
+    await setup().chain.runOnce()
+    await asOwner(`update outboxd.submission_event set who = 'nobody'`)
+    await setup().chain.runOnce()
+    expect(await problems('chain_broken')).toHaveLength(1)
+  })
+
+  test('the last day is verified as the chain begins another day: that it holds ends the problem', async () => {
+    await ledger.capture([{}])
+    const { chain, toldOf } = setup()
+    await chain.runOnce()
+    await asOwner(`update outboxd.chain_block set made_at = made_at - interval '1 day'`)
+    await ledger.capture([{}])
+    await sql(`insert into outboxd.problem (kind, subject, detail) values ('chain_broken', '', 'found at night')`)
+    await chain.runOnce()
+    expect(toldOf('telemetry.chainStood')).toEqual([
+      ['telemetry.chainStood', { number: '1', hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
+    ])
+    expect(await problems('chain_broken')).toEqual([])
+  })
+
+  test('nothing is chained any more when the daemon stops', async () => {
+    await ledger.capture([{}])
+    const { chain, stopping } = setup()
+    stopping.abort()
+    await chain.runOnce()
+    expect((await sql('select from outboxd.chain_block')).rowCount).toBe(0)
+  })
+})

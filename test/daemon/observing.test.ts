@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Databases } from '../../src/daemon/databases.ts'
+import { countEveryMs, createObserving, snapshotOf, tellOutboxHistory } from '../../src/daemon/observing.ts'
+import { agreeOnBudget, withdrawSettings } from '../../src/ledger/settings.ts'
+import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
+import { type State, states } from '../../src/model.ts'
+import { contextOf, openInstance } from '../support/daemonContext.ts'
+import { fitSlots, type Ledger, openLedger } from '../support/ledger.ts'
+
+let database: Ledger
+let databases: Databases
+beforeAll(async () => {
+  database = await openLedger()
+  databases = await openInstance(database.url, 50)
+})
+afterAll(async () => {
+  await databases.close()
+  await database[Symbol.asyncDispose]()
+})
+beforeEach(async () => {
+  await database.reset()
+  await fitSlots(database.pool, 50)
+})
+
+const sql = (text: string) => database.pool.query(text)
+const fillOutbox = (rows: number) =>
+  sql(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, ${rows})`)
+const problems = async (kind: string) =>
+  (await database.pool.query('select detail from outboxd.problem where kind = $1', [kind])).rows
+
+/** An outbox that counts as many rows as it is told to, and how often it was asked. */
+function saying(outbox: Databases['outbox'], waiting: { rows: number | null; counts: number }): Databases['outbox'] {
+  const query = async (text: string, values: unknown[]) => {
+    if (!text.includes('as waiting')) return outbox.pool.query(text, values)
+    waiting.counts += 1
+    if (waiting.rows === null) throw new Error('the outbox is away')
+    return { rows: [{ waiting: waiting.rows, oldest: null }] }
+  }
+  return replaced(outbox, { pool: replaced(outbox.pool, { query }) })
+}
+
+/** The same object with other members. */
+function replaced<T extends object>(object: T, others: Record<string, unknown>): T {
+  return new Proxy(object, {
+    get(target, member) {
+      if (typeof member === 'string' && member in others) return others[member]
+      const value = Reflect.get(target, member)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** @param waiting how many rows the outbox says that wait; null: it is away */
+function setup(waiting?: { rows: number | null; counts: number }) {
+  const outbox = waiting === undefined ? databases.outbox : saying(databases.outbox, waiting)
+  const { context, ...told } = contextOf({ ...databases, outbox })
+  const backlog: number[] = []
+  const observing = createObserving(context, (rows) => void backlog.push(rows))
+  const shown = () =>
+    told.toldOf('metrics.setSnapshot').map(([, snapshot]) => (snapshot as { outboxWaiting: number }).outboxWaiting)
+  return { ...observing, ...told, backlog, shown, warned: () => told.toldOf('log.warn').map(([, event]) => event) }
+}
+
+test('what the databases say now is shown, before the outbox was looked at and after it', async () => {
+  await fillOutbox(7)
+  const { runOnce, told, toldOf, shown, backlog } = setup()
+  expect(await runOnce()).toBe(5_000)
+  expect(told.slice(0, 2)).toEqual([
+    ['metrics.databaseUp', 1, { database: 'outbox' }],
+    ['metrics.databaseUp', 1, { database: 'ledger' }],
+  ])
+  expect([shown(), backlog]).toEqual([[0, 7], [7]])
+  expect(toldOf('telemetry.operatorActed')).toHaveLength(1)
+  expect(toldOf('log.warn')).toEqual([])
+})
+
+test('while the outbox is away what the ledger says is shown, with the backlog as it was last seen', async () => {
+  const outbox = { rows: 7 as number | null, counts: 0 }
+  const { runOnce, shown, time } = setup(outbox)
+  await runOnce()
+  outbox.rows = null
+  time.ms = 5_000
+  await expect(runOnce()).rejects.toThrow('away')
+  expect(shown()).toEqual([0, 7, 7])
+})
+
+test('a million waiting rows are counted once in 250 s, and what was counted is shown meanwhile', async () => {
+  const outbox = { rows: 1_000_000, counts: 0 }
+  const { runOnce, backlog, time } = setup(outbox)
+  for (time.ms of [0, 5_000, 245_000, 250_000]) await runOnce()
+  expect([outbox.counts, backlog]).toEqual([2, Array(4).fill(1_000_000)])
+})
+
+test('the more rows wait, the less often they are counted, so that counting costs no more', () => {
+  expect([0, 1, 20_000, 40_000, 1_000_000, 1e9].map(countEveryMs)).toEqual([
+    5_000, 5_000, 5_000, 10_000, 250_000, 600_000,
+  ])
+})
+
+test('a limit that becomes another for all is said once', async () => {
+  await fitSlots(database.pool, 100)
+  const { runOnce, warned } = setup()
+  await runOnce()
+  await runOnce()
+  expect(warned()).toEqual(['for all instances 50 requests in 60 s hold now'])
+})
+
+test('settings that differ are said when they begin to, and when they no longer do', async () => {
+  const other = { ...databases.settings(), instanceId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', requests: 100 }
+  await agreeOnBudget(database.pool, other)
+  const { runOnce, warned } = setup()
+  await runOnce()
+  await runOnce()
+  await withdrawSettings(database.pool, other.instanceId)
+  await runOnce()
+  expect(warned()).toEqual([
+    'for all instances 50 requests in 60 s hold now',
+    expect.stringContaining('RATE_LIMIT_REQUESTS is 50 here'),
+    expect.stringContaining('RATE_LIMIT_REQUESTS is 100 here'),
+    'the settings of the instances no longer differ',
+  ])
+})
+
+test('more than a thousand rows from before the start are told, until few wait', async () => {
+  const { context, toldOf } = contextOf(databases)
+  await fillOutbox(1_000)
+  await tellOutboxHistory(context)
+  expect(toldOf('log.warn')).toEqual([])
+  await fillOutbox(1)
+  await tellOutboxHistory(context)
+  expect(toldOf('log.warn')).toMatchObject([['log.warn', expect.any(String), { count: 1_001 }]])
+  expect(await problems('outbox_history')).toEqual([
+    { detail: '1001 rows waited in the outbox table before anything was captured, and all of them are to be sent' },
+  ])
+  await setup({ rows: 1_001, counts: 0 }).runOnce()
+  expect(await problems('outbox_history')).toHaveLength(1)
+  await setup({ rows: 1_000, counts: 0 }).runOnce()
+  expect(await problems('outbox_history')).toEqual([])
+})
+
+test('an outbox that is away tells no history', async () => {
+  const outbox = replaced(databases.outbox, { open: () => Promise.reject(new Error('connection refused')) })
+  const { context, told } = contextOf({ ...databases, outbox })
+  await tellOutboxHistory(context)
+  expect(told).toEqual([])
+})
+
+const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
+  submissions: Object.fromEntries(states.map((state) => [state, 0])) as Record<State, number>,
+  nowMs: 10,
+  probing: 0,
+  oldestUnsentMs,
+  oldestAcceptedMs: null,
+  oldestForPersonMs: null,
+  pauses: [{ reason: 'throttled', sinceMs: 0, untilMs: null, detail: '' }],
+  problems: {},
+  rateCapacity: 100,
+  rateAvailable: 40,
+  reportsDue: 0,
+  oldestReportDueMs: null,
+})
+
+test('the oldest unsent row is the older of what the ledger and the outbox have', () => {
+  const oldest = (inLedger: number | null, inOutbox: number | null) =>
+    snapshotOf(ledger(inLedger), { waiting: 0, oldestMs: inOutbox }).oldestUnsentMs
+  expect([oldest(null, null), oldest(5, null), oldest(null, 7), oldest(5, 7), oldest(9, 7)]).toEqual([null, 5, 7, 5, 7])
+})
+
+test('pauses are shown by their reasons, and what waits is the outbox’s', () => {
+  expect(snapshotOf(ledger(null), { waiting: 3, oldestMs: null })).toMatchObject({
+    pauses: ['throttled'],
+    outboxWaiting: 3,
+    rateAvailable: 40,
+  })
+})

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import { readConfig } from '../../src/config.ts'
+import type { DaemonContext } from '../../src/daemon/context.ts'
+import { type Databases, openDatabases } from '../../src/daemon/databases.ts'
+import { createWakeup } from '../../src/daemon/wakeup.ts'
+import { loops } from '../../src/observe/metricRows.ts'
+import { fixedAddress } from '../../src/postgres/databaseAddress.ts'
+import { daemonEnvironment } from './daemon.ts'
+
+/** What a part of the daemon told: `log.warn`, `metrics.setSnapshot` …, with its arguments. */
+export type Told = [name: string, ...args: unknown[]]
+
+type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
+
+/** The databases of an instance of the daemon on this database, with an outbox beside the ledger. Must be closed. */
+export function openInstance(url: string, requests = 100): Promise<Databases> {
+  const id = randomUUID()
+  return openDatabases({
+    config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
+    addresses: { outbox: fixedAddress(url), ledger: fixedAddress(url) },
+    outboxTable: 'outbox',
+    given: () => ({}),
+    instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
+    onNotice() {},
+    onError() {},
+  })
+}
+
+/** What a part of the daemon is given, with its clock in the test's hand. `told` has what it logs, counts and shows. */
+export function contextOf(databases: Databases, env: Record<string, string> = {}) {
+  const time = { ms: 0 }
+  const told: Told[] = []
+  const recorder = <T extends object>(name: string) =>
+    new Proxy<T>({} as T, {
+      get(_, member) {
+        const tell = (...args: unknown[]) => void told.push([`${name}.${String(member)}`, ...args])
+        return Object.assign(tell, { set: tell })
+      },
+    })
+  const wakeups = Object.fromEntries(loops.map((name) => [name, createWakeup()])) as Context['wakeups']
+  wakeups.dispatch.wake = () => void told.push(['dispatch was woken'])
+  const context: Context = {
+    config: readConfig(daemonEnvironment('postgres://unused', 'http://localhost:1', env)),
+    clock: {
+      nowMs: Date.now,
+      stopwatch() {
+        const sinceMs = time.ms
+        return () => time.ms - sinceMs
+      },
+    },
+    log: recorder('log'),
+    metrics: recorder('metrics'),
+    telemetry: recorder('telemetry'),
+    databases,
+    wakeups,
+  }
+  return { context, time, told, toldOf: (name: string) => told.filter(([each]) => each === name) }
+}
