@@ -1,7 +1,16 @@
 import { numberDigitsMax } from '../endpoints/parseExactly.ts'
 import { idempotencyKeyMax } from '../endpoints/requestSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { json, problems, responses, schemaRef, tokenAnswers, tooSlow } from './openapiAnswers.ts'
+import {
+  json,
+  problems,
+  type Refusal,
+  responses,
+  type StatedAnswer,
+  schemaRef,
+  tokenAnswers,
+  tooSlow,
+} from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, type SchemaName } from './openapiSchemas.ts'
 
 /**
@@ -19,14 +28,8 @@ export function openApiDocument(live: LiveSettings): Record<string, unknown> {
       { name: 'orders', description: 'Creating orders and reading them' },
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
     ],
-    paths: {
-      '/oauth/token': { post: grantToken(live) },
-      '/api/v1/data': { post: submitData(live) },
-      '/api/v1/data/{transactionId}': { get: readTransaction(live) },
-      '/api/v1/orders': { post: createOrder(live) },
-      '/api/v1/orders/{orderId}': { get: readOrder(live) },
-    },
-    webhooks: { OrderCreated: { post: orderCreated() } },
+    paths: pathsOf(live),
+    webhooks: { OrderCreated: { post: orderCreated } },
     components: {
       schemas: componentSchemas(live),
       headers: componentHeaders(live),
@@ -52,125 +55,104 @@ ${numberDigitsMax} digits, written out without an exponent. A known path with an
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
-/** Of every call of the API, and of those with a body. */
-const refusedAnyway = ['invalid', 'unauthorized', 'page', 'address', 'tooMany', 'mistake', 'down'] as const
-const refusedBodies = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
+/** The refusals of every call of the API, and those of requests with a body. */
+const anyRefusal = ['invalid', 'unauthorized', 'page', 'address', 'tooMany', 'mistake', 'down'] as const
+const bodyRefusals = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
+
+interface Operation {
+  tags: [string]
+  summary: string
+  description: string
+  security: object[]
+  parameters?: object[]
+  requestBody?: object
+  responses: StatedAnswer[]
+  refusals: readonly Refusal[]
+}
 
 const oauth = [{ oauth: [] }]
 
-function grantToken(live: LiveSettings) {
-  return {
-    operationId: 'grantToken',
-    tags: ['tokens'],
-    summary: 'A token for client id and secret',
-    description:
-      'OAuth 2.0 client credentials, in the form alone (docs/interface.md, 4.1). Does not count against the limit.',
-    security: [],
-    requestBody: {
-      required: true,
-      content: { 'application/x-www-form-urlencoded': { schema: schemaRef('TokenRequest') } },
+const idempotencyKey = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'Not in the interface; a key used before is answered E002 (settable). An empty one is none.',
+  schema: { type: 'string', maxLength: idempotencyKeyMax },
+}
+
+function pathsOf(live: LiveSettings) {
+  const operations: Record<string, Operation> = {
+    'post /oauth/token grantToken': {
+      tags: ['tokens'],
+      summary: 'A token for client id and secret',
+      description:
+        'OAuth 2.0 client credentials, only in the form (docs/interface.md, 4.1). Does not count against the limit.',
+      security: [],
+      requestBody: body('application/x-www-form-urlencoded', 'TokenRequest'),
+      responses: [...tokenAnswers(live), tooSlow],
+      refusals: ['page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'],
     },
-    responses: responses(
-      live,
-      ...tokenAnswers(live),
-      tooSlow,
-      ...problems(live, 'page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
-    ),
-  }
-}
-
-function submitData(live: LiveSettings) {
-  return {
-    operationId: 'submitData',
-    tags: ['data'],
-    summary: 'Submit a record',
-    description: 'Accepted first and completed later (docs/interface.md, 4.2).',
-    security: oauth,
-    parameters: [idempotencyKey()],
-    requestBody: jsonBody('DataSubmission'),
-    responses: responses(
-      live,
-      json(200, 'DataAccepted', 'accepted'),
-      tooSlow,
-      ...problems(live, ...refusedAnyway, ...refusedBodies),
-    ),
-  }
-}
-
-function readTransaction(live: LiveSettings) {
-  return {
-    operationId: 'readTransaction',
-    tags: ['data'],
-    summary: 'The status of a transaction',
-    description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
-    security: oauth,
-    parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
-    responses: responses(
-      live,
-      json(200, 'TransactionStatus', 'its status'),
-      ...problems(live, ...refusedAnyway, 'unknownId', 'oddId'),
-    ),
-  }
-}
-
-function createOrder(live: LiveSettings) {
-  return {
-    operationId: 'createOrder',
-    tags: ['orders'],
-    summary: 'Create an order',
-    description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
-    security: oauth,
-    parameters: [idempotencyKey()],
-    requestBody: jsonBody('OrderRequest'),
-    responses: responses(
-      live,
-      json(201, 'OrderAccepted', 'created'),
-      tooSlow,
-      ...problems(live, ...refusedAnyway, ...refusedBodies),
-    ),
-  }
-}
-
-function readOrder(live: LiveSettings) {
-  return {
-    operationId: 'readOrder',
-    tags: ['orders'],
-    summary: 'An order and its status',
-    description: 'With its items as they came (docs/interface.md, 4.5).',
-    security: oauth,
-    parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
-    responses: responses(live, json(200, 'Order', 'the order'), ...problems(live, ...refusedAnyway, 'unknownId')),
-  }
-}
-
-function orderCreated() {
-  return {
-    operationId: 'orderCreated',
-    tags: ['orders'],
-    summary: 'An order was created',
-    description:
-      'A CloudEvents 1.0 envelope on a message queue, and no HTTP request: nobody is called (docs/interface.md, 6).',
-    security: [],
-    requestBody: {
-      required: true,
-      content: { 'application/cloudevents+json': { schema: schemaRef('OrderCreatedEvent') } },
+    'post /api/v1/data submitData': {
+      tags: ['data'],
+      summary: 'Submit a record',
+      description: 'Accepted first and completed later (docs/interface.md, 4.2).',
+      security: oauth,
+      parameters: [idempotencyKey],
+      requestBody: body('application/json', 'DataSubmission'),
+      responses: [json(200, 'DataAccepted', 'accepted'), tooSlow],
+      refusals: [...anyRefusal, ...bodyRefusals],
     },
-    responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
+    'get /api/v1/data/{transactionId} readTransaction': {
+      tags: ['data'],
+      summary: 'The status of a transaction',
+      description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
+      security: oauth,
+      parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
+      responses: [json(200, 'TransactionStatus', 'its status')],
+      refusals: [...anyRefusal, 'unknownId', 'oddId'],
+    },
+    'post /api/v1/orders createOrder': {
+      tags: ['orders'],
+      summary: 'Create an order',
+      description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
+      security: oauth,
+      parameters: [idempotencyKey],
+      requestBody: body('application/json', 'OrderRequest'),
+      responses: [json(201, 'OrderAccepted', 'created'), tooSlow],
+      refusals: [...anyRefusal, ...bodyRefusals],
+    },
+    'get /api/v1/orders/{orderId} readOrder': {
+      tags: ['orders'],
+      summary: 'An order and its status',
+      description: 'With its items as they came (docs/interface.md, 4.5).',
+      security: oauth,
+      parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
+      responses: [json(200, 'Order', 'the order')],
+      refusals: [...anyRefusal, 'unknownId'],
+    },
   }
+  return Object.fromEntries(
+    Object.entries(operations).map(([name, { refusals, responses: stated, ...operation }]) => {
+      const [method = '', path, operationId] = name.split(' ')
+      const answers = responses(live, ...stated, ...problems(live, ...refusals))
+      return [path, { [method]: { operationId, ...operation, responses: answers } }]
+    }),
+  )
 }
 
-function jsonBody(name: SchemaName) {
-  return { required: true, content: { 'application/json': { schema: schemaRef(name) } } }
+const orderCreated = {
+  operationId: 'orderCreated',
+  tags: ['orders'],
+  summary: 'An order was created',
+  description:
+    'A CloudEvents 1.0 envelope on a message queue, not an HTTP request: nobody is called (docs/interface.md, 6).',
+  security: [],
+  requestBody: body('application/cloudevents+json', 'OrderCreatedEvent'),
+  responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
 }
 
-function idempotencyKey() {
-  return {
-    name: 'Idempotency-Key',
-    in: 'header',
-    required: false,
-    description: 'Not in the interface; a key used before is answered E002 (settable). An empty one is none.',
-    schema: { type: 'string', maxLength: idempotencyKeyMax },
-  }
+function body(mediaType: string, name: SchemaName) {
+  return { required: true, content: { [mediaType]: { schema: schemaRef(name) } } }
 }
 
 function pathParameter(name: string, description: string, schema: Record<string, unknown>) {

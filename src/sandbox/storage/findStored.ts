@@ -3,7 +3,7 @@ import type { Step } from '../scenario/scenarioSchema.ts'
 import { storable, timeSql, usSql } from './sandboxDatabase.ts'
 
 /** What polls find of a transaction and of an order alike. */
-interface Stored {
+export interface Stored {
   id: string
   doneUs: number
   /** Pending, whatever doneUs says. */

@@ -1,0 +1,210 @@
+import { z } from 'zod'
+import type { Exchange, Outcome, Parts } from '../exchange.ts'
+import { decideCourse, pollCourse, type Which } from '../processing/course.ts'
+import { isoTime, toldUs } from '../sandboxClock.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
+import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
+import { downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { digitsOf, holdsNul, parseExactly, writtenDigits } from './parseExactly.ts'
+import { type Answer, ok, problem } from './problemAnswer.ts'
+import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
+import type { OrderCreatedEvent } from './requestSchemas.ts'
+
+/** POST /api/v1/data. @see docs/interface.md, 4.2 */
+export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const live = parts.live(client)
+  const read = readRecord(parts, exchange, client, submissionSchema(live))
+  if (read.kind === 'invalid') return read
+  const { customerId, data } = read.value
+  const ownId = live.ownIds === 'taken' ? read.value.transactionId : undefined
+  const accepted = (id: string | null, us: number) =>
+    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(toldUs(us, live)) })
+  const refusal = await refuse(parts, exchange, client, {
+    of: 'transaction',
+    ownId,
+    customerId,
+    replay: (before) => accepted(before.transactionId, before.appliedUs),
+  })
+  if (refusal) return { answer: refusal }
+  const acceptedUs = parts.clock.nowUs()
+  const position = parts.draws.next(client)
+  const id = ownId ?? inForm(parts.draws.id('transaction', client, position), live.transactionIdForm)
+  const course = decideCourse(parts, client, position, acceptedUs, data.field2)
+  const statuses = parts.scripts.statuses(exchange, client)
+  const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
+  return { answer: accepted(id, acceptedUs), effect }
+}
+
+/** GET /api/v1/data/{transactionId}. @see docs/interface.md, 4.3 */
+export function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const live = parts.live(client)
+  return readOne(parts, exchange, { of: 'transaction', id: exchange.id, client }, findTransaction, (found, nowUs) => {
+    const { id, acceptedUs, doneUs, held, outcome, errorCode } = found
+    if (held || nowUs < doneUs) {
+      const isEarly = nowUs < (acceptedUs + doneUs) / 2
+      return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
+    }
+    const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
+    const result = { customerId: found.customerId, processedAt: isoTime(toldUs(doneUs, live)) }
+    const shapes = { object: result, absent: undefined, text: JSON.stringify(result), list: [result] }
+    return { transactionId: id, status: outcome, result: shapes[live.resultShape], ...code }
+  })
+}
+
+/** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
+export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const live = parts.live(client)
+  const read = readRecord(parts, exchange, client, orderRequestSchema(live))
+  if (read.kind === 'invalid') return read
+  const order = read.value
+  const { customerId } = order
+  const ownId = live.ownIds === 'taken' ? order.orderId?.toLowerCase() : undefined
+  const created = (orderId: string | null, us: number) =>
+    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toldUs(us, live)) }, 201)
+  const items = writeItems(order.items)
+  const refusal =
+    unkeepable(items, parts.bodyLimitBytes, live) ??
+    (await refuse(parts, exchange, client, {
+      of: 'order',
+      ownId,
+      customerId,
+      replay: (before) => created(before.orderId, before.appliedUs),
+    }))
+  if (refusal) return { answer: refusal }
+  const createdUs = parts.clock.nowUs()
+  const position = parts.draws.next(client)
+  const id = ownId ?? parts.draws.id('order', client, position)
+  const { doneUs } = decideCourse(parts, client, position, createdUs, '')
+  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs, live)
+  const statuses = parts.scripts.statuses(exchange, client)
+  const effect = {
+    ...{ kind: 'order' as const, id, customerId, items: items.text, createdUs },
+    ...{ position, statuses, doneUs, event },
+  }
+  return { answer: created(id, createdUs), effect }
+}
+
+/** GET /api/v1/orders/{orderId}. @see docs/interface.md, 4.5 */
+export function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const live = parts.live(client)
+  return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
+    const { id, items, createdUs, doneUs, held } = found
+    const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
+    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toldUs(createdUs, live)) } : {}
+    return { orderId: id, status, items: parseExactly(items), ...createdAt }
+  })
+}
+
+type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
+
+function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
+  const down = downAnswer(parts, client)
+  return down ? { kind: 'invalid', answer: down } : readBody(parts, exchange, client, schema)
+}
+
+interface Sent {
+  of: Which['of']
+  /** The id that the client chose for it, if that is taken. */
+  ownId: string | undefined
+  customerId: string
+  /** Makes the first answer again. */
+  replay: (before: AppliedBefore) => Answer
+}
+
+/** Refuses a valid record: an unknown customer, an idempotency key used before, or an id that the client has used. */
+async function refuse(
+  parts: Parts,
+  exchange: Exchange,
+  client: string,
+  { of, ownId, customerId, replay }: Sent,
+): Promise<Answer | undefined> {
+  const refusal = unknownCustomer(parts, customerId, client) ?? (await usedBefore(parts, exchange, client, replay))
+  if (refusal || ownId === undefined) return refusal
+  await exchange.lock(`${of} ${client} ${ownId}`)
+  const find = of === 'order' ? findOrder : findTransaction
+  return (await find(parts.pool, client, ownId)) && duplicate(parts, `the ${of} id ${ownId}`, client)
+}
+
+type Find<S> = (pool: Parts['pool'], client: string, id: string) => Promise<S | undefined>
+
+async function readOne<S extends Stored>(
+  parts: Parts,
+  { id }: Exchange,
+  which: Which,
+  find: Find<S>,
+  bodyOf: (found: S, nowUs: number) => unknown,
+): Promise<Outcome> {
+  const { of, client } = which
+  const down = downAnswer(parts, client)
+  if (down) return { answer: down }
+  if (of === 'order' && !z.guid().safeParse(id).success) return { answer: problem(400, 'orderId: must be a uuid') }
+  const polled = await pollCourse(parts, which, () => find(parts.pool, client, id))
+  if (polled === undefined) return { answer: unknownId(parts, of, id, client) }
+  return { answer: ok(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
+}
+
+/** An id of another form, made from a uuid. */
+function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
+  switch (form) {
+    case 'uuid':
+      return uuid
+    case 'digits':
+      return BigInt(`0x${uuid.replaceAll('-', '').slice(0, 24)}`).toString()
+    case 'odd':
+      return `tx/${uuid.slice(0, 18)} +ü%2F?#`
+    default:
+      return form satisfies never
+  }
+}
+
+interface Items {
+  /** JSON, its numbers as they came. */
+  text: string
+  /** The size with numbers written out without exponents, as the queue keeps and gives them. */
+  writtenOutBytes: number
+}
+
+function writeItems(items: unknown[]): Items {
+  let growth = 0
+  const text = JSON.stringify(items, (_key, value: unknown) => {
+    const digits = digitsOf(value)
+    if (digits !== undefined && /e/i.test(digits)) growth += writtenDigits(digits) - digits.length
+    return value
+  })
+  return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
+}
+
+/** Refuses what Postgres's jsonb, in which the queue keeps the event, could not keep or no consumer could read. */
+function unkeepable(
+  { text, writtenOutBytes }: Items,
+  bodyLimitBytes: number,
+  { tooLargeStatus }: LiveSettings,
+): Answer | undefined {
+  if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
+  if (writtenOutBytes <= bodyLimitBytes) return undefined
+  return problem(
+    tooLargeStatus,
+    `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`,
+  )
+}
+
+/** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
+function orderCreated(
+  id: string,
+  orderId: string,
+  { customerId, items }: OrderRequest,
+  us: number,
+  live: LiveSettings,
+): OrderCreatedEvent {
+  const time = isoTime(toldUs(us, live))
+  return {
+    specversion: '1.0',
+    id,
+    source: '/api/v1/orders',
+    type: 'OrderCreated',
+    subject: orderId,
+    time,
+    datacontenttype: 'application/json',
+    data: { orderId, customerId, status: live.orderFirstStatus, items, createdAt: time },
+  }
+}
