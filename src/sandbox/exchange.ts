@@ -13,17 +13,16 @@ import type { Effect, Journal } from './storage/journal.ts'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
 import type { Outage } from './storage/sandboxDatabase.ts'
 
-/** The parts of a running sandbox that its endpoints work with. */
+/** What a running sandbox has for its endpoints. */
 export interface Parts {
   pool: pg.Pool
   clock: SandboxClock
-  /** Reads the settings as they are now for a client; null for whoever is none of ours. */
+  /** Reads the settings as they are now for a client; null: for a request whose client is not known. */
   live: (client: string | null) => LiveSettings
   clients: Clients
   bodyLimitBytes: number
   tokens: Tokens
   rates: ClientRates
-  /** Of those who have not shown who they are, by address. */
   failures: Failures
   faults: Faults
   scripts: RecordScripts
@@ -40,30 +39,30 @@ export interface Exchange {
   arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query, and masked where nothing is served: a mistaken client may have put a secret there. */
+  /** Without its query. Masked if nothing is served there, because a mistaken client may have put a secret into it. */
   path: string
-  /** The last segment of the path, where it is an id. */
+  /** The last segment of the path, if it is an id. */
   id: string
   address: string
   authorization: string | undefined
   contentType: string
-  /** Of the header with this name; undefined where there is none. */
+  /** Reads a header by its name. */
   header(name: string): string | undefined
-  /** Of the first header that carries one, going by the client's settings. */
+  /** The value of the first header that carries one, by the client's settings. */
   idempotencyKey: string | null
   body: string
   /** As the ledger keeps it. */
   maskedBody: string
-  /** Whether the bytes of the body were UTF-8; in `body`, what is not is U+FFFD. */
+  /** Whether the bytes of the body were UTF-8; in `body`, other bytes are U+FFFD. */
   isUtf8: boolean
-  /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
+  /** Waits until no other request holds `name`, and holds it until this request is in the ledger. */
   lock(name: string): Promise<void>
 }
 
-/** A request before anybody knows whose it is. */
+/** A request whose client is not known yet. */
 export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
-/** Who sent it and whether it may pass; `headers` go on whatever is answered. */
+/** Who sent a request and whether it may pass; `headers` go on every answer. */
 export interface Admission {
   client: string | null
   counted: boolean
@@ -74,9 +73,9 @@ export interface Admission {
 export interface Outcome {
   answer: Answer
   effect?: Effect
-  /** Set where the database is away: there is nothing to write, and nowhere. */
+  /** Set if the database is away: there is nowhere to write. */
   isAway?: true
-  /** What a script has in store for this answer. */
+  /** What a script does to this answer. */
   fault?: FaultAction | undefined
 }
 

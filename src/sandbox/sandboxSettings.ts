@@ -3,13 +3,13 @@ import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
 import { notShownSettings, serverWide } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
-/** How long a window may be that is set or asked about: one of no microsecond would hold nothing. */
+/** The length of a window, as it is set or asked about. */
 export const windowSecondsSchema = z
   .number()
   .min(0.001, 'must be at least 0.001: a millisecond')
   .max(86_400, 'must be at most 86400: a day')
 
-/** Of a transaction that failed. */
+/** The errorCode of a transaction that failed. */
 export const errorCodeSchema = z
   .string()
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
@@ -82,14 +82,9 @@ export const settingsPatchSchema = z.strictObject(
 )
 export type SettingsPatch = Partial<LiveSettings>
 
-const ofServerAlone = Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<
-  keyof typeof serverWide,
-  true
->
-
-/** What may be set for one client otherwise than for all: all but what concerns no client, or the sandbox as a whole. */
+/** What may be set for one client: all live settings but those of the sandbox as a whole. */
 export const clientPatchSchema = settingsPatchSchema.omit({
-  ...ofServerAlone,
+  ...(Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<keyof typeof serverWide, true>),
   seed: true,
   unauthenticatedRequests: true,
   ledgerRows: true,
@@ -113,7 +108,7 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
   error: clockMessage,
 })
 
-/** Stands in the docs: whoever can reach the sandbox knows it. */
+/** It stands in the docs, so everyone who can reach the sandbox knows it. */
 export const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({
@@ -142,7 +137,7 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .regex(/^\S+$/, 'must be one word')
     .optional()
-    .describe('whoever sends it may use /_sandbox/ from anywhere, and nobody may without it'),
+    .describe('with it /_sandbox/ may be used from anywhere; without it then not at all'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
   clock: clockSchema
     .default('system')
@@ -196,10 +191,10 @@ export const optionsSchema = z
   .refine(({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded, {
     path: ['databaseUrl'],
     error: 'set it, or embedded',
-    when: () => true, // beside all else that is wrong
+    when: () => true, // said beside all else that is wrong
   })
 
-/** The clients, the one of clientId and clientSecret where there is no list; the first owns what a database of before holds. */
+/** The clients: the list, or the one of clientId and clientSecret. The first owns what an older database holds. */
 export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
   return clients ?? [{ id: clientId, secret: clientSecret }]
 }

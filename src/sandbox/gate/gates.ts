@@ -23,7 +23,7 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   return { ...pass, refusal: undefined }
 }
 
-/** Lets a request for a token pass: it says what the window of its client or address would take, and counts where that is set. */
+/** Lets a request for a token pass. It counts against the limit if `rateLimitTokens` is set. */
 export async function tokenGate({ clients, rates, failures, live }: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
@@ -54,7 +54,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** Counts nothing: a page that a developer has open could use up the tries of his address, and keep his programs out. */
+/** Counts nothing, so that a page in a developer's browser cannot use up the tries of his address and keep his programs out. */
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined
@@ -62,7 +62,7 @@ function refusePage({ header }: Arrival): Admission | undefined {
   return { client: null, counted: false, headers: {}, refusal }
 }
 
-/** On every answer of the API and the token endpoint, unless that is set otherwise: docs/interface.md, 8. */
+/** The header of every answer of the API and the token endpoint, by the settings: docs/interface.md, 8. */
 function remainingHeader(
   remaining: number,
   { remainingHeader: isOn }: LiveSettings,

@@ -13,7 +13,7 @@ const algorithm = 'EdDSA'
 export const issuer = 'urn:outboxd:sandbox'
 export const audience = 'urn:outboxd:sandbox:api'
 
-/** Verifying a signature takes longer than all else in a request; so many tokens are remembered as genuine. */
+/** Tokens that are remembered as genuine: to verify a signature takes longer than all else in a request. */
 const rememberedMax = 1000
 
 interface Claims {
@@ -31,34 +31,26 @@ interface TokenParts {
   live: (client: string) => LiveSettings
 }
 
+interface Keys {
+  privateKey: CryptoKey
+  publicKey: CryptoKey
+}
+
 /** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
 export class Tokens {
-  readonly #pool: pg.Pool
-  readonly #clock: SandboxClock
-  readonly #draws: Draws
-  readonly #live: (client: string) => LiveSettings
-  readonly #privateKey: CryptoKey
-  readonly #publicKey: CryptoKey
+  readonly #parts: TokenParts
+  readonly #keys: Keys
   #generations: TokenGenerations
   readonly #genuine = new Map<string, Claims>()
 
-  private constructor(
-    { pool, clock, draws, live }: TokenParts,
-    privateKey: CryptoKey,
-    publicKey: CryptoKey,
-    generations: TokenGenerations,
-  ) {
-    this.#pool = pool
-    this.#clock = clock
-    this.#draws = draws
-    this.#live = live
-    this.#privateKey = privateKey
-    this.#publicKey = publicKey
+  private constructor(parts: TokenParts, keys: Keys, generations: TokenGenerations) {
+    this.#parts = parts
+    this.#keys = keys
     this.#generations = generations
   }
 
   /**
-   * @param clients whose tokens are good; those of a client whose credentials have changed, or that has gone, end
+   * @param clients whose tokens are good; the tokens of a client that has gone, or whose credentials have changed, end
    * @param givenKey signs instead of the key in the database
    */
   static async open(parts: TokenParts, clients: readonly ClientKeys[], givenKey: JWK | undefined): Promise<Tokens> {
@@ -69,7 +61,8 @@ export class Tokens {
     const kept = await readOrCreateState<TokenGenerations>(parts.pool, 'token_generations', {})
     const generations = generationsNow(kept, clients, first, jwk.d ?? '')
     await writeState(parts.pool, 'token_generations', generations)
-    return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generations)
+    const keys = { privateKey: privateKey as CryptoKey, publicKey: publicKey as CryptoKey }
+    return new Tokens(parts, keys, generations)
   }
 
   /** @param form of a JWT, or of something that says nothing to a client */
@@ -79,7 +72,7 @@ export class Tokens {
   }
 
   #sign(clientId: string, lifetimeSeconds: number): Promise<string> {
-    const nowSeconds = this.#clock.nowUs() / 1_000_000
+    const nowSeconds = this.#parts.clock.nowUs() / 1_000_000
     return new SignJWT({ generation: this.#generations[clientId]?.generation })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
@@ -87,8 +80,8 @@ export class Tokens {
       .setAudience(audience)
       .setIssuedAt(Math.floor(nowSeconds))
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, and none too few
-      .setJti(this.#draws.tokenId(clientId))
-      .sign(this.#privateKey)
+      .setJti(this.#parts.draws.tokenId(clientId))
+      .sign(this.#keys.privateKey)
   }
 
   /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
@@ -99,7 +92,7 @@ export class Tokens {
     const claims = this.#genuine.get(token) ?? (await this.#verify(token))
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
     const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
-    if (endsUs <= this.#clock.nowUs()) return refused('The access token has expired.')
+    if (endsUs <= this.#parts.clock.nowUs()) return refused('The access token has expired.')
     const { generation, fingerprint = null } = this.#generations[claims.clientId] ?? {}
     if (fingerprint === null) return refused('The access token is of a client that is no longer known.')
     if (claims.generation !== generation)
@@ -114,20 +107,20 @@ export class Tokens {
       return [id, { generation: isConcerned ? generation + 1 : generation, fingerprint }]
     })
     this.#generations = Object.fromEntries(next)
-    await writeState(this.#pool, 'token_generations', this.#generations)
+    await writeState(this.#parts.pool, 'token_generations', this.#generations)
   }
 
   #heldUs(client: string): number {
-    return (this.#live(client).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) * 1_000_000
+    return (this.#parts.live(client).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) * 1_000_000
   }
 
   async #verify(token: string): Promise<Claims | undefined> {
-    const verified = await jwtVerify(token, this.#publicKey, {
+    const verified = await jwtVerify(token, this.#keys.publicKey, {
       algorithms: [algorithm],
       issuer,
       audience,
       requiredClaims: ['sub', 'exp', 'generation'],
-      currentDate: new Date(this.#clock.nowUs() / 1000),
+      currentDate: new Date(this.#parts.clock.nowUs() / 1000),
     }).catch(() => undefined) // whatever is wrong with it, the answer is 401
     if (verified === undefined) return undefined
     const { sub = '', jti: tokenId = '', iat = 0, exp = 0, generation } = verified.payload
@@ -146,7 +139,7 @@ async function keptKey(pool: pg.Pool): Promise<JWK> {
 
 const opaquePrefix = 'o_'
 
-/** One word: a client that does not know how it was made cannot read it, and it needs no row in the database. */
+/** A word that a client cannot read, and that needs no row in the database. */
 function opaque(jwt: string): string {
   return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
 }
@@ -160,7 +153,7 @@ function refused(detail: string): Caller {
   return { kind: 'refused', detail }
 }
 
-/** Of each client that ever was: the generation of its tokens, and what its credentials were known by; null: it is gone. */
+/** For each client that ever was: the generation of its tokens, and a fingerprint of its credentials; null: it is gone. */
 export type TokenGenerations = Record<string, { generation: number; fingerprint: string | null }>
 
 export interface ClientKeys {
@@ -169,11 +162,11 @@ export interface ClientKeys {
 }
 
 /**
- * The generations at a start: one that is new stays valid as long as its credentials do. A client that comes back, or comes with
- * another secret, begins the next, so that no token of before is good again.
+ * The generations at a start. A client that comes back, or has a different secret, begins the next generation, so that no token
+ * of before is good again.
  *
  * @param first for clients not seen before
- * @param key   makes the fingerprint one that says nothing of the secret
+ * @param key   keys the fingerprint, so that it says nothing of the secret
  */
 export function generationsNow(
   kept: TokenGenerations,

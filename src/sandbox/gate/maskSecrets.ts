@@ -4,18 +4,17 @@ import type { Endpoint } from '../endpoints/requestSchemas.ts'
 /** What the ledger shows in place of a secret. */
 const masked = '***'
 
-/** How much the ledger keeps of what somebody sent who has not shown who he is. */
+/** Characters of each text that the ledger keeps of a request without valid credentials. */
 const strangerMax = 1024
 
-/** Of a token request, the fields that hold no secret. Whatever else is sent there may be one under a mistyped name. */
+/** The fields of a token request that hold no secret. Any other field may hold one under a mistyped name. */
 export const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
-/** A body without a trace of these names needs no closer look. A backslash may hide any of them. */
+/** Bodies without any of these need no closer look. A backslash may hide a name. */
 const suspicious = /secret|pass|pwd|token|assertion|authorization|credential|key|\\u/i
 
-/** What arrived, as far as it decides what may be kept of it. */
 interface Arrived {
   endpoint: Endpoint | 'other'
   contentType: string
@@ -23,9 +22,8 @@ interface Arrived {
 }
 
 /**
- * The body as the ledger keeps it: as it came, unless a field's name says that it holds a secret.
- *
- * A body that was sent to no endpoint is not kept: who mistypes the token's path sends his secret there.
+ * The body as the ledger keeps it: as it came, but without the values of fields that are named like a secret. A body that was
+ * sent to no endpoint is not kept, because a mistyped path of the token endpoint gets the secret.
  *
  * @param isSecret whether a text holds a secret that the sandbox knows
  */
@@ -38,8 +36,8 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
 }
 
 /**
- * The path as the ledger keeps it, where nothing is served: plain words, versions and short numbers; of any other segment
- * its length alone, and so of all that follows one that is named like a secret.
+ * The path of a request that no endpoint serves, as the ledger keeps it: plain words, versions and short numbers. Any other
+ * segment, and all that follow one named like a secret, is replaced by its length.
  */
 export function maskPath(path: string): string {
   let isAfterSecret = false
@@ -52,12 +50,12 @@ export function maskPath(path: string): string {
   return bound(segments.join('/'), path.length)
 }
 
-/** What the ledger keeps of a text that came from somebody unknown: its beginning. */
+/** The beginning of a text that a stranger sent. */
 export function bound(text: string, fullLength: number = text.length): string {
   return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
 }
 
-/** In place of a body that is not kept. */
+/** What stands for a body that is not kept. */
 export function leftOut(body: string, why: string): string {
   return `(${body.length} characters, left out: ${why})`
 }
@@ -71,7 +69,7 @@ export function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
-/** Known fields with values that look like theirs; a name may be a secret, too, where a separator was mistyped. */
+/** Keeps known fields with values that look like theirs. If a separator was mistyped, a name may hold a secret, too. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)
@@ -87,7 +85,7 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
   return new URLSearchParams([...new URLSearchParams(body)].map(([name, value]) => change(name, value))).toString()
 }
 
-/** JSON without its secrets, its other numbers to the digit; the very text where there are none, undefined where it is no JSON. */
+/** JSON without its secrets; the same text if it has none, undefined if it is not JSON. */
 function maskJson(body: string): string | undefined {
   try {
     const json = parseExactly(body)
@@ -97,7 +95,7 @@ function maskJson(body: string): string | undefined {
   }
 }
 
-/** Looks at the text: of a field that comes twice, the parser hides the first. */
+/** Reads the text, because the parser hides the first of two fields with the same name. */
 function namesSecret(json: string): boolean {
   const names = json.matchAll(/("(?:[^"\\]|\\.)*")\s*:/g)
   return names.some(([, name = '""']) => isSecretName(unescaped(name)))
