@@ -16,7 +16,7 @@ if (nodeRefusal !== '') {
 
 // Loaded here and not above: a Node that is too old cannot read all of it, and would end in a SyntaxError of ours.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
-const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environmentFile.ts')
+const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environment.ts')
 const { explain } = await import('./operations/explainError.ts')
 const { describeCommand } = await import('./commands/terminal/command.ts')
 const { tapStream } = await import('./commands/terminal/context.ts')

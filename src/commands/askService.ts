@@ -6,8 +6,11 @@ import { type Answered, askQuestions, type Plan } from '../discover/askQuestions
 import { lookAtConnection } from '../discover/connection.ts'
 import { createParts } from '../discover/createParts.ts'
 import type { Given } from '../discover/question.ts'
+import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
+import { ConfigInvalid } from '../readVariables.ts'
 import { createHttp } from '../service/http.ts'
-import { openDiscoverSlots } from './discoverSlots.ts'
+import { type LentSlot, openSlotLender, type SlotLender } from '../store/lendSlots.ts'
+import { showDuration } from '../time.ts'
 import type { CommandContext } from './terminal/context.ts'
 
 interface Asking {
@@ -57,4 +60,84 @@ export async function askService(
   } finally {
     await http.close()
   }
+}
+
+interface Options {
+  config: DiscoverConfig
+  /** Count in memory, whatever a daemon spends. */
+  ownCount: boolean
+  nowMs(): number
+  waitMs(ms: number): Promise<void>
+}
+
+/** How often a slot is looked for, while a daemon spends them. */
+const againMs = 500
+
+/** The ledger's budget, which daemons spend from, too; a count of our own where there is none. @throws ConfigInvalid where nobody can say */
+export async function openDiscoverSlots(
+  context: CommandContext,
+  { config, ownCount, nowMs, waitMs }: Options,
+): Promise<Slots & AsyncDisposable> {
+  const { rateLimit, service, stateDatabaseUrl: url } = config
+  const own = { ...createOwnSlots({ ...rateLimit, nowMs, waitMs }), async [Symbol.asyncDispose]() {} }
+  if (ownCount) return own
+  if (url === null)
+    throw new ConfigInvalid([
+      'neither STATE_DATABASE_URL nor DATABASE_URL names the ledger, so nobody knows what a daemon spends of the rate limit: set one, or give --no-ledger to count requests in memory, where no daemon runs with these credentials',
+    ])
+  const lender = await open(url, { windowMs: rateLimit.windowMs, requestTimeoutMs: service.requestTimeoutMs })
+  if (lender === null) {
+    context.stderr.write(
+      'The database has no budget yet, so no daemon spends from it: requests are counted in memory.\n',
+    )
+    return own
+  }
+  const patienceMs = 2 * rateLimit.windowMs
+  return {
+    take: () => takeFrom(lender, { patienceMs, waitMs, signal: context.signal }),
+    async takeNow() {
+      const lent = await lender.take()
+      return lent.kind === 'none-free' ? null : taken(lent)
+    },
+    [Symbol.asyncDispose]: () => lender[Symbol.asyncDispose](),
+  }
+}
+
+async function open(url: string, limits: { windowMs: number; requestTimeoutMs: number }): Promise<SlotLender | null> {
+  try {
+    return await openSlotLender({ url, ...limits, ageMs: systemClock.stopwatch })
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `the ledger cannot be read (${problem}), so nobody knows what a daemon spends of the rate limit: mend STATE_DATABASE_URL, or give --no-ledger to count requests in memory, where no daemon runs with these credentials`,
+      { cause: error },
+    )
+  }
+}
+
+interface Patience {
+  patienceMs: number
+  waitMs(ms: number): Promise<void>
+  signal: AbortSignal
+}
+
+async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Patience): Promise<SlotTaken> {
+  const ageMs = systemClock.stopwatch()
+  for (;;) {
+    const lent = await lender.take()
+    if (lent.kind !== 'none-free') return taken(lent)
+    if (ageMs() > patienceMs || signal.aborted)
+      return {
+        kind: 'none',
+        why: `no slot of the budget was free for ${showDuration(patienceMs)}: a daemon spends them`,
+      }
+    await waitMs(againMs)
+  }
+}
+
+/** What the budget gave, or that nobody may send. */
+function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
+  if (lent.kind === 'slot') return lent
+  const why = `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`
+  return { kind: 'none', why }
 }

@@ -15,7 +15,7 @@ import { checkCapture } from './checkCapture.ts'
 import { checkOutbox } from './checkOutbox.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
-import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
+import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
 const options = [
   ['--json', 'as JSON'],

@@ -10,12 +10,11 @@ import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import { exchangeText, harOf, maskExchanges } from '../discover/savedExchanges.ts'
 import { contractOf, isSettingsFile, settingsFile, settingsOf } from '../discover/settingsFile.ts'
-import { escapeLines, pluralize, renderTable } from '../plainText.ts'
+import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
-import { discoverReport } from './discoverReport.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
@@ -229,3 +228,49 @@ function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
   return Number(text)
 }
+
+/** What was found, for people: a table, what the daemon could not cope with, what to set. Pure. */
+export function discoverReport(answered: readonly Answered[]): string {
+  return [
+    table(answered),
+    section('WITH THIS THE DAEMON COULD NOT COPE', trouble(answered)),
+    section('SET', settings(answered)),
+    section('LOOK AT', advice(answered)),
+    section('NOT FOUND OUT', open(answered)),
+  ]
+    .filter((part) => part !== '')
+    .join('\n')
+}
+
+function table(answered: readonly Answered[]): string {
+  const rows = answered
+    .filter(({ finding }) => finding.found !== null)
+    .map(({ question, finding }) => [
+      question.name,
+      truncate(finding.found ?? '', 40),
+      finding.certainty,
+      finding.differs ? 'differs' : '',
+      finding.assumed ?? '',
+    ])
+  return renderTable(['QUESTION', 'FOUND', 'CERTAINTY', '', 'ASSUMED UNTIL NOW'], rows)
+}
+
+const trouble = (answered: readonly Answered[]) =>
+  answered.flatMap(({ question, finding }) =>
+    finding.cannot === null ? [] : [`${question.name}: ${finding.found ?? finding.why}: ${finding.cannot}`],
+  )
+
+const settings = (answered: readonly Answered[]) =>
+  settingsOf(answered).map(({ variable, value, why }) => `${variable}=${value}  (${why})`)
+
+const advice = (answered: readonly Answered[]) =>
+  answered.flatMap(({ question, finding }) => finding.advice.map((each) => `${question.name}: ${each}`))
+
+const open = (answered: readonly Answered[]) =>
+  answered.flatMap(({ question, finding }) =>
+    finding.found === null ? [`${question.name} (${finding.certainty}): ${finding.why}`] : [],
+  )
+
+/** A part with a head; none where there is nothing to say. */
+const section = (head: string, lines: readonly string[]) =>
+  lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`

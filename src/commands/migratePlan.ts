@@ -1,10 +1,8 @@
 import { readStoreConfig } from '../config.ts'
-import { readMigrationPlan } from '../ledger/migrations.ts'
+import { type MigrationCost, readMigrationPlan, type TableCost, type TableSize } from '../ledger/migrations.ts'
 import type { QueueVersions } from '../ledger/queue.ts'
 import { pluralize } from '../plainText.ts'
-
 import { showDuration } from '../time.ts'
-import { type PlannedMigration, type PlannedTable, planMigration, type Stops } from './planMigration.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 /** Prints what `migrate` would do to the ledger, migration by migration: what it makes, what it locks, for how long. */
@@ -27,12 +25,24 @@ function describe({ name, adds, drops, tables, aboutMs }: PlannedMigration): str
   ]
 }
 
-const stopped: Record<Stops, string> = {
+const meanwhile = {
   all: 'nobody reads or writes it meanwhile',
   writes: 'nobody writes it meanwhile, reading goes on',
-  rows: 'others wait for the rows that it changes alone',
+  rows: 'others wait only for the rows that it changes',
   nobody: 'nobody waits',
 }
+
+/** Whom each lock stops for as long as it is held. */
+const stopsBy = {
+  AccessExclusiveLock: 'all',
+  ExclusiveLock: 'writes',
+  ShareRowExclusiveLock: 'writes',
+  ShareLock: 'writes',
+  RowExclusiveLock: 'rows',
+  RowShareLock: 'rows',
+  ShareUpdateExclusiveLock: 'nobody',
+  AccessShareLock: 'nobody',
+} as const satisfies Record<TableCost['lock'], keyof typeof meanwhile>
 
 /** `submission (1000000 rows, 1302 MB), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds 3 indexes`. */
 function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
@@ -42,7 +52,7 @@ function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable
     ...(does.isRewritten ? ['writes all of it anew'] : []),
   ]
   const size = `${pluralize(rows, 'row')}, ${Math.ceil(bytes / 1e6)} MB`
-  return `${table} (${size}), ${lock}: ${[stopped[stops], ...(work.length > 0 ? [work.join(', ')] : [])].join('; ')}`
+  return `${table} (${size}), ${lock}: ${[meanwhile[stops], ...(work.length > 0 ? [work.join(', ')] : [])].join('; ')}`
 }
 
 function summary(planned: readonly PlannedMigration[], queue: QueueVersions): string[] {
@@ -65,3 +75,38 @@ function queueMessage({ installed, needed }: QueueVersions): string {
 }
 
 const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${showDuration(ms)}`)
+
+/** A table that a migration locks or reads. */
+interface PlannedTable extends TableCost, TableSize {
+  stops: keyof typeof meanwhile
+}
+
+interface PlannedMigration extends Pick<MigrationCost, 'name' | 'adds' | 'drops'> {
+  tables: PlannedTable[]
+  /** From its first lock to its end, by the sizes of the tables. */
+  aboutMs: number
+}
+
+/** As measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md, "Upgrading"). */
+const readMsPerMb = 1
+const indexMsPerRow = 0.0005
+const rewriteMsPerMb = 10
+
+/** What a migration does to tables of these sizes. What is not there yet, a migration before it makes, and nobody uses. Pure. */
+export function planMigration(
+  { name, adds, drops, tables }: MigrationCost,
+  sizes: ReadonlyMap<string, TableSize>,
+): PlannedMigration {
+  const planned = tables.flatMap((cost): PlannedTable[] => {
+    const size = sizes.get(cost.table)
+    return size === undefined ? [] : [{ ...cost, ...size, stops: stopsBy[cost.lock] }]
+  })
+  return { name, adds, drops, tables: planned, aboutMs: planned.reduce((ms, table) => ms + estimateMs(table), 0) }
+}
+
+function estimateMs({ reads, indexes, isRewritten, rows, bytes }: TableCost & TableSize): number {
+  const megabytes = bytes / 1e6
+  return (
+    reads * megabytes * readMsPerMb + indexes * rows * indexMsPerRow + (isRewritten ? megabytes * rewriteMsPerMb : 0)
+  )
+}

@@ -17,7 +17,7 @@ import { createCredentialsInForce } from '../service/credentialsInForce.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
-import { findEnvironmentNotes, findMistypedVariables } from './terminal/environmentNotes.ts'
+import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
 /** Some record's outcome could not be found out or written. */
 const leftInDoubt = 1

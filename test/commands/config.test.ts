@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { EffectiveVariable } from '../../src/commands/config.ts'
 import { type ConfigOptions, config } from '../../src/commands/config.ts'
-import type { EnvironmentFile } from '../../src/commands/terminal/environmentFile.ts'
+import type { EnvironmentFile } from '../../src/commands/terminal/environment.ts'
 import { variables } from '../../src/variables.ts'
 import { testContext } from '../support/context.ts'
 

@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts'
 import { escapeLines } from '../../plainText.ts'
-import type { EnvironmentFile } from './environmentFile.ts'
+import type { EnvironmentFile } from './environment.ts'
 
 /** What a command gets from `main.ts`, the only reader of process.env, signals and exit codes. */
 export interface CommandContext {

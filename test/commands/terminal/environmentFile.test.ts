@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readEnvironmentFile, withFile } from '../../../src/commands/terminal/environmentFile.ts'
+import { readEnvironmentFile, withFile } from '../../../src/commands/terminal/environment.ts'
 import { ConfigInvalid } from '../../../src/readVariables.ts'
 import { checkout, startProgram } from '../../support/program.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findEnvironmentNotes } from '../../../src/commands/terminal/environmentNotes.ts'
+import { findEnvironmentNotes } from '../../../src/commands/terminal/environment.ts'
 
 test('a proxy that is set for other programs is named, and its password is not', () => {
   const { notes, warnings } = findEnvironmentNotes({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findMistypedVariables } from '../../../src/commands/terminal/environmentNotes.ts'
+import { findMistypedVariables } from '../../../src/commands/terminal/environment.ts'
 
 test.each([
   ['RATE_LIMIT_REQEUSTS', 'RATE_LIMIT_REQUESTS'],
