@@ -1,5 +1,5 @@
 import type { Demand } from '../model.ts'
-import { readyCountMost } from './dispatch/dispatcher.ts'
+import { readyCountMax } from './dispatch/dispatcher.ts'
 import type { Seen } from './track/pollPlanner.ts'
 
 /**
@@ -13,7 +13,7 @@ export function budgetSeen(
   captureWindow: number,
   outboxWaiting: number,
 ): Omit<Seen, 'nowMs'> {
-  const isFull = submissionsReady >= Math.min(captureWindow, readyCountMost) / 2
+  const isFull = submissionsReady >= Math.min(captureWindow, readyCountMax) / 2
   return {
     capacity,
     submissionsWaiting: submissionsReady + (isFull ? outboxWaiting : 0),

@@ -13,7 +13,7 @@ import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } 
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import { budgetSeen } from './budgetSeen.ts'
 import type { DaemonContext } from './context.ts'
-import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
+import { type AnswerSigns, createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
@@ -67,7 +67,6 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
 
   const dispatcher = createDispatcher({
     clock,
-    capacity,
     windowMs,
     maxInFlight: config.maxInFlight,
     slotPool,
@@ -84,16 +83,15 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     claimTrial: claims.claimTrial,
     token: () => tokens.ready().finally(() => metrics.tokenExpiry.set(tokens.expiresAtMs())),
     onTokenRefused: tokens.reject,
-    isRefusedForAge: tokens.isRefusedForAge,
-    submit: (submission, accessToken, isValid) => submit(stages.submit, submission, accessToken, isValid),
+    submit(submission, accessToken, isValid) {
+      metrics.slotWait.observe(submission.waitedMs)
+      return submit(stages.submit, submission, accessToken, isValid)
+    },
     poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
     ask: (accessToken, isValid) => askHarmlessly(daemon, tokens, accessToken, isValid),
-    judgeTrial,
-    fingerprint: fingerprintOf,
-    outcomeOf,
+    signsOf: (answer, accessToken) => signsOf(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
-    onWaited: metrics.slotWait.observe,
     onAttempted: attemptListener(daemon, tokens, starvation),
     onRoom: daemon.wakeups.dispatch.wake,
     onFailed: (error) => daemon.log.error('the outcome of a request could not be worked out', { error }),
@@ -196,6 +194,12 @@ function stageDeps(
       nextPollMs: planner.nextPollMs,
     },
   }
+}
+
+function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSigns {
+  const verdict = judgeTrial(answer)
+  const isTokenOutlived = verdict.kind === 'token-refused' && tokens.isRefusedForAge(accessToken, answer)
+  return { fingerprint: fingerprintOf(answer), outcome: outcomeOf(answer), judged: { verdict, isTokenOutlived } }
 }
 
 /** Asks the service about something that does not exist. @returns null where the question never left */

@@ -102,7 +102,6 @@ function setup(
         return () => state.nowMs - startMs
       },
     },
-    capacity: 100,
     windowMs,
     maxInFlight: given.maxInFlight ?? 8,
     slotPool,
@@ -158,12 +157,13 @@ function setup(
         : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
     },
     ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
-    judgeTrial,
-    fingerprint: fingerprintOf,
-    outcomeOf,
+    signsOf: (answer) => ({
+      fingerprint: fingerprintOf(answer),
+      outcome: outcomeOf(answer),
+      judged: { verdict: judgeTrial(answer), isTokenOutlived: state.tokensAreOld },
+    }),
     token: async () => state.token,
     onTokenRefused: (accessToken) => refused.push(accessToken),
-    isRefusedForAge: () => state.tokensAreOld,
     submit: send,
     poll: send,
     async writeOutcome(work) {
@@ -172,7 +172,6 @@ function setup(
       await state.written
     },
     newId: () => `claim ${claims.length}`,
-    onWaited: () => {},
     onAttempted: () => {},
     onDemand: (demand) => demands.push(demand),
     onRoom: () => onRoom(),

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { type Own, planRound, planWithoutLook } from '../../../src/daemon/dispatch/planRound.ts'
+import type { Demand } from '../../../src/model.ts'
+
+const idle: Own = {
+  nowMs: 1_000_000,
+  windowMs: 60_000,
+  maxInFlight: 8,
+  inFlight: 0,
+  recordsInHand: 0,
+  pollsInHand: 0,
+  rarePollsInHand: 0,
+  permitsInHand: 0,
+  isPausing: false,
+  mayClaim: true,
+  lostClaims: 0,
+  silentRecords: 0,
+  lastTrialWasPoll: false,
+  balance: null,
+}
+
+const nothingWaits: Demand = {
+  submissionsReady: 0,
+  pollsDue: 0,
+  rarePollsDue: 0,
+  pollOverdueMs: 0,
+  tracked: 0,
+  capacity: 100,
+  permitsFree: 100,
+  spentOnSubmissions: 0,
+  nextDueMs: null,
+  nextSlotMs: null,
+  pauses: [],
+  proof: 'none',
+}
+
+const work: Partial<Demand> = { submissionsReady: 3, pollsDue: 2, rarePollsDue: 1 }
+const waits = (forMs: number) => ({ kind: 'wait', forMs })
+const sends = (submissions: number, polls: number, rarePolls: number) => ({
+  kind: 'send',
+  submissions,
+  polls,
+  rarePolls,
+})
+const pause = (leftMs: number | null): Demand['pauses'][number] => ({ reason: 'throttled', leftMs, forMs: 5_000 })
+const over = pause(-1)
+
+test.each<[string, Partial<Own>, Partial<Demand>, object]>([
+  ['work and slots', {}, work, sends(3, 2, 1)],
+  ['work, and slots in hand alone', { permitsInHand: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
+  ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],
+
+  // What this instance knows by itself.
+  ['a pause that is being written', { isPausing: true }, work, waits(50)],
+  ['a pause that is being written, and no room', { isPausing: true, inFlight: 8 }, work, waits(50)],
+  ['no room', { inFlight: 8 }, work, waits(1_000)],
+  ['a heartbeat that is too old', { mayClaim: false }, work, waits(1_000)],
+  ['four lost claims', { lostClaims: 4 }, work, waits(1_000)],
+  ['three lost claims', { lostClaims: 3 }, work, sends(3, 2, 1)],
+
+  // Pauses in the ledger.
+  ['pauses', {}, { ...work, pauses: [pause(300), pause(700)] }, waits(700)],
+  ['a long pause', {}, { ...work, pauses: [pause(200_000)] }, waits(1_000)],
+  ['a pause that an operator ends', {}, { ...work, pauses: [pause(null), pause(5)] }, waits(1_000)],
+  ['a pause that is over beside one that is not', {}, { ...work, pauses: [over, pause(300)] }, waits(300)],
+  ['a pause that is just over', {}, { ...work, pauses: [pause(0)] }, { kind: 'trial', by: 'poll' }],
+  ['pauses that are over', {}, { ...work, pauses: [over] }, { kind: 'trial', by: 'poll' }],
+  ['after a poll as trial', { lastTrialWasPoll: true }, { ...work, pauses: [over] }, { kind: 'trial', by: 'question' }],
+  ['over, and no poll due', {}, { submissionsReady: 3, pauses: [over] }, { kind: 'trial', by: 'question' }],
+  [
+    'over, and the due polls are in hand',
+    { pollsInHand: 2, inFlight: 2 },
+    { pollsDue: 2, pauses: [over] },
+    { kind: 'trial', by: 'question' },
+  ],
+  ['over, and no slot', {}, { ...work, pauses: [over], permitsFree: 0, nextSlotMs: 400 }, waits(400)],
+  ['over, and no slot in sight', {}, { ...work, pauses: [over], permitsFree: 0 }, waits(1_000)],
+
+  // The proof after a trial, and silence.
+  ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],
+  ['after a trial, its record under way', {}, { ...work, proof: 'under way' }, sends(0, 2, 1)],
+  ['five records unanswered', { silentRecords: 5 }, { submissionsReady: 20 }, sends(3, 0, 0)],
+  ['unanswered ones and others on the wire', { silentRecords: 5, recordsInHand: 3, inFlight: 3 }, work, sends(0, 2, 1)],
+
+  // Nothing to do.
+  ['polls in hand that the ledger counts', { pollsInHand: 2, inFlight: 2 }, { pollsDue: 2 }, waits(1_000)],
+  [
+    'rare polls in hand that the ledger counts',
+    { pollsInHand: 1, rarePollsInHand: 1, inFlight: 1 },
+    { rarePollsDue: 1 },
+    waits(1_000),
+  ],
+  ['nothing in sight', {}, {}, waits(1_000)],
+  ['something that becomes due', {}, { nextDueMs: 300, nextSlotMs: 20 }, waits(300)],
+  ['what should be due already', {}, { nextDueMs: -5 }, waits(1)],
+  [
+    'something that waits for a slot',
+    {},
+    { submissionsReady: 1, permitsFree: 0, nextDueMs: 20, nextSlotMs: 400 },
+    waits(400),
+  ],
+  ['a slot that is far away', {}, { pollsDue: 1, permitsFree: 0, nextSlotMs: 40_000 }, waits(1_000)],
+])('%s', (_, own, demand, expected) => {
+  expect(planRound({ ...idle, ...own }, { ...nothingWaits, ...demand })).toMatchObject(expected)
+})
+
+test('slots that may be divided otherwise soon are looked at then', () => {
+  const balance = { owedToPolls: 0, submissionsAllowed: 0.9, rarePollsAllowed: 0, atMs: idle.nowMs }
+  const plan = planRound(
+    { ...idle, balance },
+    { ...nothingWaits, submissionsReady: 500, permitsFree: 10, nextSlotMs: 400 },
+  )
+  expect(plan.kind).toBe('wait')
+  expect(plan.kind === 'wait' && plan.forMs).toBeLessThan(100)
+})
+
+test('a look is saved only by what this instance knows by itself', () => {
+  expect(planWithoutLook(idle)).toBeNull()
+  expect(planWithoutLook({ ...idle, isPausing: true })).toBe(50)
+  expect(planWithoutLook({ ...idle, mayClaim: false })).toBe(1_000)
+})
