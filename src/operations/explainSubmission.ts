@@ -1,4 +1,5 @@
 import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { State } from '../model.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 
 /** Why a submission is where it is, and what happens next, in words. */
@@ -25,8 +26,8 @@ export interface Way {
 
 /** Explains a submission's state. Pure. */
 export function explainSubmission(detail: SubmissionDetail): Explanation {
-  const { why, next } = explainState(detail)
-  const advice = [...(typeof next === 'string' ? [{ words: next, ways: [] }] : next), ...noDaemon(detail)]
+  const { why, next } = explained[detail.state](detail)
+  const advice = [...next, ...noDaemon(detail)]
   const lines = advice.flatMap(({ words, ways }) => [words, ...wayLines(ways)])
   return { why, next: lines.join('\n'), advice }
 }
@@ -35,7 +36,7 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
 function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
   const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
   return needsDaemon && !daemonLives
-    ? [{ words: 'no daemon runs now, so nothing of this happens until you start one: outboxd run', ways: [] }]
+    ? [advise('no daemon runs now, so nothing of this happens until you start one: outboxd run')]
     : []
 }
 
@@ -44,74 +45,70 @@ function wayLines(ways: readonly Way[]): string[] {
   return ways.map(({ command, means }) => `  ${command.padEnd(width)}   ${means}`.trimEnd())
 }
 
+const advise = (words: string, ...ways: Way[]): Advice => ({ words, ways })
+
 interface Explained {
   why: string
-  next: string | Advice[]
+  next: Advice[]
 }
 
-function explainState(detail: SubmissionDetail): Explained {
-  switch (detail.state) {
-    case 'queued':
-      return queued(detail)
-    case 'sending':
-      return detail.probing ? probing(detail) : sending(detail)
-    case 'accepted':
-      return accepted(detail)
-    case 'completed':
-      return {
-        why: detail.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
-        next: [{ words: reported(detail), ways: [] }, ...correctable(detail)],
-      }
-    case 'failed':
-      return {
-        why: lastMessage(detail, 'the service said no'),
-        next: [...replayOrDiscard(detail), ...correctable(detail)],
-      }
-    case 'rejected':
-      return { why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }
-    case 'uncertain':
-      return { why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }
-    case 'discarded':
-      return { why: detail.events.at(-1)?.cause ?? 'an operator gave it up', next: reported(detail) }
-    default:
-      return detail.state satisfies never
-  }
+/** Why a record is in each state, and what is next. */
+const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
+  queued: (detail) => {
+    const [why, next] = queued(detail)
+    return { why, next: [advise(next)] }
+  },
+  sending: (detail) => (detail.probing ? probing(detail) : sending(detail)),
+  accepted,
+  completed: (detail) => ({
+    why: detail.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
+    next: [advise(reported(detail)), ...correctable(detail)],
+  }),
+  failed: (detail) => ({
+    why: lastMessage(detail, 'the service said no'),
+    next: [...replayOrDiscard(detail), ...correctable(detail)],
+  }),
+  rejected: (detail) => ({ why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }),
+  uncertain: (detail) => ({
+    why: lastMessage(detail, 'it may or may not have arrived'),
+    next: uncertainNext(detail),
+  }),
+  discarded: (detail) => ({
+    why: detail.events.at(-1)?.cause ?? 'an operator gave it up',
+    next: [advise(reported(detail))],
+  }),
 }
 
-function queued(detail: SubmissionDetail): Explained {
+function queued(detail: SubmissionDetail): [why: string, next: string] {
   const { held, blocker, dueMs, nowMs, pauses, permitsFree } = detail
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
-    const why = `held behind ${front}, which is ${blocker.state} and has the same key`
-    const settled = blocker.state === 'queued' || blocker.state === 'sending'
-    return {
-      why,
-      next: settled
+    const endsByItself = blocker.state === 'queued' || blocker.state === 'sending'
+    return [
+      `held behind ${front}, which is ${blocker.state} and has the same key`,
+      endsByItself
         ? `sent once ${front} has been accepted or has ended`
         : `resolve that first: outboxd show ${front} says how`,
-    }
+    ]
   }
   const pause = longestPause(pauses)
-  if (pause !== null) return { why: pauseMessage(pause), next: pauseNext(pause, nowMs, 'sent') }
+  if (pause !== null) return [pauseMessage(pause), pauseNext(pause, nowMs, 'sent')]
   if (dueMs !== null && dueMs > nowMs) {
     const cause = detail.events.at(-1)?.cause
-    return {
-      why: cause ? `sent again after: ${cause}` : 'it waits before it is sent again',
-      next: `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
-    }
+    return [
+      cause ? `sent again after: ${cause}` : 'it waits before it is sent again',
+      `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
+    ]
   }
   return permitsFree > 0
-    ? {
-        why: 'its turn has come',
-        next: 'sent within seconds',
-      }
-    : { why: 'it waits for a slot: the budget is spent', next: 'sent when a slot is free and it is its turn' }
+    ? ['its turn has come', 'sent within seconds']
+    : ['it waits for a slot: the budget is spent', 'sent when a slot is free and it is its turn']
 }
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   return {
     why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${showMoment(sentMs, nowMs)}`}`,
-    next: 'the answer decides; if its instance dies, another settles it within a minute',
+    next: [advise('the answer decides; if its instance dies, another settles it within a minute')],
   }
 }
 
@@ -122,10 +119,7 @@ function probing(detail: SubmissionDetail): Explained {
       ? 'the answer did not say whether it arrived, so we ask the service whether it knows the id that we sent'
       : `the service performed the request and named ${transactionId} in its Location, so we ask for that`
   const next = pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`
-  return {
-    why: [why, ...uselessPolls(detail)].join('; '),
-    next: detail.polledRarely ? stuckNext(detail, next) : next,
-  }
+  return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
 /** How many polls were useless, and the last of their causes. */
@@ -156,72 +150,66 @@ function accepted(detail: SubmissionDetail): Explained {
       : pollMs === null || pollMs <= nowMs
         ? 'asked as soon as a slot is free'
         : `asked again at ${showMoment(pollMs, nowMs)}`
-  return { why: [why, ...doubts].join('; '), next: detail.polledRarely ? stuckNext(detail, next) : next }
+  return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
 }
 
-/** What a person can do about a transaction that does not come to an end. */
-function stuckNext({ id, probing, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
-  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: we send it again')]
+/** What is next for a record that is polled; if it does not come to an end, what a person can do. */
+function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
+  if (!polledRarely) return [advise(next)]
   const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
-  if (probing)
-    return [
-      { words, ways: [arrived(id, 'it did: we follow it to its end'), notArrived(id, 'it did not: we send it again')] },
-    ]
-  return [{ words, ways: [...(idByPerson || !answered ? correct : []), discard(id, 'we ask no more')] }]
+  if (probing) return [advise(words, arrived(id, itDid), notArrived(id, itDidNot))]
+  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: we send it again')]
+  return [advise(words, ...(idByPerson || !answered ? correct : []), discard(id, 'we ask no more'))]
 }
 
 function uncertainNext(detail: SubmissionDetail): Advice[] {
   const { id, sentMs } = detail
   const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
   return [
-    {
-      words: `waits for you: ask the operator of the service whether it arrived${when}, then`,
-      ways: [
-        arrived(id, 'it did: we follow it to its end'),
-        notArrived(id, 'it did not: we send it again'),
-        discard(id, 'it no longer matters'),
-      ],
-    },
+    advise(
+      `waits for you: ask the operator of the service whether it arrived${when}, then`,
+      arrived(id, itDid),
+      notArrived(id, itDidNot),
+      discard(id, noMatter),
+    ),
     ...holdsBack(detail),
   ]
 }
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
-  const { id, state } = detail
-  if (detail.mayHaveArrived) return mayHaveArrivedNext(detail)
-  const first =
+  const { id, state, body, mayHaveArrived } = detail
+  const cause =
     state === 'rejected' ? 'mend the mapping file, or have the outbox row corrected, then' : 'when the cause is gone'
-  return [
-    {
-      words: `waits for you: ${first}`,
-      ways: [replay(id, 'maps and sends it again; --refresh reads the row anew'), discard(id, 'it no longer matters')],
-    },
-    ...holdsBack(detail),
-  ]
+  const advice = mayHaveArrived
+    ? advise(
+        'waits for you: it may have arrived nevertheless, so ask the operator of the service first, then',
+        ...(body === null ? [] : [arrived(id, itDid)]),
+        replay(id, itDidNot),
+        discard(id, body === null ? 'it did: it does not map, so we cannot follow it' : noMatter),
+      )
+    : advise(
+        `waits for you: ${cause}`,
+        replay(id, 'maps and sends it again; --refresh reads the row anew'),
+        discard(id, noMatter),
+      )
+  return [advice, ...holdsBack(detail)]
 }
 
-function mayHaveArrivedNext(detail: SubmissionDetail): Advice[] {
-  const { id, body } = detail
-  const followed = body === null ? [] : [arrived(id, 'it did: we follow it to its end')]
-  return [
-    {
-      words: 'waits for you: it may have arrived nevertheless, so ask the operator of the service first, then',
-      ways: [
-        ...followed,
-        replay(id, 'it did not: we send it again'),
-        discard(id, body === null ? 'it did: it does not map, so we cannot follow it' : 'it no longer matters'),
-      ],
-    },
-    ...holdsBack(detail),
-  ]
-}
+const itDid = 'it did: we follow it to its end'
+const itDidNot = 'it did not: we send it again'
+const noMatter = 'it no longer matters'
 
 /** What the service said of an id that a person gave may be another's. */
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
   const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
-  const words = `a person said that ${transactionId} is its transaction; if it is not`
-  return [{ words, ways: [{ kind: 'correct', command, means: '' }] }]
+  return [
+    advise(`a person said that ${transactionId} is its transaction; if it is not`, {
+      kind: 'correct',
+      command,
+      means: '',
+    }),
+  ]
 }
 
 const arrived = (id: string, means: string): Way => ({
@@ -242,7 +230,7 @@ const discard = (id: string, means: string): Way => ({
 })
 
 const holdsBack = ({ blocks }: SubmissionDetail): Advice[] =>
-  blocks ? [{ words: 'until then it holds back the later records of its key', ways: [] }] : []
+  blocks ? [advise('until then it holds back the later records of its key')] : []
 
 const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)
