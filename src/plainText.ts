@@ -33,6 +33,18 @@ export function renderTable(
   return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
 }
 
+/** Lays rows out by columns: under each head what it shows of a row. */
+export const renderColumns = <Row>(
+  rows: readonly Row[],
+  columns: Readonly<Record<string, (row: Row) => string>>,
+  terminal: Terminal | null = null,
+): string =>
+  renderTable(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((cell) => cell(row))),
+    terminal,
+  )
+
 const lastColumnMin = 20
 
 function endWithin(line: string, columns: number, before: number): string {

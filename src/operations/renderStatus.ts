@@ -116,43 +116,17 @@ export function reportsMessage({
     return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
   }
   if (outbox.kind !== 'read') return 'none is due, and the outbox could not be read to compare'
-  const against = standing.filter(({ kind }) => keepsOutcome[kind])
+  const against = standing.filter(({ kind }) => keepsOutcome.has(kind))
   return against.length === 0
     ? 'none: the outbox knows every outcome'
     : `none is due, but ${pluralize(against.length, 'problem')} may keep rows from showing their outcomes`
 }
 
-/** Whether a row may say something else than the ledger while a problem of this kind is open, though no report is due. */
-export const keepsOutcome: Record<ProblemKind, boolean> = {
-  row_skipped: false,
-  row_locked: false,
-  unknown_type: false,
-  report_refused: true,
-  report_locked: true,
-  mark_ineffective: true,
-  row_missing: true,
-  row_conflict: true,
-  foreign_outbox: true,
-  foreign_service: false,
-  foreign_ledger: true,
-  ledger_behind: true,
-  rows_passed_over: false,
-  unknown_status: false,
-  stuck_transaction: false,
-  mass_refusal: false,
-  loop_failing: false,
-  claim_lost: false,
-  settings_differ: false,
-  budget_starved: false,
-  clock_off: false,
-  change_capture: false,
-  outbox_history: false,
-  files_broken: false,
-  credentials_broken: false,
-  prune_behind: false,
-  ledger_history: true,
-  chain_broken: false,
-}
+/** Kinds of problems during which a row may say something else than the ledger, though no report is due. */
+export const keepsOutcome: ReadonlySet<ProblemKind> = new Set([
+  ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
+  ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),
+])
 
 function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`

@@ -230,7 +230,7 @@ test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
   ['the outbox is locked', { outbox: { kind: 'locked', by: [] } }],
   ['the outbox has not answered', { outbox: { kind: 'awaited' } }],
   ...problemKinds
-    .filter((kind) => keepsOutcome[kind])
+    .filter((kind) => keepsOutcome.has(kind))
     .map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
 ])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
   expect(reportsMessage(told)).toBe('none: the outbox knows every outcome')

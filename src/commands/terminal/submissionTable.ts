@@ -2,26 +2,23 @@ import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
 import { noteOn } from '../../operations/submissionFacts.ts'
-import { escapeControl, renderTable, type Terminal, truncate } from '../../plainText.ts'
+import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../../time.ts'
 
 /** The table of `list` and of previews. */
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
-  return renderTable(
-    ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'NOTE', 'ERROR'],
-    submissions.map((submission) => [
-      submission.id,
-      truncate(submission.outboxId, 36),
-      truncate(submission.type, 24),
-      truncate(submission.key ?? '-', 24),
-      submission.state,
-      truncate(submission.code ?? '-', 16),
-      showTime(submission.sinceMs),
-      noteOn(submission),
-      truncate(submission.error ?? '', 80),
-    ]),
-    terminal,
-  )
+  const columns: Record<string, (submission: ListedSubmission) => string> = {
+    ID: ({ id }) => id,
+    OUTBOX: ({ outboxId }) => truncate(outboxId, 36),
+    TYPE: ({ type }) => truncate(type, 24),
+    KEY: ({ key }) => truncate(key ?? '-', 24),
+    STATE: ({ state }) => state,
+    CODE: ({ code }) => truncate(code ?? '-', 16),
+    SINCE: ({ sinceMs }) => showTime(sinceMs),
+    NOTE: noteOn,
+    ERROR: ({ error }) => truncate(error ?? '', 80),
+  }
+  return renderColumns(submissions, columns, terminal)
 }
 
 /** A listed submission as `--json` has it: times as ISO 8601, under their names without the unit. */
@@ -39,52 +36,37 @@ export function submissionJson(submission: ListedSubmission) {
   }
 }
 
-/** The column that whoever knows fills in, for `outboxd resolve --file`: a transaction's id, or `not-arrived`. */
+/** The column that you fill in, for `outboxd resolve --file`: a transaction's id, or `not-arrived`. */
 export const answerColumn = 'arrived_as'
 
-/**
- * Submissions as a table for a spreadsheet (RFC 4180), to give to whoever can look at the service: when each was sent and
- * under which idempotency key, nothing of what it holds, and an empty column for the answer. What a spreadsheet would
- * calculate is marked with an apostrophe; what moves a terminal's cursor is written out, but in ids, which are read again.
- */
-export function submissionCsv(submissions: readonly ListedSubmission[]): string {
-  return `${csvHead(columns)}${csvLines(submissions.map(rowOf), columns)}`
+const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => string>> = {
+  outbox_id: ({ outboxId }) => outboxId,
+  [answerColumn]: () => '',
+  state: ({ state }) => state,
+  type: ({ type }) => escapeControl(type),
+  key: ({ key }) => escapeControl(key ?? ''),
+  sent: ({ sentMs }) => isoTimeOrNull(sentMs) ?? '',
+  idempotency_key: ({ idempotencyKey }) => idempotencyKey,
+  attempts: ({ attempts }) => String(attempts),
+  transaction_id: ({ transactionId }) => transactionId ?? '',
+  code: ({ code }) => escapeControl(code ?? ''),
+  error: ({ error }) => escapeControl(truncate(error ?? '', 500)),
+  since: ({ sinceMs }) => isoTime(sinceMs),
+  recorded: ({ recordedMs }) => isoTime(recordedMs),
+  submission_id: ({ id }) => id,
 }
 
-const columns = [
-  'outbox_id',
-  answerColumn,
-  'state',
-  'type',
-  'key',
-  'sent',
-  'idempotency_key',
-  'attempts',
-  'transaction_id',
-  'code',
-  'error',
-  'since',
-  'recorded',
-  'submission_id',
-] as const
-
-function rowOf(submission: ListedSubmission): Record<(typeof columns)[number], string> {
-  return {
-    outbox_id: submission.outboxId,
-    [answerColumn]: '',
-    state: submission.state,
-    type: escapeControl(submission.type),
-    key: escapeControl(submission.key ?? ''),
-    sent: submission.sentMs === null ? '' : isoTime(submission.sentMs),
-    idempotency_key: submission.idempotencyKey,
-    attempts: String(submission.attempts),
-    transaction_id: submission.transactionId ?? '',
-    code: escapeControl(submission.code ?? ''),
-    error: escapeControl(truncate(submission.error ?? '', 500)),
-    since: isoTime(submission.sinceMs),
-    recorded: isoTime(submission.recordedMs),
-    submission_id: submission.id,
-  }
+/**
+ * Submissions as a table for a spreadsheet (RFC 4180), for somebody who can look at the service: when each was sent and under
+ * which idempotency key, nothing of what it holds, and an empty column for the answer. What a spreadsheet would calculate is
+ * marked with an apostrophe. What moves a terminal's cursor is written out, but not in ids, which are read again.
+ */
+export function submissionCsv(submissions: readonly ListedSubmission[]): string {
+  const names = Object.keys(csvColumns)
+  const rows = submissions.map((submission) =>
+    Object.fromEntries(Object.entries(csvColumns).map(([name, cell]) => [name, cell(submission)])),
+  )
+  return `${csvHead(names)}${csvLines(rows, names)}`
 }
 
 /** What a list by cause was asked for. */
@@ -95,18 +77,15 @@ export interface AskedFilters {
 
 /** One line a cause, with the command that takes care of it. */
 export function causesTable(causes: readonly Cause[], asked: AskedFilters): string {
-  return renderTable(
-    ['COUNT', 'CODE', 'STATE', 'SINCE', 'TYPE', 'REASON', 'COMMAND'],
-    causes.map((cause) => [
-      String(cause.count),
-      truncate(cause.code ?? '-', 16),
-      cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
-      showTime(cause.firstMs),
-      truncate(cause.types.join(','), 24),
-      truncate(cause.shape, 80) || '-',
-      commandFor(cause, asked),
-    ]),
-  )
+  return renderColumns(causes, {
+    COUNT: ({ count }) => String(count),
+    CODE: ({ code }) => truncate(code ?? '-', 16),
+    STATE: ({ state, mayHaveArrived }) => (mayHaveArrived ? `${state}, may have arrived` : state),
+    SINCE: ({ firstMs }) => showTime(firstMs),
+    TYPE: ({ types }) => truncate(types.join(','), 24),
+    REASON: ({ shape }) => truncate(shape, 80) || '-',
+    COMMAND: (cause) => commandFor(cause, asked),
+  })
 }
 
 export function causeJson(cause: Cause, asked: AskedFilters) {
