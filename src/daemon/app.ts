@@ -23,10 +23,9 @@ import type { DaemonContext } from './context.ts'
 import { createParts } from './createParts.ts'
 import { type Databases, type DatabasesOptions, openDatabases, type TableTrial, tryOutboxTable } from './databases.ts'
 import { settleAll } from './leaving.ts'
-import { createLoopHealth } from './loopHealth.ts'
+import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 import { tellOutboxHistory } from './observing.ts'
-import { createWakeup, type Wakeup } from './wakeup.ts'
 
 export interface AppDeps {
   config: Config

@@ -9,8 +9,7 @@ import type { ServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import type { Databases } from './databases.ts'
 import type { FilesInForce } from './filesInForce.ts'
-import type { LoopHealth } from './loopHealth.ts'
-import type { Wakeup } from './wakeup.ts'
+import type { LoopHealth, Wakeup } from './loop.ts'
 
 /** What the daemon has when its parts are put together. Each part is given all of it and takes what it needs. */
 export interface DaemonContext {

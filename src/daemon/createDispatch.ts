@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { createClaims } from '../ledger/claims.ts'
-import { readDemand } from '../ledger/demand.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
+import { readDemand } from '../ledger/snapshot.ts'
 import { usedResource } from '../mapping/loadMappings.ts'
-import type { Answer, AttemptResult, PauseView, Submission } from '../model.ts'
+import type { Answer, AttemptResult, Demand, PauseView, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import { blameFor } from '../postgres/database.ts'
@@ -11,16 +11,15 @@ import type { TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/errorCode.ts'
 import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../service/readAnswer.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
-import { budgetSeen } from './budgetSeen.ts'
 import type { DaemonContext } from './context.ts'
-import { type AnswerSigns, createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
+import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
-import type { PollPlanner } from './track/pollPlanner.ts'
+import type { PollPlanner, Seen } from './track/pollPlanner.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchOptions {
@@ -223,5 +222,25 @@ function attemptListener({ telemetry }: DaemonContext, tokens: Tokens, starvatio
     if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
     starvation.sawPermit(attempted.answer !== null)
     telemetry.attempted(submission, attempted)
+  }
+}
+
+/**
+ * What the poll planner has to know of a look at the ledger. All that waits counts, also in the outbox; but only where the
+ * ledger is full, for else what was counted there some seconds ago has been captured since. Pure.
+ *
+ * @param outboxWaiting rows, or an estimate of them
+ */
+export function budgetSeen(
+  { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
+  captureWindow: number,
+  outboxWaiting: number,
+): Omit<Seen, 'nowMs'> {
+  const isFull = submissionsReady >= Math.min(captureWindow, readyCountMax) / 2
+  return {
+    capacity,
+    submissionsWaiting: submissionsReady + (isFull ? outboxWaiting : 0),
+    submissionsSent: spentOnSubmissions,
+    accepted: tracked,
   }
 }

@@ -1,35 +1,40 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
+import { boundText, textMax } from '../boundText.ts'
 import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../ledger/capture.ts'
-import { readProcessingTimes } from '../ledger/demand.ts'
 import { answerReload, publishTypes, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { tellProblems } from '../ledger/problems.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
 import { readDueReports, readReports, renewReports, writeReports } from '../ledger/reports.ts'
 import { assertService } from '../ledger/servedService.ts'
+import { readProcessingTimes } from '../ledger/snapshot.ts'
 import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
 import type { LoopName } from '../observe/metricRows.ts'
+import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claim.ts'
 import { hasNew } from '../outbox/rows.ts'
 import { tellRows } from '../outbox/tellRows.ts'
-import { inTransaction } from '../postgres/database.ts'
+import { blameFor, inTransaction } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
 import { createSleep } from './capture/sleep.ts'
+import type { Fault } from './capture/take.ts'
 import type { DaemonContext } from './context.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
-import { faultOf } from './faultOf.ts'
 import {
   createHeartbeat,
   createProblemTelling,
   createReloadAnswering,
+  credentialsProblem,
+  filesProblem,
   type Heartbeat,
+  instanceProblems,
   type ProblemTelling,
+  waitsLong,
 } from './heartbeat.ts'
-import { credentialsProblem, filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
 import type { Part } from './loop.ts'
 import { createMaintenance } from './maintenance.ts'
 import { createReporting, type Reporting } from './report/report.ts'
@@ -214,4 +219,19 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTel
     tell: (problems) => tellProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
   })
+}
+
+/**
+ * What is known of an error: its words for the ledger, and the code alone for what everybody may read.
+ *
+ * @param isMark it was a mark that failed, which the table's own triggers may do
+ */
+export function faultOf(error: unknown, isMark: boolean): Fault {
+  const { code, class: name } = showError(error)
+  const message = error instanceof Error ? error.message : String(error)
+  return {
+    blame: blameFor(error, isMark ? 'mark' : 'claim'),
+    code: code ?? name,
+    message: boundText(message, textMax.message),
+  }
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { boundText, exactFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
 import { isAlive } from './instances.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
@@ -20,7 +20,6 @@ import {
   wasUnread,
 } from './sameRow.ts'
 import { readServedRow, type ServedOutbox, toServed } from './servedOutbox.ts'
-import { epochMs } from './times.ts'
 
 /** The ledger, as an instance captures into it. */
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {

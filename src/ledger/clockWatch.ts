@@ -1,9 +1,8 @@
 import type pg from 'pg'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
 import { isAlive } from './instances.ts'
 import { moveTimes } from './moveTimes.ts'
 import { raiseProblems, subjectOf } from './problems.ts'
-import { epochMs } from './times.ts'
 
 /** The database's clock, as it was looked at. Milliseconds. */
 export interface ClockLook {

@@ -1,10 +1,9 @@
 import type pg from 'pg'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
 import { type Budget, fitSlots, isFitted } from './budget.ts'
 import { isAlive, settingsHoldMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
-import { epochMs } from './times.ts'
 
 /** What came of comparing settings. */
 export interface Agreed extends Agreement {

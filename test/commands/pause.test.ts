@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type PauseOptions, pause } from '../../src/commands/pause.ts'
 import { type ResumeOptions, resume } from '../../src/commands/resume.ts'
-import { readDemand } from '../../src/ledger/demand.ts'
-import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { readDemand, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 

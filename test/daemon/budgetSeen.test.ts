@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { budgetSeen } from '../../src/daemon/budgetSeen.ts'
+import { budgetSeen } from '../../src/daemon/createDispatch.ts'
 import type { Demand } from '../../src/model.ts'
 
 const demand: Demand = {

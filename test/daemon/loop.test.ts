@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { type Loop, startLoop } from '../../src/daemon/loop.ts'
-import { createWakeup } from '../../src/daemon/wakeup.ts'
+import { createWakeup, type Loop, startLoop } from '../../src/daemon/loop.ts'
 
 afterEach(() => {
   vi.useRealTimers()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createLoopHealth } from '../../src/daemon/loopHealth.ts'
+import { createLoopHealth } from '../../src/daemon/loop.ts'
 import { neededLoops } from '../../src/daemon/loops.ts'
 
 function setup() {

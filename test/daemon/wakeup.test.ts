@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createWakeup } from '../../src/daemon/wakeup.ts'
+import { createWakeup } from '../../src/daemon/loop.ts'
 
 const longMs = 600_000
 

@@ -5,7 +5,6 @@ import { readAudit } from '../../src/ledger/audit/readAudit.ts'
 import { readHands } from '../../src/ledger/audit/readHands.ts'
 import { insertCaptured } from '../../src/ledger/capture.ts'
 import { claimQueued } from '../../src/ledger/claims.ts'
-import { readDemand, readProcessingTimes } from '../../src/ledger/demand.ts'
 import { readForgotten, readOrphaned } from '../../src/ledger/instances.ts'
 import { releaseWaitingKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReads } from '../../src/ledger/ledgerSessions.ts'
@@ -24,7 +23,13 @@ import { prune } from '../../src/ledger/prune.ts'
 import { readPlannedPolls, recreateMissingJobs } from '../../src/ledger/queue.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { pruneBatch, readPruneOverdueMs } from '../../src/ledger/retention.ts'
-import { countOperatorActions, readLastEventId, readSnapshot } from '../../src/ledger/snapshot.ts'
+import {
+  countOperatorActions,
+  readDemand,
+  readLastEventId,
+  readProcessingTimes,
+  readSnapshot,
+} from '../../src/ledger/snapshot.ts'
 import { findStuck, readHolders } from '../../src/ledger/transactions.ts'
 import { type CapturedRecord, states } from '../../src/model.ts'
 import { LedgerMemory } from '../../src/outbox/ledgerMemory.ts'

@@ -1,6 +1,5 @@
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
-import { epochMs, isoTime } from '../times.ts'
 
 /** A submission as an act or a filter names it: by its own id, or as `outbox:N` by its row, which may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }

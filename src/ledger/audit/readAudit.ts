@@ -1,9 +1,8 @@
 import { type Amounts, ended, type State } from '../../model.ts'
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { patternsOf } from '../operator/searchText.ts'
 import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
-import { epochMs, isoTime } from '../times.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
 /** What an audit asks for. Times in epoch milliseconds; null: no bound. */

@@ -1,6 +1,5 @@
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
-import { epochMs, isoTime } from '../times.ts'
 import { type ActFilter, type ActRecord, actFilterValues, namedRecordsSql, recordValues } from './readActs.ts'
 
 /** Which of the things that persons did; null asks for any. */

@@ -1,9 +1,8 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
-import { type Database, inTransaction } from '../../postgres/database.ts'
+import { type Database, epochMs, inTransaction } from '../../postgres/database.ts'
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
-import { epochMs } from '../times.ts'
 
 /** Notes that the history was found right, and the last event that must be there from now on. Waits for no standby. */
 export async function markHistory(pool: pg.Pool): Promise<void> {

@@ -1,5 +1,4 @@
-import type { Database } from '../../postgres/database.ts'
-import { epochMs } from '../times.ts'
+import { type Database, epochMs } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 import { hasKey, type ListedSubmission, listedColumns, unfinishedSince } from './selectSubmissions.ts'
 

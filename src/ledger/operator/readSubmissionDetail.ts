@@ -1,10 +1,9 @@
 import type { PauseReason, State } from '../../model.ts'
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMs } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { isAlive } from '../instances.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
 import { activePause } from '../pauses.ts'
-import { epochMs } from '../times.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
 
 /** A step of a submission, as the event log has it. */

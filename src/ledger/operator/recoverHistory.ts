@@ -1,6 +1,5 @@
-import type { Database } from '../../postgres/database.ts'
+import { type Database, epochMs } from '../../postgres/database.ts'
 import { agreeByPerson, isAsSeen, raiseFound } from '../history/writeHistory.ts'
-import { epochMs } from '../times.ts'
 import { type Actor, actorDetail, logAct } from './operator.ts'
 import { type DoubtfulRecord, uncertain, wentBack } from './recoverDoubtful.ts'
 

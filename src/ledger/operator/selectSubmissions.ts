@@ -1,6 +1,5 @@
 import { type State, states } from '../../model.ts'
-import type { Database } from '../../postgres/database.ts'
-import { epochMs, isoTime } from '../times.ts'
+import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 import { causeColumn } from './cause.ts'
 
