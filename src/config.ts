@@ -5,77 +5,17 @@ import { ConfigInvalid, type Environment, readVariables } from './readVariables.
 import { type Contract, isOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
 
-/** What the commands need that touch the databases alone. Paths are absolute. */
-export interface StoreConfig {
-  databaseUrl: string
-  stateDatabaseUrl: string
-  outboxTable: string
-  keyOnFailure: 'continue' | 'block'
-  ledgerStandby: 'none' | 'synchronous'
-  payloadMaxBytes: number
-  mappingsDir: string
-  rateLimit: { requests: number; windowMs: number }
-  /** In days. Null: all is kept, or contents as long as their record. */
-  retention: { days: number | null; payloadDays: number | null }
-}
-
-/** What proves who we are to the service, and whom we believe: what may be another while the daemon runs. */
-export interface Credentials {
-  clientId: string
-  clientSecret: string
-  /** PEM texts. */
-  ca: string | null
-  cert: string | null
-  key: string | null
-  /** http://host:port, perhaps with a password. */
-  proxy: string | null
-}
-
-/** How the service is reached. */
-export interface ServiceSettings extends Credentials {
-  baseUrl: string
-  authUrl: string
-  expiresInUnitMs: number
-  tokenRefreshMs: number
-  idempotencyHeader: string
-  requestTimeoutMs: number
-  /** An answer may give back what was sent, and say something of it. */
-  answerMaxBytes: number
-}
-
-export type { Contract }
-
-/** What `outboxd discover` needs: the service, and what the daemon assumes of it as it is configured. */
-export interface DiscoverConfig {
-  service: ServiceSettings
-  isTest: boolean
-  tokenUnit: 'seconds' | 'milliseconds' | 'minutes'
-  rateLimit: { requests: number; windowMs: number }
-  payloadMaxBytes: number
-  uncertainPolicy: 'hold' | 'resend' | 'probe'
-  /** What was discovered before; null where that is not known. */
-  discoveredContract: Contract | null
-  /** Where the ledger is, from whose budget is spent; null where no database is named. */
-  stateDatabaseUrl: string | null
-}
-
 /** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
-export interface Config extends StoreConfig {
-  service: ServiceSettings
-  maxInFlight: number
-  discoveredContract: Contract | null
-  unavailablePauseMs: number
-  unauthorizedPauseMs: number
-  /** Null: never. */
-  stuckAfterMs: number | null
-  uncertainPolicy: 'hold' | 'resend' | 'probe'
-  captureWindow: number
-  http: { host: string; port: number }
-  logLevel: string
-  logFormat: 'auto' | 'json' | 'journald'
-  /** What all instances on a ledger should share: the value of each variable with `same: reported`, in its own unit. */
-  shared: Record<string, string>
-}
+export type Config = ReturnType<typeof readConfig>
+/** What the commands need that touch only the databases. */
+export type StoreConfig = ReturnType<typeof readStoreConfig>
+/** How the service is reached. */
+export type ServiceSettings = Config['service']
+/** What `outboxd discover` needs. */
+export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
+/** Who may look at the console. */
+export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
+export type { Contract }
 
 /**
  * Reads the whole configuration.
@@ -83,17 +23,17 @@ export interface Config extends StoreConfig {
  * @param env the environment's variables; an empty one counts as not set
  * @throws ConfigInvalid with every mistake
  */
-export function readConfig(env: Environment): Config {
-  const reader = readVariables(variables, env)
-  const { value, mistake, done } = reader
-  refuseBlindTrust(env, mistake)
-  const config: Config = {
+export function readConfig(env: Environment) {
+  const reader = createReader(env)
+  const { value } = reader
+  return reader.done({
     ...storeConfig(reader, env),
     service: serviceSettings(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
+    /** Null: never. */
     stuckAfterMs: value('STUCK_AFTER_SECONDS'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     captureWindow: value('CAPTURE_WINDOW'),
@@ -101,10 +41,104 @@ export function readConfig(env: Environment): Config {
     logLevel: value('LOG_LEVEL'),
     logFormat: value('LOG_FORMAT'),
     shared: sharedValues(reader),
-  }
-  return done(config)
+  })
 }
 
+/**
+ * Reads the variables that commands on the databases need, and none of the service's.
+ *
+ * @throws ConfigInvalid with every mistake among them
+ */
+export function readStoreConfig(env: Environment) {
+  const reader = createReader(env)
+  return reader.done(storeConfig(reader, env))
+}
+
+/**
+ * Reads what `outboxd discover` needs. A database may be named, and need not: credentials are enough to ask.
+ *
+ * @throws ConfigInvalid with every mistake among them
+ */
+export function readDiscoverConfig(env: Environment) {
+  const reader = createReader(env)
+  const { value } = reader
+  const isNamed = env.DATABASE_URL || env.DATABASE_URL_FILE
+  return reader.done({
+    service: serviceSettings(reader),
+    isTest: value('SERVICE_IS_TEST') === 'yes',
+    tokenUnit: value('TOKEN_EXPIRES_IN_UNIT'),
+    rateLimit: rateLimit(reader),
+    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+    uncertainPolicy: value('UNCERTAIN_POLICY'),
+    /** What was discovered before; null if that is not known. */
+    discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
+    /** The ledger whose budget is spent; null if no database is named. */
+    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
+  })
+}
+
+/** @throws ConfigInvalid with every mistake among them */
+export function readConsoleConfig(env: Environment) {
+  const { value, fileText, done } = readVariables(variables, env)
+  return done({
+    /** What the file of the password holds. */
+    password: fileText('CONSOLE_PASSWORD_FILE'),
+    trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
+    trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
+    names: value('CONSOLE_NAME') ?? [],
+  })
+}
+
+/** Refuses Node's own variable that would have us believe any certificate, of the databases too. */
+function createReader(env: Environment): Reader {
+  const reader = readVariables(variables, env)
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
+    reader.mistake(
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pass for the service or a database: unset it. Where the service’s certificate is of an authority of your own, set SERVICE_CA_FILE; for a database, sslrootcert in its URL',
+    )
+  return reader
+}
+
+function storeConfig(reader: Reader, env: Environment) {
+  const { value } = reader
+  return {
+    ...databaseUrls(reader),
+    outboxTable: value('OUTBOX_TABLE'),
+    keyOnFailure: value('KEY_ON_FAILURE'),
+    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+    /** An absolute path. */
+    mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
+    rateLimit: rateLimit(reader),
+    /** Null: all is kept, or contents as long as their record. */
+    retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
+    ledgerStandby: value('LEDGER_STANDBY'),
+  }
+}
+
+const rateLimit = ({ value }: Reader) => ({
+  requests: value('RATE_LIMIT_REQUESTS'),
+  windowMs: value('RATE_LIMIT_WINDOW_SECONDS'),
+})
+
+function serviceSettings(reader: Reader) {
+  const { value } = reader
+  return {
+    baseUrl: value('SERVICE_BASE_URL'),
+    authUrl: value('SERVICE_AUTH_URL'),
+    ...readSecret(reader),
+    ...readAuthority(reader),
+    ...readCertificate(reader),
+    ...readProxy(reader),
+    expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
+    tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
+    idempotencyHeader: value('IDEMPOTENCY_HEADER'),
+    requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
+    /** An answer may give back what was sent, and say something of it. */
+    answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
+  }
+}
+
+/** What all instances on a ledger should share: the value of each variable with `same: reported`, in its own unit. */
 function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
@@ -116,6 +150,9 @@ function sharedValues({ value }: Reader): Record<string, string> {
 export function inUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
+
+/** What proves who we are to the service, and whom we believe; it may change while the daemon runs. PEM texts. */
+export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: Reader) => ({
   clientId: value('SERVICE_CLIENT_ID'),
@@ -157,8 +194,8 @@ export const connectionParts = ['authority', 'certificate', 'proxy'] as const sa
 /**
  * Reads a part of the credentials again.
  *
- * @param inForce has been judged: where the same is read, nobody looks into it a second time
- * @returns in words what keeps it from being used, where something does
+ * @param inForce what was judged before; the same text is not judged a second time
+ * @returns in words what keeps it from being used, if something does
  */
 export function readCredentials(
   env: Environment,
@@ -169,14 +206,14 @@ export function readCredentials(
 }
 
 /** Where the databases are, with the names and passwords by which we sign in. */
-export type DatabaseUrls = Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>
+export type DatabaseUrls = ReturnType<typeof databaseUrls>
 
-const databaseUrls = ({ value }: Reader): DatabaseUrls => {
+const databaseUrls = ({ value }: Reader) => {
   const databaseUrl = value('DATABASE_URL')
   return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
 }
 
-/** Reads them again. @returns in words what keeps them from being used, where something does */
+/** Reads them again. @returns in words what keeps them from being used, if something does */
 export const readDatabaseUrls = (env: Environment): DatabaseUrls | string => readAgain(env, databaseUrls)
 
 function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string {
@@ -187,70 +224,6 @@ function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string
     if (!(error instanceof ConfigInvalid)) throw error
     return error.problems.join('\n')
   }
-}
-
-/**
- * Reads the variables that commands on the databases need, and leaves the service's alone.
- *
- * @throws ConfigInvalid with every mistake among them
- */
-export function readStoreConfig(env: Environment): StoreConfig {
-  const reader = readVariables(variables, env)
-  refuseBlindTrust(env, reader.mistake)
-  return reader.done(storeConfig(reader, env))
-}
-
-/** Node’s own variable would have us believe any certificate, of the databases too. */
-function refuseBlindTrust(env: Environment, mistake: (sentence: string) => void): void {
-  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return
-  mistake(
-    'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pass for the service or a database: unset it. Where the service’s certificate is of an authority of your own, set SERVICE_CA_FILE; for a database, sslrootcert in its URL',
-  )
-}
-
-/**
- * Reads what `outboxd discover` needs. A database may be named, and need not: whoever has but credentials can ask.
- *
- * @throws ConfigInvalid with every mistake among them
- */
-export function readDiscoverConfig(env: Environment): DiscoverConfig {
-  const reader = readVariables(variables, env)
-  const { value, mistake, done } = reader
-  refuseBlindTrust(env, mistake)
-  const isNamed = env.DATABASE_URL || env.DATABASE_URL_FILE
-  return done({
-    service: serviceSettings(reader),
-    isTest: value('SERVICE_IS_TEST') === 'yes',
-    tokenUnit: value('TOKEN_EXPIRES_IN_UNIT'),
-    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
-    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
-    uncertainPolicy: value('UNCERTAIN_POLICY'),
-    discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
-    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
-  })
-}
-
-/** Who may look at the console, as it is set. */
-export interface ConsoleConfig {
-  /** What the file of the password holds. */
-  password: string | null
-  /** In lower case. */
-  trustHeader: string | null
-  /** Addresses, or nets as 10.0.0.0/28. */
-  trustProxy: readonly string[]
-  /** In lower case. */
-  names: readonly string[]
-}
-
-/** @throws ConfigInvalid with every mistake among them */
-export function readConsoleConfig(env: Environment): ConsoleConfig {
-  const { value, fileText, done } = readVariables(variables, env)
-  return done({
-    password: fileText('CONSOLE_PASSWORD_FILE'),
-    trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
-    trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
-    names: value('CONSOLE_NAME') ?? [],
-  })
 }
 
 /** @returns the folder of the mapping files, for who needs nothing else. @throws ConfigInvalid */
@@ -292,35 +265,4 @@ export function mappingsNote(env: Environment, impliedBy: string | null): string
   }
   if (existsSync(here) || !isOnLoopback(env.SERVICE_BASE_URL)) return null
   return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappings}. MAPPINGS_DIR names a folder of your own.`
-}
-
-function serviceSettings(reader: Reader): ServiceSettings {
-  const { value } = reader
-  return {
-    baseUrl: value('SERVICE_BASE_URL'),
-    authUrl: value('SERVICE_AUTH_URL'),
-    ...readSecret(reader),
-    ...readAuthority(reader),
-    ...readCertificate(reader),
-    ...readProxy(reader),
-    expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
-    tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
-    idempotencyHeader: value('IDEMPOTENCY_HEADER'),
-    requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-    answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
-  }
-}
-
-function storeConfig(reader: Reader, env: Environment): StoreConfig {
-  const { value } = reader
-  return {
-    ...databaseUrls(reader),
-    outboxTable: value('OUTBOX_TABLE'),
-    keyOnFailure: value('KEY_ON_FAILURE'),
-    ledgerStandby: value('LEDGER_STANDBY'),
-    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
-    mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
-    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
-    retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
-  }
 }
