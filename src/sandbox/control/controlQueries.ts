@@ -59,83 +59,38 @@ export async function forgetClient(pool: pg.Pool, client: string, everything: bo
   return new Map(rows.map(({ fault, hits }) => [Number(fault), hits]))
 }
 
-/** So many rows of the ledger are read at once: a text of two megabytes. */
-const chunkRows = 100_000
+/** What GET /_sandbox/rate shows. */
+export interface Rate {
+  windowSeconds: number
+  /** All API calls. */
+  requests: number
+  /** The most that arrived in any window, all clients together. */
+  maxArrived: number
+  /** The most of one client that were admitted in any window. */
+  maxAdmitted: number
+}
+
+const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
 /**
- * The most API calls in any window: as they arrived, all clients together, and as they were admitted, for one client.
- * Of a client, its own alone; null for all.
+ * Counts API calls in windows of `windowSeconds`. Requests exactly one window apart are in no window together.
  *
- * Of each request a number is read and nothing is sorted by Postgres: 300,000 rows take less than a third of a second, and 16 bytes each.
+ * @param client null for all
  */
-export async function readRate(
-  pool: pg.Pool,
-  windowSeconds: number,
-  client: string | null,
-): Promise<{ windowSeconds: number; requests: number; maxArrived: number; maxAdmitted: number }> {
-  const groups = await readArrivals(pool, client)
-  const windowUs = Math.round(windowSeconds * 1_000_000)
-  const all = groups.flatMap(({ timesUs }) => timesUs)
-  const admitted = Map.groupBy(
-    groups.filter(({ counted }) => counted),
-    ({ client }) => client,
-  )
-  const mostOfEach = admitted.values().map((own) =>
-    mostInWindow(
-      own.flatMap(({ timesUs }) => timesUs),
-      windowUs,
-    ),
-  )
-  return {
-    windowSeconds,
-    requests: all.reduce((sum, { length }) => sum + length, 0),
-    maxArrived: mostInWindow(all, windowUs),
-    maxAdmitted: Math.max(0, ...mostOfEach),
-  }
-}
-
-/** The most of `timesUs`, in any order, that a window holds. Requests exactly one window apart are in no window together; one is in its own. */
-export function mostInWindow(timesUs: readonly Float64Array[], windowUs: number): number {
-  const sorted = new Float64Array(timesUs.reduce((sum, { length }) => sum + length, 0))
-  timesUs.reduce((at, part) => {
-    sorted.set(part, at)
-    return at + part.length
-  }, 0)
-  sorted.sort()
-  let [most, first] = [0, 0]
-  for (const [last, timeUs] of sorted.entries()) {
-    while (first < last && timeUs - (sorted[first] ?? timeUs) >= windowUs) first += 1
-    most = Math.max(most, last - first + 1)
-  }
-  return most
-}
-
-interface Arrivals {
-  client: string
-  counted: boolean
-  timesUs: Float64Array
-}
-
-/** When the API calls arrived, in microseconds since the first row; in no order, some of one client at a time. */
-async function readArrivals(pool: pg.Pool, client: string | null): Promise<Arrivals[]> {
-  const { rows: ends } = await pool.query<{ first: string | null; last: string; began: string }>(
-    'select min(sequence) as first, max(sequence) as last, min(arrived_at)::text as began from sandbox.ledger',
-  )
-  const [{ first, last, began } = { first: null, last: '0', began: '' }] = ends
-  const arrivals: Arrivals[] = []
-  if (first === null) return arrivals
-  for (let from = Number(first); from <= Number(last); from += chunkRows) {
-    const { rows } = await pool.query<{ client: string; counted: boolean; times_us: string }>(
-      `
-      select coalesce(client, address) as client, counted,
-        string_agg((date_part('epoch', arrived_at - $3::timestamptz) * 1000000)::bigint::text, ',') as times_us
+export async function readRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
+  const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
+    `
+    select count(*)::integer as requests, coalesce(max(arrived), 0)::integer as "maxArrived",
+      coalesce(max(admitted), 0)::integer as "maxAdmitted"
+    from (
+      select count(*) over (order by arrived_at ${windowSql}) as arrived,
+        count(*) filter (where counted) over (partition by coalesce(client, address) order by arrived_at ${windowSql})
+          as admitted
       from sandbox.ledger
-      where sequence >= $1 and sequence < $2 and path like '/api/%' and ($4::text is null or client = $4)
-      group by 1, 2
-      `,
-      [from, from + chunkRows, began, client],
-    )
-    for (const row of rows) arrivals.push({ ...row, timesUs: Float64Array.from(row.times_us.split(','), Number) })
-  }
-  return arrivals
+      where path like '/api/%' and ($2::text is null or client = $2)
+    ) calls
+    `,
+    [Math.max(0, Math.round(windowSeconds * 1_000_000) - 1), client],
+  )
+  return { windowSeconds, ...(rows[0] ?? { requests: 0, maxArrived: 0, maxAdmitted: 0 }) }
 }
