@@ -12,13 +12,13 @@ import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } fro
 export interface Installation extends AsyncDisposable {
   readonly erp: pg.Pool
   readonly sandboxUrl: string
-  /** Where the daemon serves /metrics, /livez and /readyz. */
+  /** The address of the daemon's /metrics, /livez and /readyz. */
   readonly daemonUrl: string
-  /** Where the console is; null where none was asked for. */
+  /** The address of the console; null if none was asked for. */
   readonly consoleUrl: string | null
   /** The daemon's environment: with it every other command works on this installation. */
   readonly variables: Record<string, string>
-  /** Where the logs of the sandbox and the daemon are. */
+  /** The folder of the logs of the sandbox and the daemon. */
   readonly folder: string
   /** Shows how the daemon stands, by `outboxd status --watch`: a line every two seconds, until it is stopped. */
   watchStatus(onLine: (line: string) => void): RunningCommand
@@ -32,7 +32,7 @@ export interface InstallationDeps {
   signal: AbortSignal
   /** Whether the console is started, too. */
   hasConsole: boolean
-  /** Told what is being started. */
+  /** Is given a line about each thing that is started. */
   print: (message: string) => void
 }
 
@@ -107,7 +107,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   signal.throwIfAborted()
   const parts = [failure(daemon, 'run'), failure(sandbox, 'sandbox'), ...(served ? [failure(served, 'console')] : [])]
   const broken = Promise.race(parts)
-  broken.catch(() => {}) // they also end when they are told to
+  broken.catch(() => {}) // they also end when they are stopped
   const all = stack.move()
   return {
     erp,

@@ -8,7 +8,7 @@ import type { Reaper } from '../embedded/reaper.ts'
 export interface RunningCommand {
   /** What `onLine` returned first. @throws CommandEnded when it ended before */
   readonly announced: Promise<string>
-  /** Resolves when it has ended, to its exit code; null where a signal ended it. */
+  /** Resolves when it has ended, to its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>
   /** Its last lines, to explain an end that nobody asked for. */
   lastMessage(): string

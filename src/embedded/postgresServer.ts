@@ -9,7 +9,7 @@ export interface Program {
   /** Absolute paths. */
   initdb: string
   postgres: string
-  /** Who runs them; empty: who runs us. */
+  /** The account that runs them; empty: ours. */
   owner: Owner
 }
 
@@ -22,12 +22,12 @@ export interface Owner {
 const nobody = { uid: 65534, gid: 65534 }
 
 /**
- * Finds the binaries that npm installed for this platform, and copies them to `folder` where the account that runs them cannot
- * reach them: in a checkout or a project whose folder is closed to it.
+ * Finds the binaries that npm installed for this platform. Copies them to `folder` if the account that runs them cannot reach
+ * them, as in a checkout that is closed to it.
  *
  * @param folder an existing one of ours; it is given to that account
  * @param binDir another PostgreSQL's folder of binaries, instead of the registry's
- * @throws Error naming the missing package where this platform has no binaries
+ * @throws Error naming the missing package if this platform has no binaries
  */
 export async function openProgram(folder: string, binDir?: string): Promise<Program> {
   const owner: Owner = process.getuid?.() === 0 ? nobody : {}
@@ -70,7 +70,7 @@ function askVersion({ postgres, owner }: Program, folder: string) {
   return run(postgres, ['--version'], owner, folder)
 }
 
-/** Makes `path` the owner's, where that is somebody else. */
+/** Makes `path` the owner's, if that is not us. */
 export async function giveTo(path: string, { uid, gid }: Owner): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
@@ -79,7 +79,7 @@ export async function giveTo(path: string, { uid, gid }: Owner): Promise<void> {
  * Makes a cluster in `dataDir`, which is empty or not there yet.
  *
  * @param flags of initdb, beside those that all our clusters have
- * @param folder where it runs
+ * @param folder the working directory
  */
 export async function initialise(
   { initdb, owner }: Program,
@@ -106,12 +106,12 @@ export class ServerEnded extends Error {
 
 export interface ServerOptions {
   dataDir: string
-  /** Where its socket is, and where it runs. */
+  /** The folder of its socket, in which it runs. */
   folder: string
   settings: Record<string, string>
   /** Runs in a session of its own, which a Ctrl-C in the terminal does not reach. */
   detached?: boolean
-  /** Told its process as soon as there is one. */
+  /** Is given its process as soon as there is one. */
   onStart?: (pid: number) => void
 }
 
@@ -169,16 +169,15 @@ async function run(
   return { exitCode: await ended, said: said.join('').trim() }
 }
 
-/** What PostgreSQL and Node need of an environment: where programs, libraries and temporary files are, the language, the time zone. */
+/** The variables that PostgreSQL and Node need: paths of programs, libraries and temporary files, language, time zone. */
 const handedOn =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
- * The environment of a process that we start for ourselves: nothing of ours is in it but this.
+ * The environment of a process that we start for ourselves.
  *
- * Where root starts us, PostgreSQL runs as an account that others use, too, and whatever runs as that account may read it
- * (`/proc/PID/environ`): a client secret or the token of the control API has no place there. Nor may a `PGDATA` or a
- * `NODE_OPTIONS` that was meant for something else change what is started.
+ * If root starts us, PostgreSQL runs as an account that others use, too, and they can read `/proc/PID/environ`: secrets have no
+ * place there. Nor may a `PGDATA` or a `NODE_OPTIONS` that was meant for something else change what is started.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(

@@ -16,7 +16,7 @@ import { RestartedServer } from './restartedServer.ts'
 
 /** A PostgreSQL that this process has to itself. */
 export interface PrivatePostgres {
-  /** Its address, for this account and root alone: a socket in a folder that is closed to all others, so it has no password. */
+  /** Its address without a password: a socket in a folder that only this account and root can enter. */
   readonly url: string
   readonly pid: number
   /** Resolves with what happened, and its last words, when it ends again and again although it is started again. */
@@ -25,7 +25,7 @@ export interface PrivatePostgres {
   stop(): Promise<void>
 }
 
-/** Nobody reaches it by the network. */
+/** It listens only on a socket. */
 const everySettings = { listen_addresses: '', unix_socket_permissions: '0700' }
 
 /** What need not survive a power cut. */
@@ -34,15 +34,15 @@ const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_c
 /** The path of a socket has a bound, 103 bytes on macOS; the rest of it takes 41. */
 const folderLengthMax = 60
 
-/** A server whose sandbox was killed is ended by its reaper, and the processes of one that was killed end by themselves: so long it may take. */
+/** How long the processes of a server that was killed, or whose sandbox was, may take to end. */
 const leavingMs = 10_000
 
 /**
  * Starts a PostgreSQL that ends with this process, whatever ends it, and is started again when it ends before.
  *
- * @param tell told in one sentence that it is started again
- * @param dataDir where its data stay; without it they are in a temporary folder, and are gone at the end
- * @throws DataFolderUnusable; Error naming the missing package where this platform has no binaries, or quoting the server's words
+ * @param tell is given one sentence when the server is started again
+ * @param dataDir the folder that keeps its data; without it they are in a temporary folder, and are gone at the end
+ * @throws DataFolderUnusable; Error naming the missing package if this platform has no binaries, or quoting the server
  */
 export async function startPrivatePostgres(tell: (words: string) => void, dataDir?: string): Promise<PrivatePostgres> {
   await using stack = new AsyncDisposableStack()
@@ -68,7 +68,7 @@ export async function startPrivatePostgres(tell: (words: string) => void, dataDi
 interface Parts {
   program: Program
   reaper: Reaper
-  /** Where its socket is. */
+  /** The folder of its socket. */
   folder: string
   tell: (words: string) => void
 }
@@ -109,7 +109,7 @@ interface Cluster {
   cluster: string
   settings: Record<string, string>
   end: 'SIGQUIT' | 'SIGINT'
-  /** Which other process has it in use; undefined where none has. */
+  /** Names the other process that uses it; undefined if none does. */
   user: () => Promise<string | undefined>
 }
 
@@ -133,7 +133,7 @@ async function start(
   return server
 }
 
-/** Starts it as soon as the processes of one before it have ended; where another uses it, not. */
+/** Starts the server when the processes of the one before it have ended. @throws at once if another process uses the data */
 async function whenFree<T>(startIt: () => Promise<T>, user: () => Promise<string | undefined>): Promise<T> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {
@@ -161,17 +161,17 @@ export class DataFolderUnusable extends Error {
   }
 }
 
-/** What is in such a folder: a name of our own, so that no other PostgreSQL's data are ever taken for ours. */
+/** Names of our own within the folder, so that another PostgreSQL's data are never taken for ours. */
 const clusterName = 'postgres'
 const userName = 'process.pid'
 const unfinishedName = 'unfinished-'
 
 /**
- * Finds the cluster in a folder, or makes one there. It is there whole or not at all, also where we are killed meanwhile.
+ * Finds the cluster in a folder, or makes one there: whole or not at all, even if we are killed meanwhile.
  *
  * @param initialise makes a cluster in the empty folder that it is given
  * @returns the cluster's folder
- * @throws DataFolderUnusable where something else is in the folder, or a cluster of another version, or it cannot be written
+ * @throws DataFolderUnusable if the folder holds something else or another version's cluster, or cannot be written
  */
 export async function openKeptCluster(
   program: Program,
@@ -220,7 +220,7 @@ export async function writeUser(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, userName), `${process.pid}\n`)
 }
 
-/** Who noted it, as in `process 123`; undefined where that process is no more: its server is about to end. */
+/** The process that noted it, as `process 123`; undefined if it has ended: its server is about to end, too. */
 export async function readUser(dataDir: string): Promise<string | undefined> {
   const pid = Number(await readFile(join(dataDir, userName), 'utf8').catch(() => '0'))
   try {

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { extname, join } from 'node:path'
 import { childEnvironment } from './postgresServer.ts'
 
-/** Ends and removes what it was told of, should this process be gone before it says that all is done. */
+/** Ends processes and removes folders if this process ends before it calls `done`. */
 export interface Reaper {
-  /** @param signal what to end it with */
+  /** @param signal ends the process */
   addProcess(pid: number, signal: NodeJS.Signals): void
   removeProcess(pid: number): void
   addFolder(path: string): void

@@ -23,7 +23,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 
 for (const [pid, signal] of processes) isThere(pid, signal)
-// Bounded, for where nobody reaps them they stay visible for ever.
+// Bounded, because processes that nothing reaps stay visible for ever.
 for (let looks = 0; looks < 50 && [...processes.keys()].some((pid) => isThere(pid, 0)); looks++) await delay(100)
 for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 

@@ -2,16 +2,16 @@ import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { endServer } from './postgresServer.ts'
 
-/** So often it may end within so long: what then still ends it will end it again. */
+/** A server that ends `endsMax` times within `withinMs` is not started again. */
 const endsMax = 3
 const withinMs = 60_000
 
-/** Whoever ends it together with us tells us, too, meanwhile. */
+/** If somebody ends it together with us, their signal reaches us in this time. */
 const pauseMs = 100
 
 const wordsMax = 2000
 
-/** A server that is started again when it ends without being told to: killed, or out of memory. Its data are as a crash leaves them: whole. */
+/** A server that is started again if it ends unasked: killed, or out of memory. Its data survive that as they survive a crash. */
 export class RestartedServer {
   readonly #start: () => Promise<ChildProcess>
   readonly #tell: (words: string) => void
@@ -29,7 +29,7 @@ export class RestartedServer {
     this.#watch(server)
   }
 
-  /** @param tell told in one sentence that it is started again */
+  /** @param tell is given one sentence when the server is started again */
   static async start(start: () => Promise<ChildProcess>, tell: (words: string) => void): Promise<RestartedServer> {
     return new RestartedServer(await start(), start, tell)
   }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ClientSettings } from './sandboxSettings.ts'
 
-/** The service's clients, as the sandbox was started with them. */
+/** The service's clients, as the sandbox was started. */
 export class Clients {
   readonly #clients: readonly ClientSettings[]
 
@@ -14,7 +14,7 @@ export class Clients {
     return this.#clients.map(({ id }) => id)
   }
 
-  /** What a database holds of before clients owned what they made belongs to the first. */
+  /** The client that owns what an older sandbox stored without a client. */
   get first(): string {
     return this.#clients[0]?.id ?? ''
   }
@@ -23,7 +23,7 @@ export class Clients {
     return this.#clients.some((client) => client.id === id)
   }
 
-  /** The client whose id and secret a form has, or null; it takes the same time whatever is wrong with them. */
+  /** The client whose id and secret a form has, or null. Takes the same time whatever is wrong. */
   authenticated(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {
@@ -39,7 +39,7 @@ export class Clients {
   }
 }
 
-/** Compares two secrets and takes the same time wherever they differ. */
+/** Compares two secrets in constant time. */
 export function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }

@@ -8,7 +8,7 @@ interface Patches {
 }
 
 /**
- * The settings as they are now. For a client, each of these goes before those above it:
+ * The settings as they are now. For a client, each of these overrides those above it:
  *
  *     as the sandbox was started
  *     changed for all, at /_sandbox/settings
@@ -41,7 +41,7 @@ export class CurrentSettings {
     return new CurrentSettings(pool, asStarted, clients, { all, clients: ofClients })
   }
 
-  /** @param client null for whoever is none of ours */
+  /** @param client null: the client is not known */
   of(client: string | null): LiveSettings {
     const known = this.#merged.get(client)
     if (known) return known
@@ -51,7 +51,7 @@ export class CurrentSettings {
     return merged
   }
 
-  /** What was changed while it ran, for all or for a client. */
+  /** What was changed at run time, for all (null) or for a client. */
   changed(client: string | null): SettingsPatch {
     return (client === null ? this.#patches.all : this.#patches.clients[client]) ?? {}
   }
@@ -60,13 +60,13 @@ export class CurrentSettings {
     return this.#put(client, { ...this.changed(client), ...more })
   }
 
-  /** Goes back to the settings of the start, for a client or for everybody. */
+  /** Goes back to the settings of the start, for a client or for all (null). */
   async forgetChanges(client: string | null): Promise<void> {
     const concerned = client === null ? [null, ...Object.keys(this.#patches.clients)] : [client]
     for (const each of concerned) await this.#put(each, {})
   }
 
-  /** Of everybody's rate limit, the longest window: what counted in it is still of weight. */
+  /** The longest window of all rate limits: what counted within it still matters. */
   get longestWindowSeconds(): number {
     return Math.max(...[null, ...this.#own.keys()].map((client) => this.of(client).rateLimitWindowSeconds))
   }

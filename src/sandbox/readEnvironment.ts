@@ -7,11 +7,11 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A setting that comes from a variable of the daemon's, because the sandbox's own is not set. */
+/** A setting that comes from a variable of the daemon, because the sandbox's own is not set. */
 export interface Borrowed {
   setting: keyof SandboxSettings
   from: string
-  /** The variable that would go before it. */
+  /** The sandbox's own variable. */
   own: string
 }
 
@@ -19,7 +19,7 @@ export interface Borrowed {
  * Reads the sandbox's settings from environment variables.
  *
  * @param readFile gives the text of a file named by a variable `X_FILE`
- * @param overrides settings given otherwise, such as `--port`; they win
+ * @param overrides settings from options such as `--port`; they win
  * @returns the settings, or all that is wrong with the variables, one sentence each
  */
 export function readEnvironment(

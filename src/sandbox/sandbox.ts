@@ -5,10 +5,9 @@ export { SettingsWrong } from './settingsWrong.ts'
 export type { Sandbox, SandboxOptions }
 
 /**
- * What the package exports as `outboxd/sandbox`, for tests: docs/sandbox.md, "In your own CI". Loads the sandbox where this Node can
- * read it.
+ * The package's export `outboxd/sandbox`, for tests: docs/sandbox.md, "In your own CI". Loads the sandbox if this Node can read it.
  *
- * @throws Error that says which Node it needs, where this one is too old; all that the sandbox's own startSandbox throws
+ * @throws Error that names the Node it needs, if this one is too old; what the sandbox's own startSandbox throws
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** A bound well within the times that a double holds to the microsecond. */
+/** The latest time; a double holds it to the microsecond. */
 export const latestUs = Date.UTC(2200, 0, 1) * 1000
 
 /** What GET /_sandbox/clock shows. */
@@ -21,11 +21,11 @@ interface Kept {
 }
 
 /**
- * The sandbox's one clock, for arrivals, tokens, windows and processing alike: the system's or a moment that stands, plus what
- * it was moved on by. That is kept in the database, so that a restart changes nothing.
+ * The sandbox's one clock, for arrivals, tokens, windows and processing: the system's time or a moment that stands, plus an
+ * offset that is kept in the database.
  *
- * It never steps back while it serves, because a rate limit counted on a clock that does would let too many through; setting it
- * back goes with forgetting everything.
+ * It never steps back while it serves, because a rate limit would let too many through. Setting it back goes with forgetting
+ * everything.
  */
 export class SandboxClock {
   readonly #pool: pg.Pool
@@ -44,7 +44,7 @@ export class SandboxClock {
   }
 
   /**
-   * Goes on from where a clock with the same base was; with another base it begins there.
+   * Goes on from the kept time of a clock with the same base; begins at a different base.
    *
    * @param base what it is when it was not moved on: `system`, or a moment (ISO 8601) at which it stands
    */
@@ -64,17 +64,17 @@ export class SandboxClock {
     return { now: preciseTime(this.nowUs()), offsetSeconds, stands: this.#standsAtUs !== undefined }
   }
 
-  /** Moves the clock on. @returns false where it would come past `latestUs`, and stays */
+  /** Moves the clock on. @returns false if it would pass `latestUs`: then it stays */
   advance(seconds: number): Promise<boolean> {
     return this.#move((offsetUs) => offsetUs + Math.round(seconds * 1_000_000))
   }
 
-  /** Back to its base. Only where nothing is left that has a time of this clock. */
+  /** Sets the clock back to its base. Nothing that has a time of this clock may be left. */
   setBack(): Promise<boolean> {
     return this.#move(() => 0)
   }
 
-  /** One after the other: what is written last is what it shows. */
+  /** One move at a time, so that the clock shows what was written last. */
   async #move(next: (offsetUs: number) => number): Promise<boolean> {
     const release = await this.#mutex.take('clock')
     try {
@@ -94,7 +94,7 @@ function systemUs(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000)
 }
 
-/** The time that the service believes it is: its answers say it, and nothing goes by it. */
+/** The time that the service believes it is. Its answers show it; nothing else uses it. */
 export function toldUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }

@@ -19,7 +19,7 @@ import { serve } from './serve.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     arrivedUs: number
-    /** Whether the bytes of its body are. */
+    /** Whether the bytes of its body are UTF-8. */
     isUtf8: boolean
   }
 }
@@ -33,7 +33,6 @@ const unreadable = problem(400, 'The path of the request cannot be read.')
 
 const unmetExpectation = problem(417, 'The header Expect can ask for 100-continue alone.')
 
-/** What the server puts up with. */
 export interface ServerLimits {
   requestTimeoutSeconds: number
   connectionsMax: number
@@ -47,7 +46,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
     }
-  // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
+  // Requests that reach no handler are counted, recorded and answered with a problem document, too.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
     const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
     return route(endpointOf(request), gateOf(request), handler)(request, reply)
@@ -118,7 +117,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   return app
 }
 
-/** What is at each path takes one method. */
+/** Each path takes one method. */
 const methodsByPath = [
   [/^\/oauth\/token$/, 'POST'],
   [/^\/api\/v1\/(data|orders)$/, 'POST'],
@@ -157,7 +156,7 @@ function readExchange(
   }
 }
 
-/** Of two that contradict each other, Node takes the first or joins them; no client means that. */
+/** Refuses repeated headers, of which Node would take the first or join them. */
 function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
   const names = ['authorization', 'content-type', 'idempotency-key']
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
@@ -187,7 +186,7 @@ function refusalText(error: { code?: string; message: string }, bodyLimitBytes: 
   return 'The request cannot be read.'
 }
 
-/** Answers what is no request, by hand: there is nothing to reply to. */
+/** Answers bytes that are not a request: Fastify has no reply for them. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is no HTTP request.']
   const { contentType, body } = problem(status, detail)
@@ -240,10 +239,9 @@ function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { k
   return reply
 }
 
-/** Who is still sending after it, or waits for a database that does not answer, is cut off. */
+/** After this, requests that are still arriving or waiting for the database are cut off. */
 const graceMs = 4_500
 
-/** Between a request's answer and the client's next on the same connection. */
 const idleCheckMs = 50
 
 /** Stops listening and answers what has arrived; connections that wait for a next request are closed as they become idle. */

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Thrown for options that are wrong, with everything that is: a sentence a line. */
+/** Thrown for wrong options, with every problem: a sentence a line. */
 export class SettingsWrong extends Error {
   override name = 'SettingsWrong'
   /** Never empty. */
@@ -16,7 +16,7 @@ export class SettingsWrong extends Error {
 /**
  * Reads options or a scenario that a program gave.
  *
- * @param within how problems call the place, where it is not the options themselves
+ * @param within the path of the place, if it is not the options themselves
  * @throws SettingsWrong
  */
 export function parseSettings<S extends z.ZodObject>(schema: S, given: unknown, within: string[] = []): z.output<S> {
@@ -42,7 +42,7 @@ const kinds: Record<string, string> = {
   object: 'an object',
 }
 
-/** What is allowed, where the schema has no words of its own for it. */
+/** What is allowed, for an issue without a message of its own. */
 export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -20,18 +20,18 @@ import { readRate } from './controlQueries.ts'
 import { followEvents } from './followEvents.ts'
 import * as shown from './shownRows.ts'
 
-/** What the control API changes besides reading the parts. */
+/** What the control API uses. */
 export interface Controls {
   parts: Parts
-  /** Connections of its own, with more patience than a request has: a read of all does not hold requests up. */
+  /** Connections of its own with longer timeouts, so that a read of the whole ledger does not hold up requests. */
   pool: pg.Pool
   events: OrderEvents
   settings: CurrentSettings
   /** Forgets the requests, of one client or of all; with `everything` also what came of them. */
   reset(client: string | null, everything: boolean): Promise<void>
-  /** With it anybody may use them, without it only programs on this host; undefined: there is none. */
+  /** The token that opens /_sandbox/ to others than programs on this host; undefined: there is none. */
   token: string | undefined
-  /** Those of the scenario. */
+  /** The scenario's. */
   expectations: readonly Expectation[]
 }
 
@@ -159,10 +159,9 @@ export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   })
 }
 
-/** Below the patience of a container's health check. */
+/** Shorter than the timeout of a container's health check. */
 const patienceMs = 2_000
 
-/** Whether the sandbox can serve, without a word of what it holds. */
 export type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }
 
 /** Asks the database for a sign of life. Never throws. */

@@ -7,7 +7,7 @@ import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 
 /** What the routes of /_sandbox/ share. */
 
-/** A body is JSON that jsonb cannot keep. */
+/** The JSON of a body that jsonb cannot keep. */
 export class BeyondBounds extends Error {
   override name = 'BeyondBounds'
 }
@@ -26,12 +26,12 @@ export function refuse(reply: FastifyReply, status: number, detail: string): Fas
   return sendAnswer(reply, problem(status, detail))
 }
 
-/** A client's id; one that is not known is refused, because a misspelt one would look like one that has done nothing. */
+/** A client's id. An unknown id is refused, because a misspelt one would look like a client without requests. */
 export function knownClient(clients: Clients) {
   return z.string().refine((id) => clients.has(id), `there is no such client; there are ${clients.ids.join(', ')}`)
 }
 
-/** Reads a query that may name a client, as all of /_sandbox/ that concerns clients; null where it names none. */
+/** Reads a query that may name a client; `client` is null if it does not. */
 export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {
   return z.strictObject({ ...shape, client: knownClient(clients).nullable().default(null) }).parse(query)
 }
@@ -39,7 +39,7 @@ export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unkn
 /**
  * Answers `{"rows":[…]}` as the batches come, each only when the reader has taken the one before.
  *
- * @param batches rows as JSON text; the first is read before anything is answered, so that its fault is still a status
+ * @param batches rows as JSON text; the first batch is read before the answer begins, so that an error still is a status
  */
 export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
   const first = await batches.next()

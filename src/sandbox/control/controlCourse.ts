@@ -27,7 +27,7 @@ const orderPatch = z
 
 const idParameter = z.object({ id: z.string() })
 
-/** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: a test has in hand how and when processing ends. */
+/** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: how and when processing ends. */
 export function courseRoutes(app: FastifyInstance, parts: Parts): void {
   app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
     const { finish, errorCode, hold } = transactionPatch.parse(readJson(body))
@@ -46,7 +46,7 @@ function asked({ clients }: Parts, params: unknown, query: unknown) {
 }
 
 interface Asked extends Omit<Which, 'client'> {
-  /** Null: whichever has it, if it is one alone. */
+  /** Null: any client, if only one has this id. */
   client: string | null
 }
 

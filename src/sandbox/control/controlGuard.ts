@@ -8,22 +8,22 @@ import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Carries no data and changes nothing: answered to everybody on this host, with a token and without. */
+    /** Answered to everyone on this host, with a token and without, because it carries no data and changes nothing. */
     isOpen?: boolean
   }
 }
 
 /** What is known of a request to /_sandbox/ before its body is read. */
 export interface ControlRequest {
-  /** Where the connection comes from. */
+  /** The remote end of the connection. */
   address: string
-  /** Where it has arrived; where the two are the same, both its ends are on this host. */
+  /** The local end of the connection. If it equals `address`, both ends are on this host. */
   localAddress: string
   httpVersion: string
   /** As it stands in the first line: a path, or with an address before it. */
   target: string
   headers: IncomingHttpHeaders
-  /** How often the request says Host; Node shows the first alone. */
+  /** How many Host headers it has; Node shows only the first. */
   hosts: number
   isOpen: boolean
 }
@@ -31,13 +31,12 @@ export interface ControlRequest {
 const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN'
 
 /**
- * Judges whether a request may use the control API; undefined where it may.
+ * Judges whether a request may use the control API; undefined if it may.
  *
- * Loopback alone says little about who asks. A proxy on this host connects from loopback for everybody; a web page that a
- * developer has open runs on his machine; a name that the page's server turns to 127.0.0.1 (DNS rebinding) makes the browser
- * take the sandbox for that server. So a request without a token must come straight from a program on this host, or from a
- * page of the sandbox itself. With a token, the token is what identifies, wherever the request comes from; once there is one,
- * everybody needs it, because a proxy that hides what it is would need none otherwise.
+ * Without a token, a request must come from a program on this host, and a loopback address does not prove that: a proxy on this
+ * host connects from loopback, a web page runs in a developer's browser, and a name that resolves to 127.0.0.1 (DNS rebinding)
+ * makes the browser take the sandbox for the page's own server. If there is a token, every request needs it, because a proxy
+ * that hides itself could not be told from a program.
  *
  * @param token what SANDBOX_CONTROL_TOKEN says
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
@@ -56,7 +55,7 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
   return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
-/** Of several reasons, the first that a person can do something about. */
+/** Of several reasons, names the first that a person can remove. */
 function judgeStranger(request: ControlRequest): Answer | undefined {
   const { address, localAddress, httpVersion, headers, target, hosts } = request
   if (!isOfThisHost(request)) return fromElsewhere(address)
@@ -91,7 +90,7 @@ function fromElsewhere(address: string): Answer {
   )
 }
 
-/** A page of another site may send a form or text without asking first, and JSON not: a browser asks, and is told no. */
+/** Demands JSON: a browser lets a page of another site send forms and text without a preflight request, but not JSON. */
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
@@ -105,7 +104,7 @@ function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
 /**
  * Whether a Host header names loopback, or the address that was asked: whatever the port, which a tunnel may have changed.
  *
- * Names below `.localhost` do not count: a resolver that does not know RFC 6761 asks the network for them.
+ * Names below `.localhost` do not count, because a resolver without RFC 6761 asks the network for them.
  */
 function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
@@ -113,14 +112,14 @@ function namesThisHost(host: string, localAddress: string): boolean {
   return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
-/** A target with an address in it goes before the Host, and is what one asks a proxy for (RFC 9112, 3.2.2). */
+/** A target with an address in it overrides the Host, and is how a proxy is asked (RFC 9112, 3.2.2). */
 function isForThisHost(target: string, localAddress: string): boolean {
   if (target.startsWith('/')) return true
   const authority = /^http:\/\/([^/?#]*)/i.exec(target)?.[1]
   return authority !== undefined && namesThisHost(authority, localAddress)
 }
 
-/** Headers with which a proxy tells for whom it asks, or that it does: whatever their value. */
+/** Headers that proxies add, whatever their value. */
 function isForwarding(name: string): boolean {
   return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
@@ -133,14 +132,14 @@ function isForwarding(name: string): boolean {
 export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
   return async function guard(request: FastifyRequest, reply: FastifyReply) {
     const facts = factsOf(request)
-    // Apart from what the address does at the API: a client with a wrong secret locks nobody out of here.
+    // Counted apart from the API, so that a client with a wrong secret does not lock out the control API.
     const who = `control ${facts.address}`
     const tooMany = facts.isOpen || token === undefined ? undefined : failures.refusal(who, request.arrivedUs)
     const judged = tooMany ?? judgeControl(facts, token)
     const refusal = judged?.status === 401 ? refuseWrongToken() : judged
     return refusal && sendAnswer(reply, refusal)
 
-    /** A page of another site uses up none of its visitor's tries. */
+    /** A web page uses up none of its visitor's tries. */
     function refuseWrongToken() {
       const page = foreignPage(headerOf(facts.headers))
       return page === undefined ? (failures.count(who, request.arrivedUs) ?? judged) : fromPage(page)

@@ -5,16 +5,16 @@ import type { Parts } from '../exchange.ts'
 import type { OrderEvents } from '../storage/orderEvents.ts'
 import { eventLine, eventLines } from './shownRows.ts'
 
-/** A reader who is this far behind what is committed is let go, or its lines would fill the memory. */
+/** A reader that falls further behind is disconnected, or its lines would fill the memory. */
 const behindMaxBytes = 16_000_000
 
-/** So many of the last events are remembered as written: what is read and announced at the same time is written once. */
+/** Events remembered as written, so that an event that is both read and announced is written once. */
 const rememberedMax = 10_000
 
 /**
  * Writes one JSON line for every event on the queue and then for each new one, until the reader goes or the sandbox closes.
  *
- * @param whose those of one client, or null for all
+ * @param whose a client's id; null for all
  */
 export async function followEvents(
   { parts, pool, events }: { parts: Parts; pool: pg.Pool; events: OrderEvents },

@@ -194,7 +194,7 @@ export async function* eventRows(pool: pg.Pool, page: Page): AsyncGenerator<stri
   for await (const batch of eventLines(pool, page)) yield batch.map(({ line }) => line)
 }
 
-/** @param event its JSON, or null where it cannot be shown */
+/** @param event its JSON, or null if it cannot be shown */
 export function eventLine(id: string, state: string, event: string | null): string {
   if (event !== null) return `{"id":"${id}","state":"${state}","event":${event}}`
   const unreadable = `it has a number of more than ${numberDigitsMax} digits, written out: no consumer could read it`

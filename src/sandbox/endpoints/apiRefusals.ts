@@ -5,28 +5,26 @@ import { beyondBounds, depthMax, parseExactly } from './parseExactly.ts'
 import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
-/** The service's own no's: docs/interface.md, 7.2. */
-
-/** E003 while the sandbox is told to be down. */
+/** E003 while the setting `down` is on. */
 export function downAnswer(parts: Parts, client: string): Answer | undefined {
   return parts.live(client).down ? unavailable(parts, client) : undefined
 }
 
-/** E003, because it is told to be down or its database is away; with the time that its client action names as Retry-After. */
+/** E003, because `down` is on or the database is away. Retry-After is the time of its client action. */
 export function unavailable(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
-/** E001 for a customer that the sandbox does not know. */
+/** E001 for an unknown customer. */
 export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
   const { unknownCustomers, e001Status } = parts.live(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
   return problem(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
-/** An id that the sandbox did not give this client. */
+/** The refusal of an id that this client was not given. */
 export function unknownId(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
   const { unknownIdStatus, oddIdStatus } = parts.live(client)
   const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
@@ -38,10 +36,10 @@ export function duplicate(parts: Parts, what: string, client: string): Answer {
 }
 
 /**
- * What to answer because the idempotency key was used before; undefined where the request is to be applied.
+ * The answer if the idempotency key was used before; undefined if the request is to be applied.
  *
- * A key counts as used by the request that was applied with it, even if its answer was lost; one that was answered with
- * an error has used up nothing. Under `replay`, another body with the same key is E002 all the same.
+ * A key is used by the request that was applied with it, even if its answer was lost, and not by a refused request. Under
+ * `replay`, a different body with the same key is still E002.
  *
  * @param replay makes the first answer again
  */
@@ -100,7 +98,7 @@ function parsed(body: string): BodyRead<unknown> {
   }
 }
 
-/** @param customerCode the code where the customerId is what is wrong: docs/interface.md, 7.2, can be read so */
+/** @param customerCode the code if the customerId is wrong: docs/interface.md, 7.2, can be read so */
 function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'): Answer {
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =

@@ -6,7 +6,7 @@ export const numberDigitsMax = 100
 /**
  * Reads JSON without rounding a number.
  *
- * A number whose digits a double cannot give back becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
+ * A number that a double would change becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
  *
  * @throws SyntaxError for what is not JSON, RangeError for what is nested too deeply
  */
@@ -46,8 +46,8 @@ function isRawNumber(value: unknown): value is { rawJSON: string } {
 export const depthMax = 100
 
 /**
- * What of a body, read by `parseExactly`, is beyond the bounds of what the sandbox and its queue can keep: undefined where
- * nothing is. Valid JSON may hold half a character, a number of a hundred thousand digits, a thousand arrays in each other.
+ * The first part of a body, read by `parseExactly`, that the sandbox and its queue cannot keep. Valid JSON may hold half a
+ * character, a number of a hundred thousand digits, or a thousand arrays within each other.
  *
  * @see docs/interface.md, 2: the bounds of numbers and texts are not shown
  */
@@ -55,7 +55,7 @@ export function beyondBounds(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
-/** Whether JSON has the character U+0000, which jsonb does not. An escaped backslash before `u0000` is none. */
+/** Whether JSON has the character U+0000, which jsonb does not. An escaped backslash before `u0000` does not count. */
 export function holdsNul(json: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
@@ -87,8 +87,6 @@ function whatIsBeyond(value: unknown, depth: number): string | undefined {
     : undefined
 }
 
-/** Numbers of scenarios and expectations by their digits: as doubles, two that differ in the twentieth digit would be the same. */
-
 /** Reads JSON; a number that a double cannot hold becomes `JSON.rawJSON`, all others stay numbers. @throws SyntaxError */
 export function readExactNumbers(json: string): unknown {
   return JSON.parse(json, (_key, value: unknown, { source }) => {
@@ -103,6 +101,6 @@ export function canonicalNumber(number: string): string {
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
   const counting = digits.replace(/0+$/, '')
-  if (counting === '') return whole === '' ? number : '0' // what is no number, as Infinity, is itself
+  if (counting === '') return whole === '' ? number : '0' // Infinity and its like are themselves
   return `${sign}${counting}e${Number(exponent) - fraction.length + digits.length - counting.length}`
 }

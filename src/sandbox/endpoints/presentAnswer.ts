@@ -5,7 +5,7 @@ import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'
 
 /**
- * Says an answer as is set: the body of a refusal, and the form of Retry-After.
+ * Gives an answer the form that is set: the body of a refusal, and Retry-After.
  *
  * @param toldUs the time that the service believes it is
  */
@@ -27,12 +27,12 @@ function timedHeaders(headers: Record<string, string>, { retryAfterForm }: LiveS
   return retryAfterForm === 'seconds' ? headers : { ...others, 'retry-after': later(toldUs, Number(seconds)) }
 }
 
-/** A date has whole seconds: the next, or it would name a moment too early. */
+/** HTTP dates have whole seconds: round up, so that the date is never early. */
 function later(us: number, seconds: number): string {
   return new Date((Math.ceil(us / 1_000_000) + seconds) * 1000).toUTCString()
 }
 
-/** How a refusal is said: its media type, what is sent, and the schema that the OpenAPI document has for it. */
+/** A form of refusals: its media type, its body, and the schema for the OpenAPI document. */
 interface Shape {
   contentType: string
   body(problem: Problem): unknown
@@ -44,7 +44,7 @@ const message = z.string()
 const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
-/** The interface shows none: docs/interface.md, 7.2. */
+/** The interface does not show the body of a refusal: docs/interface.md, 7.2. */
 export const errorShapes: Record<ErrorShape, Shape> = {
   problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
   code: {

@@ -12,20 +12,20 @@ export interface Answer {
 /** The service's error codes: docs/interface.md, 7.2. */
 export type ErrorCode = 'E001' | 'E002' | 'E003'
 
-/** Where a request's body breaks the interface; `field` is a dotted path. */
+/** A field of a request's body that breaks the interface; `field` is a dotted path. */
 export interface FieldError {
   field: string
   detail: string
 }
 
-/** What goes beside a problem's words: `code` where the service has one for it, `errors` for fields that are wrong. */
+/** `code` is the service's code, if it has one for this refusal; `errors` names wrong fields. */
 interface Particulars {
   code?: string
   errors?: FieldError[]
 }
 
 /**
- * A refusal, as a problem document has it; `shapeError` says it as is set.
+ * A refusal, as a problem document. `presentAnswer` gives it the shape that is set.
  *
  * @see RFC 9457
  */
@@ -70,10 +70,9 @@ export function problem(
 }
 
 /**
- * An answer of the token endpoint that is no token, never to be cached.
+ * A refusal of the token endpoint, never to be cached.
  *
- * @param authorization the request's header: a 401 challenges with the scheme that the client tried, and with Basic where it
- * tried none, as for a client id and secret
+ * @param authorization the request's header: a 401 challenges with the scheme that the client tried, or else with Basic
  * @see RFC 6749, 5.2
  */
 export function tokenError(status: number, error: string, description: string, authorization?: string): Answer {

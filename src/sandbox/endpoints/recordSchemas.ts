@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { digitsOf } from './parseExactly.ts'
 
-/** What records must look like, by section of docs/interface.md and as is set where that is silent. */
+/** Schemas of records, by section of docs/interface.md. Where the interface is silent, they follow the settings. */
 
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
@@ -17,7 +17,7 @@ const mappedSettings = [
   'dateOffsets',
 ] as const
 
-/** Section 2.2, and 2.5 where it is set. */
+/** Section 2.2, with 2.5 if the settings say so. */
 export const submissionSchema = rememberedFor(
   ['ownIds', 'field2Empty', 'field2LengthMax', ...mappedSettings],
   (live) => {
@@ -72,7 +72,7 @@ function field2Of({ field2Empty, field2LengthMax }: Pick<LiveSettings, 'field2Em
     .meta({ maxLength: field2LengthMax })
 }
 
-/** JSON Schema's maxLength counts characters; what counts otherwise takes no more of them. */
+/** JSON Schema's maxLength counts characters; counting other units allows no more of them. */
 function upToTen(schema: z.ZodString, { customerIdUnit }: Pick<LiveSettings, 'customerIdUnit'>) {
   const length = lengths[customerIdUnit]
   const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
@@ -88,13 +88,13 @@ function transactionIdText() {
     )
 }
 
-/** An id of the client's own. One that is ignored may be anything; only where it is taken does anybody look at it. */
+/** The client's own id. It may be anything if it is ignored. */
 function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodOptional<z.ZodType<string>> {
   const others = { ignored: z.any(), refused: z.never('is not a field of this request') }
   return (ownIds === 'taken' ? taken : others[ownIds]).optional()
 }
 
-/** Section 2.5. How its fields relate to the rest is not shown. */
+/** Section 2.5. How its fields relate to the others is not shown. */
 function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>) {
   const required = {
     customer_id: upToTen(text(), live),
@@ -154,7 +154,6 @@ function isOfTheCalendar(date: string): boolean {
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
 }
 
-/** What an element must be is not shown. */
 function itemsOf({ orderItems }: Pick<LiveSettings, 'orderItems'>): z.ZodType<unknown[]> {
   const items = z.array(z.unknown(), 'must be an array')
   switch (orderItems) {
@@ -171,7 +170,7 @@ function itemsOf({ orderItems }: Pick<LiveSettings, 'orderItems'>): z.ZodType<un
   }
 }
 
-/** Looks, and leaves it as it came. A number that is kept to the digit is an object to JavaScript. */
+/** Checks without changing the value. A number kept to the digit is an object to JavaScript. */
 function objectWith(keys: readonly string[]) {
   const isOne = (value: unknown) =>
     typeof value === 'object' &&

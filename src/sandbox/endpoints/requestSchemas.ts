@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 
-/** What goes over the wire, by section of docs/interface.md, but for records; types answers and makes the OpenAPI document. */
+/** Requests for tokens, and all answers, by section of docs/interface.md: types for the code, schemas for the OpenAPI document. */
 
-/** The most characters of an Idempotency-Key: Postgres keeps an index of them, whose entries are bounded. */
+/** Characters of an Idempotency-Key: it is indexed, and Postgres bounds the entries of an index. */
 export const idempotencyKeyMax = 255
 
 /** Section 2.3. */
@@ -62,7 +62,7 @@ export function tokenSchema({ expiresInForm, expiresInUnit, tokenType }: LiveSet
 /** RFC 6749, 5.2. */
 export const tokenErrorSchema = z.object({ error: z.string(), error_description: z.string().optional() })
 
-/** RFC 9457, with the code of section 7.2 where there is one. */
+/** RFC 9457, with the code of section 7.2 if there is one. */
 export const problemSchema = z.looseObject({
   type: z.string(),
   title: z.string(),
@@ -92,6 +92,6 @@ export const orderCreatedEventSchema = z.object({
 
 export type OrderCreatedEvent = z.infer<typeof orderCreatedEventSchema>
 
-/** The five endpoints; `other` is anything else that arrives, such as a misspelt path. */
+/** The five endpoints. Requests to any other path are `other`. */
 export const endpoints = ['token', 'submit', 'status', 'order', 'order_status'] as const
 export type Endpoint = (typeof endpoints)[number]

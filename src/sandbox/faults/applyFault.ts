@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { type Answer, jsonType, problem } from '../endpoints/problemAnswer.ts'
 import type { FaultAction } from './faults.ts'
 
-/** What goes out on the wire, after a fault had its say. */
+/** What is sent, or that nothing is. */
 export type Delivery =
   | { kind: 'drop' }
   | {
@@ -21,18 +21,17 @@ export function stopsBefore(spec: FaultAction | undefined): boolean {
   return 'when' in spec && spec.when === 'before'
 }
 
-/** How answers go out, whatever they say. */
+/** The form of all answers to a request. */
 export interface Manner {
-  /** On each of them. */
   headers: Record<string, string>
-  /** Says one as is set. */
+  /** Brings an answer into the form that the settings ask for. */
   present(answer: Answer): Answer
   isGzip: boolean
-  /** Makes an id that belongs to nothing. */
+  /** Draws an id that nothing has. */
   newId(): string
 }
 
-/** Turns the answer into what is sent: in its manner, and with what the fault makes of it. */
+/** Turns an answer into what is sent, with what the fault makes of it. */
 export function applyFault(answer: Answer, spec: FaultAction | undefined, manner: Manner): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
   const told = manner.present(answer)

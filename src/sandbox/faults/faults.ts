@@ -25,7 +25,7 @@ const which = {
 }
 const when = (fallback: 'before' | 'after') =>
   z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
-/** What can stand in a header; anything else would be a mistake of the sandbox when the fault strikes. */
+/** Text that Node can send in a header. */
 const headerText = z
   .string()
   .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
@@ -55,7 +55,7 @@ const answer = {
     .default({}),
 }
 
-/** @param which says for which requests it is, whatever its kind */
+/** @param which the fields that say for which requests the fault is */
 function kindsWith<T extends z.ZodRawShape>(which: T) {
   const common = { ...which, delayMs }
   return z.discriminatedUnion('kind', [
@@ -93,7 +93,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
 /** A fault to switch on, as POST /_sandbox/faults takes it. */
 export const faultSchema = kindsWith(which)
 
-/** What a fault does, without saying to which requests: a script has it in store at its place. */
+/** What a fault does, without saying to which requests, as a script has it. */
 export const faultActionSchema = kindsWith({
   times: times.describe('so many times, one after the other; without it once'),
 })
@@ -110,7 +110,7 @@ export interface Fault {
   hits: number
 }
 
-/** The faults that are switched on; in the database, and what is left of them is counted from the ledger. */
+/** The faults that are switched on. They are in the database; how often each was applied is counted in the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
   readonly #draws: Draws
@@ -157,7 +157,7 @@ export class Faults {
     return ids.length
   }
 
-  /** Counts from what is left, because the ledger in which hits are counted is about to be emptied. */
+  /** Counts from what is left: the ledger, in which hits are counted, is about to be emptied. */
   async settle(): Promise<void> {
     for (const fault of this.#faults) {
       fault.hits = 0
@@ -170,7 +170,7 @@ export class Faults {
     }
   }
 
-  /** The same, where only some of the ledger's rows have gone: so many of each fault, by its id. */
+  /** The same if only some rows have gone. @param gone how many rows of each fault, by its id */
   settleSome(gone: ReadonlyMap<number, number>): void {
     for (const fault of this.#faults) {
       const hits = gone.get(fault.id) ?? 0
@@ -179,7 +179,7 @@ export class Faults {
     }
   }
 
-  /** Those that are switched on, or those of one client. */
+  /** @param client null: all */
   list(client: string | null): readonly Fault[] {
     return this.#faults.filter(({ spec }) => client === null || spec.client === client)
   }

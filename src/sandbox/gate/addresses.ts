@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Whether `text` is an address or a network, such as `10.0.0.0/8`; anything else would match nobody. */
+/** Whether `text` is an address or a network, such as `10.0.0.0/8`. */
 export function isAddressOrNetwork(text: string): boolean {
   return readEntry(text) !== undefined
 }
@@ -14,7 +14,7 @@ export function isAllowed(address: string, entries: readonly string[]): boolean 
 type Family = 'ipv4' | 'ipv6'
 const bits = { ipv4: 32, ipv6: 128 }
 
-/** Settings are an object of their own until they are changed: each list is read once. */
+/** Each list is read once: settings are one object until they are changed. */
 const lists = new WeakMap<readonly string[], BlockList>()
 
 function listOf(entries: readonly string[]): BlockList {
@@ -43,7 +43,7 @@ function readAddress(address: string): { plain: string; family: Family | undefin
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** IPv4 as people write it, also where it came in through an IPv6 socket. */
+/** IPv4 as people write it, also if it came in through an IPv6 socket. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
@@ -58,7 +58,7 @@ export function isLoopbackName(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** The URL under which this machine reaches what listens on `host`: nobody can ask for the address that means all. */
+/** The URL under which this machine reaches what listens on `host`: 0.0.0.0 cannot be asked for. */
 export function reachableUrl(host: string, port: number): string {
   const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`

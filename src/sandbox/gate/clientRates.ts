@@ -4,7 +4,7 @@ import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
 
-/** Who asks, and for what. The settings say by which of these the limit counts. */
+/** What the limit may count by, as the settings say. */
 interface Asker {
   client: string | null
   tokenId: string | null
@@ -49,7 +49,7 @@ export class ClientRates {
     return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
   }
 
-  /** Whose requests are counted together, within a window. */
+  /** The name under which requests are counted together, within a window. */
   #nameOf({ client, tokenId, address, endpoint }: Asker): string {
     const { rateLimitScope, rateLimitOrders } = this.#settings.of(client)
     const whose = { client: client ?? address, token: tokenId ?? address, address }[rateLimitScope]

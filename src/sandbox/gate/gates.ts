@@ -28,7 +28,7 @@ export async function tokenGate({ clients, rates, failures, live }: Parts, arriv
   const page = refusePage(arrival)
   if (page) return page
   const { address, arrivedUs, contentType, body } = arrival
-  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell who has guessed right
+  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell that a guess was right
   const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
   const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
   const headers = remainingHeader(slot.remaining, live(client), 'token')
@@ -82,7 +82,7 @@ function notListed({ address, authorization }: Arrival, live: LiveSettings): Ans
   return addressStatus === 401 ? unauthorized(detail, authorization, live) : problem(addressStatus, detail)
 }
 
-/** @see RFC 6750, 3: without a token there is no error to name */
+/** @see RFC 6750, 3: without a token, no error is named */
 function unauthorized(
   detail: string,
   authorization: string | undefined,

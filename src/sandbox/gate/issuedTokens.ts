@@ -6,7 +6,7 @@ import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
-/** Who sent a request, going by its Authorization header. */
+/** The sender of a request, by its Authorization header. */
 export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
@@ -79,7 +79,7 @@ export class Tokens {
       .setIssuer(issuer)
       .setAudience(audience)
       .setIssuedAt(Math.floor(nowSeconds))
-      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, and none too few
+      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, rounded up
       .setJti(this.#parts.draws.tokenId(clientId))
       .sign(this.#keys.privateKey)
   }

@@ -3,17 +3,17 @@ export interface Slot {
   admitted: boolean
   /** How many more requests the window would take now: the value of X-RateLimit-Remaining. */
   remaining: number
-  /** Whole seconds, at least 1, until the next one would be admitted; 0 where that is now. */
+  /** Whole seconds until the next request would be admitted; 0: now. */
   retryAfterSeconds: number
 }
 
 /** By how much a request that arrived earlier may be counted later, while its token is verified. */
 const overtakingUs = 1_000_000
 
-/** What has left the window is cut off this many at a time, because each cut moves all that stays. */
+/** Arrivals that have left the window are cut off this many at a time, because each cut moves all that stay. */
 const cutMin = 1024
 
-/** Arrivals in order of time; those before `head` are too old to matter and wait to be cut off. */
+/** Arrivals in order of time. Those before `head` have left the window and wait to be cut off. */
 interface Admitted {
   timesUs: number[]
   head: number
@@ -22,8 +22,8 @@ interface Admitted {
 /**
  * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones.
  *
- * Refused requests are not counted, or a client that retries under its limit would never get in again. A request costs the
- * same whatever the rate, and a client whose last request has left the window is forgotten: anybody may make up addresses.
+ * Refused requests are not counted, or a client that goes on retrying would never get in again. A request costs the
+ * same whatever the rate. A client whose last request has left the window is forgotten, because addresses can be made up.
  *
  * @see docs/interface.md, 8: 100 requests per minute on API calls; the scope is not shown, we take the client
  */
@@ -31,7 +31,7 @@ export class RateWindow {
   requests: number
   windowUs: number
   readonly #clients = new Map<string, Admitted>()
-  /** Goes round over all clients, a few steps with each request. */
+  /** Goes round over all clients, two steps with each request. */
   #round = this.#clients.entries()
 
   constructor(requests: number, windowUs: number) {
@@ -64,7 +64,7 @@ export class RateWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(own, arrivedUs) }
   }
 
-  /** Whole seconds until a request of `client` would be admitted; 0 where that is now. Counts nothing. */
+  /** Whole seconds until a request of `client` would be admitted; 0: now. Counts nothing. */
   waitSeconds(client: string, nowUs: number): number {
     const own = this.#clients.get(client)
     if (own === undefined) return 0
@@ -90,7 +90,7 @@ export class RateWindow {
     return Math.max(0, this.requests - this.#countSince(own, nowUs - this.windowUs))
   }
 
-  /** Looks at the next two clients: one more than a request can add, so it keeps up with whoever makes up addresses. */
+  /** Looks at the next two clients: one more than a request can add, so that the map does not grow without end. */
   #forgetSome(nowUs: number): void {
     for (let looked = 0; looked < 2; looked += 1) {
       const { value: next } = this.#round.next()
@@ -141,7 +141,7 @@ export class RateWindow {
 }
 
 /**
- * Windows one after the other, as the clock has them: each has room for `requests`, whatever came in the one before.
+ * Windows one after the other, by the clock: each has room for `requests`, whatever came in the window before.
  *
  * @see docs/interface.md, 8: the kind of window is not shown
  */
@@ -149,7 +149,7 @@ export class FixedWindow {
   requests: number
   windowUs: number
   #startUs = 0
-  /** Of the window that began last; all clients share its beginning. */
+  /** Counts in the current window, which is the same for all clients. */
   readonly #counts = new Map<string, number>()
 
   constructor(requests: number, windowUs: number) {

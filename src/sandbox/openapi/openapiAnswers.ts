@@ -3,8 +3,6 @@ import { errorShapes } from '../endpoints/presentAnswer.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { componentHeaders, type HeaderName, type SchemaName } from './openapiSchemas.ts'
 
-/** The answers of the OpenAPI document, as they are set. */
-
 /** An answer of the document, with its status. */
 export type StatedAnswer = [status: number, answer: DescribedAnswer]
 
@@ -45,7 +43,7 @@ const refusals = {
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],
 } as const satisfies Record<string, readonly [number | SettableStatus, string, Record<string, Header>?]>
 
-/** What may be refused, in the shape that is set. */
+/** The refusals of an operation, in the shape that is set. */
 export function problems(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[] {
   return kinds.flatMap((kind): StatedAnswer[] => {
     const [named, description, headers = {}] = refusals[kind]
@@ -69,7 +67,7 @@ function jsonOf(name: SchemaName) {
   return { 'application/json': { schema: schemaRef(name) } }
 }
 
-/** What the token endpoint says: RFC 6749, 5, and refusals as is set. */
+/** The answers of the token endpoint: RFC 6749, 5, with refusals as they are set. */
 export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
   const granted = { description: 'a token', headers, content: jsonOf('Token') }
@@ -86,13 +84,13 @@ export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   ]
 }
 
-/** Written by the server itself, before anything else knows of the request. */
+/** The server writes this itself, before there is a request. */
 export const tooSlow: StatedAnswer = [
   408,
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
 
-/** Answers by status: where two share one, it may be either. */
+/** Answers by status. If two answers share a status, it may be either. */
 export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {

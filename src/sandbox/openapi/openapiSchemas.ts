@@ -4,7 +4,7 @@ import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas
 import * as wire from '../endpoints/requestSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 
-/** The schemas and headers of the OpenAPI document, made from the very schemas that check requests and type answers. */
+/** The schemas and headers of the OpenAPI document. The same schemas check requests and type answers. */
 
 const requests = (live: LiveSettings) => ({
   TokenRequest: wire.tokenRequestSchema,
@@ -49,7 +49,7 @@ function leaveOpen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
 }
 
-/** Component headers by name; what may be set not to be there is not required then. */
+/** Component headers by name. A header that the settings can leave out is not required then. */
 export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
     description: 'How many more API calls the window would take now (docs/interface.md, 8).',

@@ -66,7 +66,7 @@ const tables = {
 /** A transaction or an order as a poll finds it, and what is to be done to the answer. */
 export interface Polled<S> {
   found: S
-  /** Nobody takes back an end that was reached by then. */
+  /** The moment at which it was settled: an end reached by then is final. */
   nowUs: number
   fault: FaultAction | undefined
 }
@@ -170,14 +170,14 @@ async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<C
 }
 
 /**
- * Now, at a moment at which nobody changes the course. If it had ended by then, it ends no other way: whoever changes it
- * comes later, and finds it finished.
+ * Returns the time while no change of the course is under way. An end reached by then is final, because a later change finds
+ * it finished.
  */
 async function settledNowUs(parts: Needed, which: Which): Promise<number> {
   return alone(parts, which, async (nowUs) => nowUs)
 }
 
-/** One sandbox serves a database, so a lock in its memory does, and polls need none of Postgres. */
+/** One sandbox serves a database, so a lock in its memory does, and polls need none in Postgres. */
 async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
   const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
   try {

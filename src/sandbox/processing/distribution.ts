@@ -10,13 +10,13 @@ export interface Range {
   to: number
 }
 
-/** Nothing takes longer than a day, however unlucky the draw. */
+/** A day: nothing takes longer, whatever is drawn. */
 const secondsMax = 86_400
 
 export const distributionForms =
   'constant:SECONDS[:SPREAD], lognormal:MEDIAN:SIGMA, humps:SHARE:FROM-TO:FROM-TO or exponential:MEAN'
 
-/** Reads `lognormal:20:0.6` and its like; undefined for anything that is none of `distributionForms`. */
+/** Reads text such as `lognormal:20:0.6`; undefined if it has none of the `distributionForms`. */
 export function parseDistribution(text: string): Distribution | undefined {
   const [kind, ...rest] = text.split(':')
   switch (kind) {

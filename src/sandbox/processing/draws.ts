@@ -1,17 +1,15 @@
 import { createHmac, createPrivateKey } from 'node:crypto'
 import type { JWK } from 'jose'
 
-/** What is drawn by position is drawn of this where no seed is given. */
+/** The seed of draws by position if none is set. */
 const anySeed = 1
 
-/** How many of each were drawn for a client: of what it stored since the beginning, of the rest since the start of the process. */
+/** How many were drawn for a client: of `stored` since the beginning, of the others since the start of the process. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 /**
- * What the sandbox leaves to chance.
- *
- * With a seed, ids come of it as well as processing times: what a client stored `n`-th has the same in every run, whatever other
- * clients do meanwhile, and a sandbox that starts again goes on where it was.
+ * Draws what the sandbox leaves to chance. With a seed, the n-th thing that a client stores has the same id and processing time
+ * in every run, whatever other clients do. A sandbox that starts again goes on.
  */
 export class Draws {
   readonly #seed: () => number | null
@@ -28,7 +26,7 @@ export class Draws {
     return this.#of(client).stored++
   }
 
-  /** Where nothing is left of what was drawn for a client; null: for any. */
+  /** Begins anew after everything of a client was forgotten; null: of all clients. */
   startAnew(client: string | null): void {
     if (client === null) this.#clients.clear()
     else this.#clients.delete(client)
@@ -39,7 +37,7 @@ export class Draws {
     return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
-  /** For a fault that takes a share of the requests; as share(). */
+  /** As share(), for a fault that takes a share of the requests. */
   fault(client: string): number {
     return draw(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
@@ -52,7 +50,7 @@ export class Draws {
     return this.#uuid(`token ${client}`, this.#of(client).token++)
   }
 
-  /** An id that belongs to nothing. */
+  /** Draws an id that nothing has. */
   wrongId(client: string): string {
     return this.#uuid(`wrong id ${client}`, this.#of(client)['wrong id']++)
   }
@@ -72,7 +70,7 @@ export class Draws {
 /** RFC 8410: what stands before the 32 bytes of a private Ed25519 key. */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** The key that signs tokens, of the seed. Of the clients' secrets too, or whoever knows the seed could make tokens. */
+/** Derives the key that signs tokens from the seed and from the clients' secrets, because the seed is not secret. */
 export function seededKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
@@ -82,7 +80,7 @@ export function seededKey(seed: number, secrets: readonly string[]): JWK {
 /**
  * The n-th draw of a seeded stream, at least 0 and below 1.
  *
- * A function of its arguments alone: a restarted sandbox that has stored `n` transactions goes on where it was.
+ * Depends on nothing but its arguments, so that a restarted sandbox goes on where it was.
  *
  * @param stream a name that keeps draws for different purposes apart
  * @see splitmix32: a counter through a mixing function, good enough for test data

@@ -8,7 +8,7 @@ import type { Parts } from '../exchange.ts'
 import { type Difference, differences, type LedgerRequest } from './requestMatch.ts'
 import { type Expectation, expectationSchema } from './scenarioSchema.ts'
 
-/** A request that came near to what was expected, and in what it differs. */
+/** A request that nearly matches an expectation, and what differs. */
 export interface NearMiss {
   sequence: number
   method: string
@@ -17,23 +17,22 @@ export interface NearMiss {
   differences: Difference[]
 }
 
-/** What became of an expectation. */
 export interface Verdict {
   name: string
   passed: boolean
   /** In words: exactly 1, at least 1, 2 to 3. */
   expected: string
   found: number
-  /** The first of those that match, by their sequence in the ledger. */
+  /** The sequences in the ledger of the first that match. */
   sequences: number[]
-  /** Where there are too few: the requests that differ least. */
+  /** The requests that differ least, if too few match. */
   nearest: NearMiss[]
 }
 
 const shownMax = 10
 const nearestMax = 3
 
-/** Counts requests for one expectation; nothing is kept of those that do not matter. */
+/** Counts the requests that match one expectation. */
 export class Tally {
   readonly #expectation: Expectation
   readonly #number: number
@@ -41,7 +40,7 @@ export class Tally {
   readonly #sequences: number[] = []
   #nearest: NearMiss[] = []
 
-  /** @param number from 1, for its name where it has none */
+  /** @param number from 1, for an expectation without a name */
   constructor(expectation: Expectation, number: number) {
     this.#expectation = expectation
     this.#number = number
@@ -70,7 +69,7 @@ export class Tally {
     }
   }
 
-  /** Near is what has something in common with what was asked for; the first of equals stays. */
+  /** A request is near if at least one criterion matches; of equally near requests the first stays. */
   #seeOther({ sequence, method, path, status }: LedgerRequest, found: Difference[]): void {
     if (found.length >= criteria(this.#expectation)) return
     const miss = { sequence, method, path, status: status ?? ('dropped' as const), differences: found }
@@ -101,14 +100,14 @@ const bodySchema = z.strictObject({ expectations: z.array(expectationSchema).min
 interface Asked {
   parts: Parts
   pool: pg.Pool
-  /** Those of the scenario, asked where the request brings none. */
+  /** The scenario's, for a request that brings none. */
   expectations: readonly Expectation[]
 }
 
 /**
  * POST /_sandbox/verify: whether the requests so far, of all or of one client, were as expected.
  *
- * 200 where they were and 422 where not, so that `curl --fail-with-body` fails a script; the body is the same.
+ * Answers 200 if they were and 422 if not, so that `curl --fail-with-body` fails a script; the body is the same.
  */
 export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
   app.post('/verify', async ({ query, body }, reply) => {

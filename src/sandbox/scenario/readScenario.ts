@@ -29,7 +29,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
-/** Notes an issue; of alternatives, what is wrong with the one that was meant. */
+/** Notes an issue. If there are alternatives, notes what is wrong with the one that was meant. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath, content: PayloadValue): void {
   const path = [...within, ...(issue.path as YamlPath)]
   const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
@@ -37,7 +37,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
     for (const inner of meant) report(document, inner, path, content)
     return
   }
-  const kinds = 'options' in issue ? issue.options : undefined // of faults, which are told apart by their kind
+  const kinds = 'options' in issue ? issue.options : undefined // faults are told apart by their kind
   if (issue.code === 'invalid_format' || (issue.code === 'invalid_union' && kinds === undefined)) {
     document.report(path, `${nameOf(path)} ${issue.message}`)
     return
@@ -49,7 +49,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
   }
 }
 
-/** The first of which no more is wrong than something within it. */
+/** The first alternative that is wrong only within. */
 function meantAlternative(alternatives: readonly Issue[][]): Issue[] | undefined {
   return alternatives.find((issues) =>
     issues.every(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
@@ -70,7 +70,7 @@ interface JsonSchema {
   const?: unknown
 }
 
-/** The keys that may stand where a path leads, going by the published schema. */
+/** The keys that are allowed at a path, by the published schema. */
 function keysAt(path: YamlPath, content: PayloadValue): string[] {
   let schemas = [z.toJSONSchema(scenarioSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema]
   let value: PayloadValue | undefined = content
@@ -91,7 +91,7 @@ function alternatives(schema: JsonSchema): JsonSchema[] {
     : [schema]
 }
 
-/** Of schemas that are told apart by their kind, the one whose kind was written; all where none was. */
+/** The schema with the `kind` that was written; all schemas if none was. */
 function ofKind(schemas: JsonSchema[], value: PayloadValue | undefined): JsonSchema[] {
   if (value === undefined || !isObject(value)) return schemas
   const named = schemas.filter(({ properties }) => properties?.kind?.const === value.kind && value.kind !== undefined)
@@ -116,7 +116,7 @@ export function openScenario(given: string | object | undefined): Scenario | und
     : parseSettings(scenarioSchema, given, ['scenario'])
 }
 
-/** The settings of a start as the scenario has them: what it says wins. @throws SettingsWrong where the two do not go together */
+/** The settings of a start with those of the scenario, which win. @throws SettingsWrong if the two do not go together */
 export function withScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
@@ -135,9 +135,9 @@ function readText(file: string): string {
 }
 
 /**
- * Begins a scenario unless the database is in the middle of this very one: a sandbox that starts again goes on where it was.
+ * Begins a scenario, unless the database is in the middle of this same one.
  *
- * @param scenario undefined for none
+ * @param scenario undefined: there is none
  */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
@@ -145,7 +145,7 @@ export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: 
     await beginScenario(pool, faults, scenario)
 }
 
-/** Switches on the faults of the scenario in the place of all others; scripts are told from their beginning. */
+/** Replaces all faults by those of the scenario and begins its scripts anew. */
 export async function beginScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   await pool.query('delete from sandbox.scripted_answers')
   await faults.removeAll(null)

@@ -7,7 +7,7 @@ import type { RecordScript, Step } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; body: string }
 
-/** The scripts of a scenario: what becomes of the records that they match. How far each is told is in the database. */
+/** The scripts of a scenario: what becomes of the records that they match. How far each has got is in the database. */
 export class RecordScripts {
   readonly #pool: pg.Pool
   readonly #scripts: readonly RecordScript[]
@@ -17,7 +17,7 @@ export class RecordScripts {
     this.#scripts = scripts
   }
 
-  /** What this request is answered instead of being taken; undefined where it is taken as usual. */
+  /** The fault that answers this request; undefined if it is taken as usual. */
   async answer(request: Sent, client: string): Promise<FaultAction | undefined> {
     const found = this.#find(request, client)
     if (found === undefined || found.script.answers === undefined) return undefined
@@ -27,7 +27,7 @@ export class RecordScripts {
     return stepAt(found.script.answers, await this.#countAnswer(key))
   }
 
-  /** What polls are to find of what this request makes; null where they are not told. */
+  /** The steps that polls find for what this request makes; null without a script. */
   statuses(request: Sent, client: string): readonly Step[] | null {
     return this.#find(request, client)?.script.statuses ?? null
   }
@@ -58,7 +58,7 @@ export class RecordScripts {
   }
 }
 
-/** The step of a script after `told` were told; undefined where there are no more. */
+/** The step of a script after `told` steps; undefined at its end. */
 export function stepAt<T>(steps: readonly T[], told: number): T | undefined {
   let left = told
   for (const step of steps) {
@@ -72,7 +72,7 @@ function timesOf(step: unknown): number {
   return typeof step === 'object' && step !== null && 'times' in step ? Number(step.times ?? 1) : 1
 }
 
-/** What makes a record the same when it is sent again: not the id that the client takes for it. */
+/** The part of a body that makes two requests the same record: all but the client's own id. */
 function recordOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   const { transactionId: _transaction, orderId: _order, ...record } = body as Record<string, unknown>

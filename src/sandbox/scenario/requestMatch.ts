@@ -7,14 +7,14 @@ import { isSecretName, openFields } from '../gate/maskSecrets.ts'
 
 const patternCharactersMax = 300
 
-/** Steps of its program: those, times the characters of the text, are what a match takes at most. */
+/** Steps of its program: a match takes at most these times the characters of the text. */
 const stepsMax = 500
 
 /**
- * A text that must contain what is like the pattern.
+ * A regular expression that a text must contain.
  *
- * RE2 looks at each character of the text once, where JavaScript's own engine may try `^(a+)+$` for years. What cannot be
- * matched so, it does not have: lookahead, lookbehind and backreferences.
+ * RE2 reads each character once, while JavaScript's own engine may try `^(a+)+$` for years. So RE2 has no lookahead, lookbehind
+ * and backreferences.
  */
 export const patternSchema = z
   .strictObject({
@@ -35,7 +35,7 @@ export type Pattern = z.infer<typeof patternSchema>
 
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
-/** A number that is no double, as readScenario() and the control API hand it over. */
+/** A number that a double cannot hold, as readScenario() and the control API hand it over. */
 const exactNumber = z.custom<Digits>(isDigits).meta({ type: 'number' })
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
@@ -89,7 +89,7 @@ export interface LedgerRequest {
   applied: boolean
 }
 
-/** What of a request is not as it was asked for. */
+/** A field of a request that does not match. */
 export interface Difference {
   field: string
   expected: unknown
@@ -158,13 +158,13 @@ function valueAt(body: unknown, path: string): unknown {
   let at = body
   for (const step of path.split('.')) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
-    if (Array.isArray(at) && !/^\d+$/.test(step)) return undefined // its length is no field of what was sent
+    if (Array.isArray(at) && !/^\d+$/.test(step)) return undefined // a list's length is not a field
     at = (at as Record<string, unknown>)[step]
   }
   return at
 }
 
-/** Refuses to ask the ledger for what it does not keep: nothing would ever be found, and `count: 0` would pass. */
+/** Refuses to ask the ledger for what it does not keep, because `count: 0` would always pass. */
 export function refuseWhatIsNotKept({ endpoint, body = {} }: RequestMatch, context: z.RefinementCtx): void {
   const asked = [endpoint ?? []].flat()
   for (const [field, match] of Object.entries(body)) {
@@ -173,7 +173,7 @@ export function refuseWhatIsNotKept({ endpoint, body = {} }: RequestMatch, conte
   }
 }
 
-/** That a field is there is kept; what it holds is not, and so nothing within it. */
+/** The ledger keeps that a masked field is there, and nothing of its value. */
 function whyNotKept(steps: string[], match: FieldMatch, endpoints: string[]): string | undefined {
   if (endpoints.length > 0 && endpoints.every((each) => each === 'other'))
     return 'cannot be asked for: the ledger does not keep the body of what was sent to no endpoint'
@@ -184,10 +184,10 @@ function whyNotKept(steps: string[], match: FieldMatch, endpoints: string[]): st
   return 'cannot be asked for: the ledger does not keep what this field holds, which may be a secret; { exists: … } alone can be asked'
 }
 
-/** Compiled once: a ledger has a million rows to be matched. */
+/** Compiled once, because a ledger has a million rows to match. */
 const compiled = new WeakMap<Pattern, RE2JS>()
 
-/** Whether a text contains it, in a time that grows with the text's length alone. */
+/** Whether a text contains the pattern, in time proportional to the text's length. */
 export function contains(pattern: Pattern, text: string): boolean {
   const known = compiled.get(pattern) ?? compile(pattern.pattern)
   compiled.set(pattern, known)

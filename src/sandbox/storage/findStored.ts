@@ -85,7 +85,7 @@ export async function findApplied(
   return rows[0]
 }
 
-/** For each client, the first position in its stream of draws that is free: an id is not drawn twice. */
+/** For each client, the first free position in its stream of draws, so that no id is drawn twice. */
 export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
@@ -98,9 +98,9 @@ export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>>
   return new Map(rows.map(({ client, next }) => [client, Number(next)]))
 }
 
-/** Of whom requests were admitted, and when, in order of time. */
+/** When requests of a client were admitted, in order of time. */
 export interface CountedArrivals {
-  /** Null where no client was known: then by the address. */
+  /** Null if no client was known: then by the address. */
   client: string | null
   address: string
   arrivalsUs: number[]
@@ -121,7 +121,7 @@ export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: n
   return rows.map(({ client, address, arrivals_us }) => ({ client, address, arrivalsUs: arrivals_us.map(Number) }))
 }
 
-/** Gives the client what a database holds from before clients owned what they made. */
+/** Gives `client` what an older sandbox stored without a client. */
 export async function adopt(pool: pg.Pool, client: string): Promise<void> {
   await pool.query("update sandbox.transactions set client = $1 where client = ''", [client])
   await pool.query("update sandbox.orders set client = $1 where client = ''", [client])

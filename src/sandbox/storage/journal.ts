@@ -14,7 +14,7 @@ export interface LedgerRow {
   idempotencyKey: string | null
   /** As it arrived, without the client secret. */
   body: string
-  /** Null where the connection is dropped without an answer. */
+  /** Null: the connection is dropped without an answer. */
   status: number | null
   counted: boolean
   faultId: number | null
@@ -30,7 +30,7 @@ export interface TransactionEffect {
   acceptedUs: number
   /** In the stream of draws. */
   position: number
-  /** What polls find, where it goes by a script. */
+  /** What polls find if it goes by a script; else null. */
   statuses: readonly Step[] | null
   doneUs: number
   outcome: 'completed' | 'failed'
@@ -46,7 +46,7 @@ export interface OrderEffect {
   createdUs: number
   /** In the stream of draws. */
   position: number
-  /** What polls find, where it goes by a script. */
+  /** What polls find if it goes by a script; else null. */
   statuses: readonly Step[] | null
   doneUs: number
   event: OrderCreatedEvent
@@ -59,7 +59,7 @@ export interface Entry {
 
 const batchMax = 500
 
-/** What has waited longer is not begun any more: behind a table that is locked, each batch before it takes seconds. */
+/** An entry that has waited longer fails: behind a locked table, each batch before it takes seconds. */
 const waitMostMs = 5_000
 
 const tooBusy = `a request waited for more than ${waitMostMs} ms to be written`

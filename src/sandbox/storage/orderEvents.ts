@@ -3,13 +3,13 @@ import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
 
-/** Where the message queue is: a pg-boss schema of the sandbox's own, and the queue in it. */
+/** The pg-boss schema of the message queue, and the queue in it. */
 export const queueSchema = 'sandbox_queue'
 export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** An event and the client whose order it announces. */
+/** An event, and the client of its order. */
 export interface OwnedEvent {
   client: string | null
   event: OrderCreatedEvent
@@ -35,7 +35,7 @@ export class OrderEvents {
     this.#boss.on('error', (error) => process.stderr.write(`sandbox: message queue: ${error.message}\n`))
   }
 
-  /** Creates the schema and the queue where they are missing. Run by one sandbox at a time. */
+  /** Creates the schema and the queue if they are missing. Run by one sandbox at a time. */
   async open(): Promise<void> {
     await this.#boss.start()
     await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
@@ -50,7 +50,7 @@ export class OrderEvents {
     )
   }
 
-  /** Tells those who watch that the transaction with these events is committed. */
+  /** Hands committed events to those that `watch`. */
   announce(events: OwnedEvent[]): void {
     this.#committed.emit('events', events)
   }
