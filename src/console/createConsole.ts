@@ -54,7 +54,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   await app.register(formbody)
   await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
-  errorRoutes(app, parts)
+  errorRoutes(app, parts.say)
   createGuard(app, guard, parts)
   refuseUnstorable(app)
   assetRoutes(app)

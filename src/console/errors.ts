@@ -6,7 +6,6 @@ import { DatabaseUnusable, isLock, isPassing } from '../postgres/database.ts'
 import { waitedForLock } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
-import type { ConsoleParts } from './parts.ts'
 
 /** A request that is not answered as it was meant; the message is for the page. */
 export class Refused extends Error {
@@ -69,7 +68,7 @@ function sentence(message: string): string {
 }
 
 /** What is said where a page cannot be shown: a database that is away, an address that is none, a request that is refused. */
-export function errorRoutes(app: FastifyInstance, { say }: ConsoleParts): void {
+export function errorRoutes(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
     sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
   )

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Sight } from '../ledger/operator/operator.ts'
+import type { SearchText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
 import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -14,7 +15,7 @@ type Noting = Pick<ConsoleParts, 'store' | 'say'>
 type Who = Pick<Viewer, 'who' | 'canChange'>
 
 /** An act in the log names at most this many records; it counts the others. */
-export const namedMax = 100
+const namedMax = 100
 
 /** Logs that values are about to be seen. @throws Error when it cannot be logged: nothing may be shown then */
 export async function noteSight({ store, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
@@ -32,6 +33,27 @@ export function noteDownload(
   const named = (records ?? []).slice(0, namedMax)
   const unnamed = records === null ? 'all' : records.length - named.length
   return noteSight(parts, viewer, { act: 'download', records: named, unnamed, detail })
+}
+
+/**
+ * Searches for this viewer, and logs it: what a search finds, and what it does not find, tells a masked value piece by piece. The
+ * log names each record that was looked at, or, if these were more than 100, those that were found.
+ */
+export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
+  const { turns, remember } = parts.searches
+  const search = remember(async (...asked) => {
+    using _ = await turns.take()
+    return (await parts.store()).searchText(...asked)
+  })
+  return async (filter, text, bounds) => {
+    const found = await search(filter, text, bounds)
+    const { ids, lookedAt } = found
+    const isFew = lookedAt <= namedMax
+    const records = await (await parts.store()).select(isFew ? filter : { ...filter, among: ids }, namedMax)
+    const unnamed = isFew ? 0 : ids.length - records.length
+    await noteSight(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
+    return found
+  }
 }
 
 /** What a viewer reads before they ask for values. Pure. */

@@ -1,4 +1,4 @@
-import type { Database } from './database.ts'
+import type pg from 'pg'
 
 /** What stands for a character of our own sentences that many encodings lack. One for one, so that a bounded text stays bounded. */
 const alike: ReadonlyMap<string, string> = new Map([
@@ -42,7 +42,9 @@ const labels: Readonly<Record<string, string>> = {
 }
 
 /** The encoding of a database, by Postgres' name. */
-export async function readEncoding(db: Pick<Database, 'query'>): Promise<string> {
+export async function readEncoding(db: {
+  query<Row extends pg.QueryResultRow>(text: string): Promise<{ rows: Row[] }>
+}): Promise<string> {
   const { rows } = await db.query<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
   return rows[0]?.encoding ?? 'UTF8'
 }

@@ -43,7 +43,7 @@ async function previewOf(count: number) {
   const request = { verb: 'replay', terms, ids: [], filters: { state: 'rejected' } } as const
   const chosen = await chooseChange(storeWith(count), noSearch, { config, clock: systemClock }, request)
   if (chosen.kind === 'refused') throw new Error(chosen.problems.join())
-  const kept = { ...chosen.change, token: 't', owner: 'o', chosenMs: 0, progress: { kind: 'previewed' } } as const
+  const kept = { ...chosen.change, token: 't', owner: 'o', progress: { kind: 'previewed' } } as const
   return { ...chosen.change, page: renderChange(kept, viewer, 0) }
 }
 

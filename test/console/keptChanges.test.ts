@@ -4,7 +4,7 @@ import { type KeptChange, keepChanges } from '../../src/console/change/keptChang
 const changeOf = (owner: string) => ({ owner, submissions: [] }) as unknown as KeptChange
 
 test('one who makes preview after preview loses their own, and nobody else loses any', () => {
-  const kept = keepChanges({ nowMs: () => 0 })
+  const kept = keepChanges()
   const ann = kept.keep(changeOf('ann'))
   const bobs = Array.from({ length: 100 }, () => kept.keep(changeOf('bob')))
   expect(kept.find(ann.token, 'ann')).toBe(ann)

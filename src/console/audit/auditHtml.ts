@@ -49,7 +49,7 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
   }
   return table(
     'Who did what',
-    [{ words: 'When' }, { words: 'Who' }, { words: 'What' }, { words: 'Record' }, { words: 'Why' }, { words: 'From' }],
+    ['When', 'Who', 'What', 'Record', 'Why', 'From'],
     hands.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
       moment(atMs),
       shown(who),

@@ -5,10 +5,10 @@ import { costMessage } from '../../operations/previewChange.ts'
 import { noteOn } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { foreign, notice, paragraph, table } from '../html/elements.ts'
+import { foreign, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, type OptionName, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
-import { recordCells, recordColumns } from '../records/recordsHtml.ts'
+import { recordTable } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
 import type { KeptChange } from './keptChanges.ts'
 
@@ -39,37 +39,40 @@ const backPath = ({ request: { filters } }: KeptChange) =>
 function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue {
   const { preview, skipped, untried, cost, cut } = change
   const { verb, count, groups, first, isCapped, risk } = preview
-  return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${howMany(change)}</h2>
-${untried > 0 ? notice('attention', html`<p>${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.</p>`) : ''}
-${isCapped ? notice('attention', html`<p>At most ${mostAtOnce} at once: do it again for the rest.</p>`) : ''}
-${cut === null ? '' : notice('attention', paragraph(cut))}
-${risk === '' ? '' : notice('attention', html`<p>${risk}</p>`)}
-${cost === null || count === 0 ? '' : html`<p>${costMessage(cost)}</p>`}
-${count === 0 ? '' : kindsTable(groups)}
-${count === 0 ? '' : html`<h3>${first.length === count ? 'They are' : `The first ${first.length} of ${count}`}</h3>`}
-${
-  count === 0
-    ? ''
-    : table(
-        'The first of them',
-        recordColumns,
-        first.map((each) => recordCells(each, nowMs)),
-      )
-}
-${skipped.length > 0 ? html`<h3>${pluralize(skipped.length, 'record')} would be left alone</h3>${skippedList(skipped)}` : ''}
-</section>
-${verb === 'replay' ? termsForm(change, viewer) : ''}
-${confirmation(change, viewer)}`
+  const untriedWords = `${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.`
+  const warnings = [
+    untried > 0 ? untriedWords : '',
+    isCapped ? `At most ${mostAtOnce} at once: do it again for the rest.` : '',
+    cut ?? '',
+    risk,
+  ].filter((words) => words !== '')
+  const listed = [
+    cost === null ? '' : html`<p>${costMessage(cost)}</p>`,
+    kindsTable(groups),
+    html`<h3>${first.length === count ? 'They are' : `The first ${first.length} of ${count}`}</h3>`,
+    recordTable('The first of them', first, nowMs),
+  ]
+  return [
+    section('would', `This would ${verb} ${howMany(change)}`, [
+      warnings.map((words) => notice('attention', paragraph(words))),
+      count === 0 ? '' : listed,
+      skipped.length === 0
+        ? ''
+        : html`<h3>${pluralize(skipped.length, 'record')} would be left alone</h3>${skippedList(skipped)}`,
+    ]),
+    verb === 'replay' ? termsForm(change, viewer) : '',
+    confirmation(change, viewer),
+  ]
 }
 
-/** In words: where some were not tried, no more than so many. */
+/** The count in words; a bound if some were not tried. */
 const howMany = ({ untried, preview: { count } }: KeptChange) =>
   `${untried > 0 ? 'up to ' : ''}${pluralize(count, 'record')}`
 
 const kindsTable = (groups: KeptChange['preview']['groups']) =>
   table(
     'How many of each kind',
-    [{ words: 'Records', kind: 'number' }, { words: 'State' }, { words: 'Type' }, { words: 'Code' }, { words: 'Note' }],
+    [{ number: 'Records' }, 'State', 'Type', 'Code', 'Note'],
     groups.map((group) => [
       group.count,
       group.state,
@@ -79,37 +82,38 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
     ]),
   )
 
-/** How they are sent again; another answer is another preview. */
+/** How records are sent again; a different answer makes a new preview. */
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
   const term = (name: OptionName, isOn: boolean, words: string) =>
     html`<p>${tick(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
-  return html`<section aria-labelledby="terms"><h2 id="terms">How</h2>
-${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
-  term('refresh', terms.refresh, 'payload, type and key come from the outbox row as it is now, not as it was captured'),
-  ids.length > 0
-    ? ''
-    : term('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
-  term('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
-  html`<button>Look again</button>`,
-])}</section>`
+  const fields = [
+    term(
+      'refresh',
+      terms.refresh,
+      'payload, type and key come from the outbox row as it is now, not as it was captured',
+    ),
+    ids.length > 0
+      ? ''
+      : term('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
+    term('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
+    html`<button>Look again</button>`,
+  ]
+  return section('terms', 'How', form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, fields))
 }
 
 function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
-  const {
-    token,
-    preview: { verb, count },
-  } = change
-  const cancel = html`<a href="/records">Cancel: change nothing</a>`
+  const { verb, count } = change.preview
   if (count === 0)
     return html`<section>${notice('quiet', html`<p>There is nothing to ${verb}.</p>`)}<p><a href="/records">Records</a></p></section>`
   const isDiscard = verb === 'discard'
   const words = `${isDiscard ? 'Discard' : 'Replay'} ${howMany(change)}`
   const reason = html`<label class="wide">Reason${isDiscard ? ', kept with each record' : ', if there is one'}
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
-  return html`<section aria-labelledby="confirm"><h2 id="confirm">${words}?</h2>
-<p class="quiet">Each as it was when it was looked at; what takes a step before then is left alone, and named.</p>
-${form({ action: `/records/change/${token}`, viewer }, [reason, html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button> ${cancel}`])}
-</section>`
+  const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button> <a href="/records">Cancel: change nothing</a>`
+  return section('confirm', `${words}?`, [
+    html`<p class="quiet">Each as it was when it was looked at; what takes a step before then is left alone, and named.</p>`,
+    form({ action: `/records/change/${change.token}`, viewer }, [reason, button]),
+  ])
 }
 
 function courseOf({ preview: { verb, count }, progress, skipped }: KeptChange): HtmlValue {

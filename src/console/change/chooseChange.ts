@@ -4,7 +4,7 @@ import type { BulkChange } from '../../operations/bulkChange.ts'
 import { type Chosen, chooseSubmissions } from '../../operations/chooseSubmissions.ts'
 import type { Discarded } from '../../operations/discard.ts'
 import { discardChange } from '../../operations/discard.ts'
-import type { FilterOptions, SearchText } from '../../operations/filters.ts'
+import type { SearchText } from '../../operations/filters.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { wholeId } from '../../operations/references.ts'
 import { type ReplayTerms, replayChange, tryReplay } from '../../operations/replay.ts'
@@ -12,16 +12,16 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
-import type { KeptChange } from './keptChanges.ts'
+import type { ChangeRequest, KeptChange } from './keptChanges.ts'
 
-/** What was chosen, with what would be done to it; or why nothing was. */
+/** The records that were chosen, with what would be done to them; or why none were. */
 export type Choosing =
-  | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'chosenMs' | 'progress'> }
+  | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
-/** More would take longer to map than somebody waits: what of the rest does not map is found as they are sent. */
+/** More would take longer to map than a person waits. If a record of the rest does not map, that is found when it is sent. */
 const triedMax = 10_000
-/** Read anew from the outbox, each of them is a statement. */
+/** A record that is read anew from the outbox costs a statement. */
 const triedWithinMs = 15_000
 
 /** Chooses the records that a change is for, as its command does, and looks at what it would do. */
@@ -51,7 +51,7 @@ export async function chooseChange(
   }
 }
 
-/** What a replay of these would do, by the command's own trial: what does not map is left out, and named. */
+/** Tries a replay as the command does: records that do not map are left out, and named. */
 async function tried(
   store: OperatorStore,
   { mappingsDir }: Pick<ConsoleParts['config'], 'mappingsDir'>,
@@ -73,23 +73,13 @@ const asSeen = ({ id, outboxId, revision, key, state }: ListedSubmission): Disca
   ...{ id, outboxId, revision, key, state },
 })
 
-/** What a form asks to have done, and to which records. */
-export interface ChangeRequest {
-  verb: BulkChange['verb']
-  terms: ReplayTerms
-  /** Those that were ticked; none: all that the filters match. */
-  ids: readonly string[]
-  filters: FilterOptions
-}
-
-/** What came of reading a form. */
-export type ChangeRequestRead = { kind: 'value'; request: ChangeRequest } | { kind: 'invalid'; problem: string }
-
 /**
- * Reads a form of a list: `do` is `replay-ticked`, `replay-all`, `discard-ticked` or `discard-all`, `id` those that are ticked,
- * the rest the filters of the list and the terms of a replay. Pure.
+ * Reads a form of a list: `do` is `replay-ticked`, `replay-all`, `discard-ticked` or `discard-all`, `id` the ticked records, the
+ * rest are the filters of the list and the terms of a replay. Pure.
  */
-export function readChangeRequest(fields: Fields): ChangeRequestRead {
+export function readChangeRequest(
+  fields: Fields,
+): { kind: 'value'; request: ChangeRequest } | { kind: 'invalid'; problem: string } {
   const [, verb, scope] = /^(replay|discard)-(ticked|all)$/.exec([fields.do ?? ''].flat()[0] ?? '') ?? []
   if (verb !== 'replay' && verb !== 'discard') return { kind: 'invalid', problem: 'The form does not say what to do.' }
   const ids = scope === 'ticked' ? [...new Set([fields.id ?? []].flat())] : []
@@ -100,17 +90,16 @@ export function readChangeRequest(fields: Fields): ChangeRequestRead {
       kind: 'invalid',
       problem: `The form ticks at most ${rowsMax} records, each by its id: choose all that match instead.`,
     }
-  // Of the list its limit is the length of a page.
+  // The list's limit is the length of a page, and no limit of the change.
   const { limit: _, ...filters } = scope === 'all' ? readRecordsQuery(fields).filters : {}
   return { kind: 'value', request: { verb, terms: readTerms(fields), ids, filters } }
 }
 
-/** The ticks of a replay's terms. Pure. */
+/** Reads the ticks of a replay's terms. Pure. */
 export function readTerms(fields: Fields): ReplayTerms {
   const isOn = (name: string) => fields[name] !== undefined
   return { refresh: isOn('refresh'), evenIfArrived: isOn('even-if-arrived'), newKey: isOn('new-key') }
 }
 
-/** The rules of what is asked for. Pure. */
-export const changeOf = ({ verb, terms }: ChangeRequest): BulkChange =>
+const changeOf = ({ verb, terms }: ChangeRequest): BulkChange =>
   verb === 'replay' ? replayChange(terms) : discardChange

@@ -1,22 +1,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { reasonProblem } from '../../operations/actor.ts'
-import { Refused, troubleOf } from '../errors.ts'
+import { Refused } from '../errors.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { searchFor } from '../searches.ts'
+import { searchFor } from '../sights.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
-import { type ChangeRequest, chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
-import { createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
+import { chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
+import { type ChangeRequest, createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
 
 /** While it runs, in seconds. */
 const lookAgainS = 2
 
 /** `/records/choose` and `/records/change/…`: a change to many is chosen, previewed, confirmed and carried out. */
 export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const kept = keepChanges(parts.clock)
-  const runner = createChangeRunner(parts, troubleOf)
+  const kept = keepChanges()
+  const runner = createChangeRunner(parts)
   app.addHook('onClose', () => runner.stop())
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {

@@ -2,30 +2,27 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { isoTime, showDuration, showTime } from '../../time.ts'
 
-/** A sentence of ours, as the commands say it; it may quote the ERP or the service. */
+/** A sentence as the commands say it; it may quote the ERP or the service. */
 export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
 
-/** How a sentence is meant. */
+/** A part of a page with its heading; links lead to `ID-head`. */
+export const section = (id: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
+  html`<section aria-labelledby="${id}-head"><h2 id="${id}-head">${title}</h2>
+${content}</section>`
+
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
-/** A sentence or more that stand out: what is wrong, what was done. The tone is also said by a sign, not by colour alone. */
-export function notice(tone: Tone, words: HtmlValue): HtmlSafeString {
-  return html`<div class="notice ${tone}">${words}</div>`
-}
+/** Sentences that stand out. A sign says the tone as well, for those who do not see colours. */
+export const notice = (tone: Tone, words: HtmlValue): HtmlSafeString => html`<div class="notice ${tone}">${words}</div>`
 
-/** What stands where there is nothing to show, and what to do then. */
-export function empty(words: HtmlValue): HtmlSafeString {
-  return html`<p class="empty">${words}</p>`
-}
+/** Says that there is nothing to show, and what to do then. */
+export const empty = (words: HtmlValue): HtmlSafeString => html`<p class="empty">${words}</p>`
 
-/** A column's head; `number` aligns to the right, with digits of one width. */
-export interface Column {
-  words: HtmlValue
-  kind?: 'text' | 'number'
-}
+/** A column's head; a number is aligned to the right. */
+export type Column = string | { words: HtmlValue } | { number: string }
 
 /**
- * A table that can be scrolled sideways, by keyboard, too, where the screen is narrow.
+ * A table that can be scrolled sideways on a narrow screen, by keyboard, too.
  *
  * @param name what it is a table of, for those who cannot see it
  */
@@ -34,43 +31,44 @@ export function table(
   columns: readonly Column[],
   rows: readonly (readonly HtmlValue[])[],
 ): HtmlSafeString {
-  const kinds = columns.map(({ kind }) => (kind === 'number' ? 'number' : 'text'))
-  const heads = columns.map(({ words }, i) => html`<th scope="col" class="${kinds[i]}">${words}</th>`)
+  const heads = columns.map((column) => {
+    if (typeof column === 'string') return { words: column, kind: 'text' }
+    return 'number' in column ? { words: column.number, kind: 'number' } : { ...column, kind: 'text' }
+  })
   const body = rows.map(
-    (cells) => html`<tr>${cells.map((cell, i) => html`<td class="${kinds[i]}">${cell}</td>`)}</tr>\n`,
+    (cells) => html`<tr>${cells.map((cell, i) => html`<td class="${heads[i]?.kind}">${cell}</td>`)}</tr>\n`,
   )
   return html`<div class="table" role="region" aria-label="${name}" tabindex="0"><table>
-<thead><tr>${heads}</tr></thead>
+<thead><tr>${heads.map(({ words, kind }) => html`<th scope="col" class="${kind}">${words}</th>`)}</tr></thead>
 <tbody>${body}</tbody>
 </table></div>`
 }
 
-/** Names and what they are, such as a record's facts; a null is left out. */
+/** Names with their values; a value that is null is left out. */
 export function factList(facts: readonly (readonly [name: string, value: HtmlValue])[]): HtmlSafeString {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined)
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }
 
 /**
- * A text that the ERP or the service wrote, on one line: control characters and what turns the direction of writing are shown
- * as escapes, its direction ends with it, and so does a text without an end.
+ * A text that the ERP or the service wrote, on one line and cut. Control characters, and those that turn the direction of writing,
+ * are shown as escapes.
  */
-export function foreign(text: string, most = 300): HtmlSafeString {
-  return html`<span class="foreign${most > briefMax ? ' reason' : ''}">${foreignText(text, most)}</span>`
+export function foreign(text: string, charactersMax = 300): HtmlSafeString {
+  return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${foreignText(text, charactersMax)}</span>`
 }
 
-/** A table's column of texts that may be longer is as wide as a few words, however narrow the screen. */
+/** A table's column of longer texts is as wide as a few words, however narrow the screen. */
 const briefMax = 40
 
-/** The same where no element can stand: in an attribute. */
-export const foreignText = (text: string, most = 300): string => escapeControl(truncate(text, most))
+/** The same for an attribute. */
+export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
 
-/** A moment: in the viewer's zone where there is a script, with UTC on hover, and in UTC without one. */
-export function moment(ms: number): HtmlSafeString {
-  return html`<time datetime="${isoTime(ms)}" title="${showTime(ms)}">${showTime(ms)}</time>`
-}
+/** A moment: with a script in the viewer's zone, with UTC on hover; without a script in UTC. */
+export const moment = (ms: number): HtmlSafeString =>
+  html`<time datetime="${isoTime(ms)}" title="${showTime(ms)}">${showTime(ms)}</time>`
 
-/** The same by how long ago it was or how far it is, with both moments on hover. */
+/** A moment by how long ago it was, or how far ahead it is, with the moment on hover. */
 export function age(ms: number, nowMs: number): HtmlSafeString {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
   return html`<time data-age datetime="${isoTime(ms)}" title="${showTime(ms)}">${distance}</time>`

@@ -75,7 +75,7 @@ function previewOf(preview: MapPreview, mapping: Mapping | undefined, isMasked: 
   const request = preview.kind === 'mapped' ? shownJson(preview.body, isMasked) : null
   return html`${isNamed ? html`<h3>${preview.name}</h3>` : ''}
 ${mappedTable(preview, mapping, isMasked)}
-${request === null ? '' : html`<pre tabindex="0" role="group" aria-label="The request of ${preview.name}">${escapeLines(request.text)}</pre>${request.isCut ? html`<p class="quiet">Here is its beginning.</p>` : ''}`}`
+${request === null ? '' : html`<pre tabindex="0" role="group" aria-label="The request of ${preview.name}">${escapeLines(request.text)}</pre>${request.isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''}`}`
 }
 
 function waitingSection({ waiting }: MappingView): HtmlSafeString {
@@ -86,7 +86,7 @@ function waitingSection({ waiting }: MappingView): HtmlSafeString {
         ? empty('No row waits in the outbox.')
         : table(
             'Rows that wait',
-            [{ words: 'Row' }, { words: 'Type' }, { words: 'Key' }, { words: 'Created' }],
+            ['Row', 'Type', 'Key', 'Created'],
             waiting.rows.map(({ outboxId, type, key, createdAt }) => [
               html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreign(outboxId, 36)}</a>`,
               foreign(type, 24),
@@ -119,7 +119,7 @@ ${factList([
 ])}
 ${table(
   `Fields of ${type}`,
-  [{ words: 'Field' }, { words: 'From' }, { words: 'Rule' }],
+  ['Field', 'From', 'Rule'],
   fields.map((field) => [
     html`<code>${field.name}</code>`,
     field.from === null ? '(constant)' : html`<code>${field.from}</code>`,

@@ -11,9 +11,15 @@ import type { Viewer } from '../guard/viewer.ts'
 import { age, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
-import { budgetSection } from './budgetHtml.ts'
+import { type BudgetWindow, budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
-import type { NowView } from './readNow.ts'
+
+/** All that the page shows of this moment. */
+export interface NowView {
+  report: StatusReport
+  window: BudgetWindow
+  forPerson: ForPerson
+}
 
 /** The parts that change by themselves, by the ids of their places. */
 export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
@@ -110,7 +116,7 @@ export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: num
       age(cause.firstMs, nowMs),
     ])
   return html`<h2>For a person</h2>
-${table('what waits for a person', [{ words: 'records' }, { words: 'state' }, { words: 'code' }, { words: 'reason' }, { words: 'type' }, { words: 'first' }], rows)}
+${table('what waits for a person', ['records', 'state', 'code', 'reason', 'type', 'first'], rows)}
 ${more > 0 ? html`<p><a href="/records">${pluralize(more, 'more cause')}</a></p>` : ''}
 ${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that wait.</p>` : ''}`
 }
@@ -128,7 +134,7 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])
   return html`<h2>Problems</h2>
-${table('problems', [{ words: 'kind' }, { words: 'of' }, { words: 'what was seen' }, { words: 'since' }, { words: 'tried again' }], rows)}
+${table('problems', ['kind', 'of', 'what was seen', 'since', 'tried again'], rows)}
 ${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
 }
 
@@ -143,12 +149,7 @@ export function targetsSection(recent: RecentCounts): HtmlSafeString {
   return html`<h2>The service, against its targets</h2>
 ${table(
   'the service against its targets',
-  [
-    { words: 'last' },
-    { words: 'requests', kind: 'number' },
-    { words: 'succeeded', kind: 'number' },
-    { words: `in ${targets.answerSeconds} s`, kind: 'number' },
-  ],
+  ['last', { number: 'requests' }, { number: 'succeeded' }, { number: `in ${targets.answerSeconds} s` }],
   rows,
 )}`
 }
@@ -174,7 +175,7 @@ export function instancesSection(report: StatusReport): HtmlSafeString {
   return html`<h2>Daemons</h2>
 ${table(
   'daemons that live',
-  [{ words: 'id' }, { words: 'host' }, { words: 'version' }, { words: 'started' }],
+  ['id', 'host', 'version', 'started'],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,
     foreign(host, 40),

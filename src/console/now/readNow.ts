@@ -1,24 +1,11 @@
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../../model.ts'
-import {
-  joinHalves,
-  type LedgerReads,
-  type OutboxHalf,
-  readLedgerHalf,
-  type StatusReport,
-} from '../../operations/readStatus.ts'
+import { joinHalves, type LedgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { type BudgetWindow, budgetWindow } from './budgetHtml.ts'
-import type { ForPerson } from './nowHtml.ts'
+import { budgetWindow } from './budgetHtml.ts'
+import type { ForPerson, NowView } from './nowHtml.ts'
 import { readWhenCountDiffers, shareReading } from './readings.ts'
-
-/** All that the page shows of this moment. */
-export interface NowView {
-  report: StatusReport
-  window: BudgetWindow
-  forPerson: ForPerson
-}
 
 /** How old what is shown may be, whoever looks and however many: fewer than five statements a second. */
 const agesMs = {

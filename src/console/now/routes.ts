@@ -5,9 +5,9 @@ import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
 import { type History, historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
-import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
+import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
 import { createOutboxReading, shareReading } from './readings.ts'
-import { createNowReading, type NowView } from './readNow.ts'
+import { createNowReading } from './readNow.ts'
 
 /** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
 const viewAgeMs = 900

@@ -1,23 +1,15 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { type HtmlValue, html } from '@prairielearn/html'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import {
-  conflictLines,
-  eventDetails,
-  type Fact,
-  noneBecause,
-  submissionFacts,
-} from '../../operations/submissionFacts.ts'
-import { capitalize, escapeControl, escapeLines } from '../../plainText.ts'
+import { conflictLines, eventDetails, type Fact, submissionFacts } from '../../operations/submissionFacts.ts'
+import { capitalize, escapeControl } from '../../plainText.ts'
 import { showDuration } from '../../time.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, factList, foreign, foreignText, moment, notice, paragraph, type Tone, table } from '../html/elements.ts'
-import { form } from '../html/form.ts'
+import { age, factList, foreign, foreignText, moment, notice, paragraph, section, type Tone } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
-import { recordCells, recordColumns } from '../records/recordsHtml.ts'
-import { maskedWords } from '../sights.ts'
+import { recordTable } from '../records/recordsHtml.ts'
 import type { RecordView } from './readRecord.ts'
-import { fieldsSection, mask, shownJson } from './valuesHtml.ts'
+import { mask, valuesSection } from './valuesHtml.ts'
 import { waysSection } from './waysHtml.ts'
 
 /** What a page says first. */
@@ -26,12 +18,11 @@ export interface PageMessage {
   text: string
 }
 
-/** How a page of a record is shown. */
 export interface RecordShown {
   viewer: Viewer
-  /** Its values: somebody has asked for them. */
+  /** Whether the viewer has asked for the values. */
   isShown: boolean
-  /** What was done a moment ago, or why it was not. */
+  /** What was done a moment ago, or why it was not done. */
   message: PageMessage | null
 }
 
@@ -50,9 +41,9 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
       shown.message === null ? '' : notice(shown.message.tone, shown.message.text.split('\n').map(paragraph)),
       html`<div id="stands" data-live>${standing(view)}</div>`,
       html`<div id="ways" data-live>${waysSection(view, shown.viewer)}</div>`,
-      html`<section aria-labelledby="steps-head"><h2 id="steps-head">What happened</h2><div id="steps" data-live>${timeline(view, shown.isShown)}</div></section>`,
-      html`<section aria-labelledby="facts-head"><h2 id="facts-head">Facts</h2><div id="facts" data-live>${facts(view)}</div></section>`,
-      valuesSection(view, shown),
+      section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, shown.isShown)}</div>`),
+      section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
+      valuesSection(view, shown.viewer, shown.isShown),
     ],
   )
 }
@@ -97,7 +88,7 @@ const facts = ({ detail }: RecordView) =>
 const factHtml = (fact: Fact, nowMs: number): HtmlValue =>
   typeof fact === 'string' ? foreign(fact, 2_000) : html`${moment(fact.atMs)} (${age(fact.atMs, nowMs)})`
 
-/** The steps, each with how long after the former it was. */
+/** The steps, each with the time since the one before. */
 function timeline({ detail: { events } }: RecordView, isShown: boolean): HtmlValue {
   return html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
 }
@@ -106,56 +97,19 @@ function step(event: LoggedEvent, former: LoggedEvent | null, isShown: boolean):
   const { atMs, from, to, attempt, cause, who } = event
   const states = from === null || from === to ? to : `${from} → ${to}`
   const after = former === null ? '' : html`<span class="after">+${distance(atMs - former.atMs)}</span>`
-  const details = eventDetails(event).map(
-    ([name, value]) =>
-      html`<div><dt>${name}</dt><dd>${isShown || !isOfRecord(name) ? foreign(value, 2_000) : mask}</dd></div>`,
-  )
+  const details = eventDetails(event).map(([name, value]): [string, HtmlValue] => [
+    name,
+    isShown || !isOfRecord(name) ? foreign(value, 2_000) : mask,
+  ])
   return html`<li><p>${moment(atMs)} ${after}</p>
 <p><strong>${states}</strong> ${foreign(cause, 500)} <span class="quiet">(${foreign(who, 100)}, attempt ${attempt})</span></p>
-${details.length > 0 ? html`<dl>${details}</dl>` : ''}</li>\n`
+${details.length > 0 ? factList(details) : ''}</li>\n`
 }
 
 const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : showDuration(ms))
 
-/** What an event keeps that is the record's own. */
+/** Whether a detail of an event holds values of the record. */
 const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
-
-function valuesSection(view: RecordView, { viewer, isShown }: RecordShown): HtmlValue {
-  const { id, payload, body, result, attempt } = view.detail
-  const asking = isShown
-    ? form(
-        { action: `/records/${id}/hide`, viewer, changes: false },
-        html`<p>Shown to you for a quarter of an hour.</p><button>Hide the values</button>`,
-      )
-    : form(
-        { action: `/records/${id}/show`, viewer, changes: false },
-        html`<p>${maskedWords(viewer)}</p><button>Show the values</button>`,
-      )
-  return html`<section aria-labelledby="values-head"><h2 id="values-head">What it holds</h2>${asking}</section>
-${fieldsSection(view, isShown)}
-${jsonSection(view, 'payload', 'Payload, as the ERP wrote it', payload ?? '', payload === null ? noneBecause(view.detail, 'it could not be read') : null, isShown)}
-${jsonSection(view, 'body', attempt > 0 ? 'Request, as it is sent' : 'Request, as it would be sent', body ?? '', body === null ? noneBecause(view.detail, 'the record did not map') : null, isShown)}
-${result === null ? '' : jsonSection(view, 'result', 'Answer, as the service gave it', result, null, isShown)}`
-}
-
-/** @param none said in the place of what there is not */
-function jsonSection(
-  { detail: { id } }: RecordView,
-  name: string,
-  title: string,
-  json: string,
-  none: string | null,
-  isShown: boolean,
-): HtmlSafeString {
-  const { text, isCut } = shownJson(json, !isShown)
-  const whole = isShown
-    ? html`<p><a href="/records/${id}/${name}.txt">The whole as text</a>, digit for digit as it is stored${isCut ? '; here is its beginning' : ''}</p>`
-    : isCut
-      ? html`<p class="quiet">Here is its beginning.</p>`
-      : ''
-  return html`<section aria-labelledby="${name}-head"><h2 id="${name}-head">${title}</h2>
-${none === null ? html`<pre tabindex="0" aria-labelledby="${name}-head" role="group">${escapeLines(text)}</pre>${whole}` : html`<p class="empty">(${none})</p>`}</section>`
-}
 
 /** Several records that a name fits. */
 export function renderSeveral(
@@ -167,15 +121,11 @@ export function renderSeveral(
 ): string {
   return layout({ title: `Several records fit`, current: '/records', viewer }, [
     html`<p>These fit ${foreign(name, 100)}${isCut ? ', and more do' : ''}: choose one.</p>`,
-    html`<section>${table(
-      'Records',
-      recordColumns,
-      submissions.map((each) => recordCells(each, nowMs)),
-    )}</section>`,
+    html`<section>${recordTable('Records', submissions, nowMs)}</section>`,
   ])
 }
 
-/** A name that fits no record: why, and what is known of it all the same. */
+/** Why a name fits no record. @param outboxId if the name is that of an outbox row */
 export function renderMissing(message: string, outboxId: string | null, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', paragraph(`${capitalize(message)}.`)),

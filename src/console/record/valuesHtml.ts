@@ -3,13 +3,56 @@ import { boundText } from '../../boundText.ts'
 import { describeField } from '../../mapping/describeMapping.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import type { MappedRecord } from '../../mapping/mapRecord.ts'
+import { noneBecause } from '../../operations/submissionFacts.ts'
+import { escapeLines } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import { isDigits, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
-import { foreign, notice, table } from '../html/elements.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { empty, foreign, notice, section, table } from '../html/elements.ts'
+import { form } from '../html/form.ts'
+import { maskedWords } from '../sights.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** How the mapping files of now make the request of the payload, field by field. */
-export function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolean): HtmlValue {
+/** The values of a record: field by field, and as texts. Masked until the viewer asks for them. */
+export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean): HtmlValue {
+  const { id, payload, body, result, attempt } = view.detail
+  const [path, words, button] = isShown
+    ? ['hide', 'Shown to you for a quarter of an hour.', 'Hide the values']
+    : ['show', maskedWords(viewer), 'Show the values']
+  const asking = form(
+    { action: `/records/${id}/${path}`, viewer, changes: false },
+    html`<p>${words}</p><button>${button}</button>`,
+  )
+  const text = (name: string, title: string, json: string | null, whyNone: string) =>
+    section(
+      name,
+      title,
+      json === null
+        ? empty(`(${noneBecause(view.detail, whyNone)})`)
+        : jsonText(json, isShown ? { name, id } : null, `${name}-head`),
+    )
+  return [
+    section('values', 'What it holds', asking),
+    fieldsSection(view, isShown),
+    text('payload', 'Payload, as the ERP wrote it', payload, 'it could not be read'),
+    text('body', `Request, as it ${attempt > 0 ? 'is' : 'would be'} sent`, body, 'the record did not map'),
+    result === null ? '' : text('result', 'Answer, as the service gave it', result, ''),
+  ]
+}
+
+/** @param file where the whole text is; null: it is masked */
+function jsonText(json: string, file: { name: string; id: string } | null, heading: string): HtmlValue {
+  const { text, isCut } = shownJson(json, file === null)
+  const cut = isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''
+  const whole =
+    file === null
+      ? ''
+      : html`<p><a href="/records/${file.id}/${file.name}.txt">The whole as text</a>, digit for digit as it is stored</p>`
+  return html`<pre tabindex="0" aria-labelledby="${heading}" role="group">${escapeLines(text)}</pre>${cut}${whole}`
+}
+
+/** How the current mapping files make the request of the payload, field by field. */
+function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolean): HtmlValue {
   if (mapped === null)
     return mappings === null
       ? notice(
@@ -24,11 +67,10 @@ export function fieldsSection({ detail, mapped, mappings }: RecordView, isShown:
         html`<p>By the mapping files as they are now; the request below was made by others, or of another payload.</p>`,
       )
     : ''
-  return html`<section aria-labelledby="fields-head"><h2 id="fields-head">Field by field</h2>${other}
-${mappedTable(mapped, mappings?.get(detail.type), !isShown)}</section>`
+  return section('fields', 'Field by field', [other, mappedTable(mapped, mappings?.get(detail.type), !isShown)])
 }
 
-/** What becomes of each field, or what is wrong with each that is wrong. */
+/** What becomes of each field, or what is wrong with the fields. */
 export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, isMasked: boolean): HtmlValue {
   const ruleOf = (name: string) => {
     const field = mapping?.fields.find((each) => each.name === name)
@@ -39,7 +81,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
       notice('bad', html`<p>It cannot be sent: ${mapped.errors.length === 1 ? 'this is' : 'these are'} wrong.</p>`),
       table(
         'What is wrong with its fields',
-        [{ words: 'Field' }, { words: 'From' }, { words: 'Error' }, { words: 'Rule' }],
+        ['Field', 'From', 'Error', 'Rule'],
         mapped.errors.map(({ field, from, message }) => [
           html`<code>${field}</code>`,
           html`<code>${from || '–'}</code>`,
@@ -52,7 +94,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
     html`<p>It becomes <code>POST ${resources[mapped.resource].path}</code>.</p>`,
     table(
       'From the client’s values to the service’s',
-      [{ words: 'Field' }, { words: 'From' }, { words: 'Client' }, { words: 'Rule' }, { words: 'Sent' }],
+      ['Field', 'From', 'Client', 'Rule', 'Sent'],
       mapped.fields.map(({ field, from, source, value }) => [
         html`<code>${field}</code>`,
         from === null ? '(constant)' : html`<code>${from}</code>`,
@@ -64,21 +106,21 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   ]
 }
 
-/** What stands in the place of a value that nobody has asked for. */
+/** Stands for a value that the viewer has not asked for. */
 export const mask = '•••'
 
 /** A text of a record as a page shows it. */
 export interface ShownText {
   text: string
-  /** There is more of it than stands here. */
+  /** Whether this is only the beginning. */
   isCut: boolean
 }
 
 const charactersMax = 20_000
 
 /**
- * JSON text in lines, numbers with their own digits; masked: its names alone, for whatever a value is, it may be a person's. A
- * text that is no object is shown as it is, or not at all. Pure.
+ * Lays out JSON text in lines, numbers with their own digits. Masked, only names are left, because any value may be a person's. A
+ * text that is not an object is shown as it is, or not at all. Pure.
  */
 export function shownJson(json: string, isMasked: boolean): ShownText {
   const read = readPayload(json)
@@ -91,7 +133,7 @@ export function shownJson(json: string, isMasked: boolean): ShownText {
   return { text: boundText(text, charactersMax), isCut: text.length > charactersMax }
 }
 
-/** The same of a single value's JSON text. Pure. */
+/** The same for the JSON text of a single value. Pure. */
 export const shownValue = (json: string, isMasked: boolean): string =>
   isMasked && !['true', 'false', 'null'].includes(json) ? mask : json
 

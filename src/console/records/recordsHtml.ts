@@ -5,7 +5,7 @@ import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/s
 import { noteOn } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { age, type Column, empty, foreign, foreignText, notice, paragraph, table } from '../html/elements.ts'
+import { age, type Column, empty, foreign, foreignText, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
@@ -56,12 +56,12 @@ function pageOf(view: RecordsView, { page, total }: Extract<Listed, { kind: 'pag
   const rows = viewer.canChange
     ? form({ action: '/records/choose', viewer, class: 'list' }, [
         hiddenQuery(view),
-        recordTable(page, view.nowMs, true),
+        recordTable('Records', page.submissions, view.nowMs, true),
         turns(view, page),
         changeButtons,
       ])
-    : [recordTable(page, view.nowMs, false), turns(view, page)]
-  return html`<section aria-labelledby="listed"><h2 id="listed">${totalWords(total)}</h2>${rows}</section>`
+    : [recordTable('Records', page.submissions, view.nowMs), turns(view, page)]
+  return section('listed', totalWords(total), rows)
 }
 
 const totalWords = (total: number) =>
@@ -88,34 +88,27 @@ const hiddenQuery = ({ query }: RecordsView) =>
     .filter(([name]) => name !== 'limit')
     .map(([name, value]) => hidden(name, value))
 
-const columns: readonly Column[] = [
-  { words: 'Record' },
-  { words: 'Type' },
-  { words: 'Key' },
-  { words: 'State' },
-  { words: 'Code' },
-  { words: 'In it since' },
-  { words: 'Note' },
-  { words: 'Error' },
-]
+const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'In it since', 'Note', 'Error']
 
-function recordTable({ submissions }: SubmissionPage, nowMs: number, isChosen: boolean): HtmlSafeString {
+/** A table of records, each with its link. @param isChosen with a box to tick before each */
+export function recordTable(
+  name: string,
+  submissions: readonly ListedSubmission[],
+  nowMs: number,
+  isChosen = false,
+): HtmlSafeString {
   const tick: Column = { words: html`<span class="unseen">Choose</span>` }
   return table(
-    'Records',
+    name,
     isChosen ? [tick, ...columns] : columns,
-    submissions.map((submission) => {
-      const cells = recordCells(submission, nowMs)
-      return isChosen ? [tickFor(submission), ...cells] : cells
-    }),
+    submissions.map((submission) => [...(isChosen ? [tickFor(submission)] : []), ...recordCells(submission, nowMs)]),
   )
 }
 
 const tickFor = ({ id, outboxId }: ListedSubmission) =>
   html`<input type="checkbox" name="id" value="${id}" aria-label="${foreignText(`outbox:${outboxId}`, 44)}">`
 
-/** A row of a list of records, its columns as `recordColumns`. */
-export function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
+function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   const { id, outboxId, type, key, state, code, sinceMs, error } = submission
   return [
     html`<a href="/records/${id}">${foreign(outboxId, 36)}</a>`,
@@ -128,8 +121,6 @@ export function recordCells(submission: ListedSubmission, nowMs: number): HtmlVa
     error === null ? '' : foreign(error, 160),
   ]
 }
-
-export const recordColumns = columns
 
 /** To the neighbouring pages, by what the list is ordered by: no page is ever counted up to. */
 function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlValue {
@@ -165,20 +156,7 @@ function causesOf(
   if (causes.length === 0) return empty(html`No record matches. <a href="/records">Without filters</a>`)
   const link = ({ cause, state, count }: Cause) =>
     html`<a href="${recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })}">${count}</a>`
-  return html`<section aria-labelledby="causes"><h2 id="causes">What stands in the way, most frequent first</h2>
-${isCut ? notice('attention', html`<p>Only the newest ${lookedAt} were looked at: narrow it with “In its state since”.</p>`) : ''}
-${table(
-  'Causes',
-  [
-    { words: 'Records', kind: 'number' },
-    { words: 'State' },
-    { words: 'Code' },
-    { words: 'First' },
-    { words: 'Last' },
-    { words: 'Type' },
-    { words: 'Reason' },
-  ],
-  causes.map((cause) => [
+  const rows = causes.map((cause) => [
     link(cause),
     cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
     cause.code === null ? '–' : foreign(cause.code, 16),
@@ -186,7 +164,11 @@ ${table(
     age(cause.lastMs, nowMs),
     foreign(cause.types.join(', '), 24),
     foreign(cause.shape, 300),
-  ]),
-)}
-<p>Mend the cause before you replay: the mapping, the row, or what the service lacks.</p></section>`
+  ])
+  const cutWords = `Only the newest ${lookedAt} were looked at: narrow it with “In its state since”.`
+  return section('causes', 'What stands in the way, most frequent first', [
+    isCut ? notice('attention', paragraph(cutWords)) : '',
+    table('Causes', [{ number: 'Records' }, 'State', 'Code', 'First', 'Last', 'Type', 'Reason'], rows),
+    html`<p>Mend the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
+  ])
 }
