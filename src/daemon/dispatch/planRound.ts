@@ -103,7 +103,10 @@ function recordsMax(own: Own, { proof }: Demand): number {
 }
 
 /** Until there is a slot for what waits, or something to send; `againInMs`: until the division of slots may change. */
-function untilMore({ submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand, againInMs: number | undefined): number {
+function untilMore(
+  { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,
+  againInMs: number | undefined,
+): number {
   const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
   return Math.max(1, Math.min(lookAgainMs, more ?? lookAgainMs, againInMs ?? lookAgainMs))
 }
