@@ -1,7 +1,7 @@
+import { liesElsewhere } from '../ledger/history/decideHistory.ts'
 import { type FoundHistory, judgeHistory, nothingRemembered, readFound } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { readSystemId } from '../ledger/operator/readServer.ts'
-import { sayRestored, saysRestored } from '../ledger/operator/recoverHistory.ts'
+import { sayRestored, saysRestored } from '../ledger/operator/recover.ts'
 import { renewEnds } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
@@ -14,6 +14,7 @@ import { createNamedRowSearch } from '../outbox/namedRow.ts'
 import { findPassedOver, type PassedOver } from '../outbox/passedOver.ts'
 import { readRecord } from '../outbox/rows.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
+import { readNotedPlace, readPlace } from '../outbox/tablePlace.ts'
 import { readTaken } from '../outbox/takenRows.ts'
 import { mayBeRowsFault } from '../outbox/unfilterable.ts'
 import type { StatusCount } from '../outbox/unknownStatuses.ts'
@@ -84,15 +85,17 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
 }
 
 /**
- * Tells whether rows that wait may have been sent: the outbox is on the ledger's server and went back with it, or nobody
- * can tell; or its rows do not say at once that they are taken.
+ * Tells whether rows that wait may have been sent: their outbox may have gone back with the ledger, or they do not say at once that they
+ * are taken. The outbox did not go back if it lies where it lay when the ledger was last right, and the ledger lies elsewhere now, or on
+ * another server. A folder or rows that were put back in place look the same, so there the server decides.
  */
-export async function mayWaitingBeSent(databases: Databases): Promise<boolean> {
-  const [ours, erps] = await Promise.all([
-    readSystemId(databases.ledger),
-    withOutbox(databases, () => readSystemId(databases.erp)),
-  ])
-  return ours === null || erps === null || ours === erps || !(await withOutbox(databases, async (erp) => erp.saysTaken))
+export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
+  const { saysTaken, place } = await withOutbox(databases, async (outbox) => ({
+    saysTaken: outbox.saysTaken,
+    place: await readPlace(outbox),
+  }))
+  if (!saysTaken || place === null || place.text !== (await readNotedPlace(databases.ledger))) return true
+  return !liesElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 /** True if the ledger's history is not the one that was agreed to, and no daemon has looked at it yet. */

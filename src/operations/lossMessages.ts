@@ -1,93 +1,74 @@
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
 import { clocksDifferByMs } from '../ledger/history/writeHistory.ts'
-import type { LastRecovery } from '../ledger/operator/recoverHistory.ts'
+import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, showTime } from '../time.ts'
-import { countNamed, countOutcomes, type Doubt } from './doubts.ts'
-import type { Loss, LostHistory } from './recover.ts'
+import { countNamed, type Loss, type LostHistory, type Named } from './recover.ts'
 
 const rowsShown = 10
+const namedShown = 5
 
 /** What was found, for a person; one sentence a line. Pure. */
 export function lossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
 
-function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows, undatedRows }: LostHistory): string[] {
+function historyMessages({ found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows }: LostHistory): string[] {
   const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
+  const arrived = named.filter(({ whyNot }) => whyNot === null)
+  const wrong = named.filter(({ whyNot }) => whyNot !== null)
   return [
-    `The ledger’s history is another than the daemons had agreed to: ${found.detail}.`,
+    `The ledger may have lost committed data: ${found.detail}.`,
     `Found at ${showTime(found.atMs)} by ${found.by}. ${sinceWhen(found)}`,
-    `${pluralize(queued, 'record')} that the ledger has as queued may have been sent${span}.`,
-    ...(onWire > 0
-      ? [
-          `${pluralize(onWire, 'record')} ${onWire === 1 ? 'was' : 'were'} being sent as far as the ledger knows: what no daemon has in hand becomes uncertain within seconds, whatever --as says, unless its row names a transaction.`,
-        ]
-      : []),
-    ...doubtMessages(doubts),
+    `Queued in the ledger, and perhaps sent since: ${pluralize(queued, 'record')}${span}.`,
+    ...firstOf(arrived, 'Arrived, because their rows name the transaction; tracked, whatever --as says'),
+    ...firstOf(wrong, 'Uncertain, because their rows name a transaction that cannot be theirs, whatever --as says'),
+    ...count(
+      onWire,
+      'record',
+      'Being sent, as far as the ledger knows',
+      'What no daemon has in hand becomes uncertain within seconds.',
+    ),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clocksDifferByMs)} may have been sent: with --as uncertain they are captured as uncertain. (That is ${clocksDifferByMs / 1000} s after it was found, because clocks differ.) If the ledger alone was restored, and the outbox was not, give --no-waiting.`
-      : 'Rows that wait in the outbox count as never taken: they say so, and their database did not go back. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
-    ...(inHandRows.length > 0
-      ? [
-          `${pluralize(inHandRows.length, 'row')} that ${inHandRows.length === 1 ? 'waits' : 'wait'} a daemon has in hand, and may have captured: taken as --as says.`,
-        ]
-      : []),
-    ...(undatedRows.length > 0
-      ? [
-          `${pluralize(undatedRows.length, 'row')} of these ${undatedRows.length === 1 ? 'does' : 'do'} not say when they were recorded: all that wait now count.`,
-        ]
-      : []),
-    ...(accepted > 0
-      ? [
-          `${pluralize(accepted, 'transaction')} ${accepted === 1 ? 'is' : 'are'} tracked on; what fails with E002 or E003 is not sent again by itself, since that may have been done.`,
-        ]
-      : []),
+      : 'Rows that wait in the outbox count as never taken: they say so, and the outbox did not go back. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
+    ...count(
+      inHandRows.length,
+      'row',
+      'Waiting, and in the hands of a daemon that may have captured them',
+      'They are taken as --as says.',
+    ),
+    ...count(undatedRows.length, 'row', 'Waiting, and without a date', 'All that wait now count.'),
+    ...count(
+      accepted,
+      'transaction',
+      'Tracked on',
+      'What fails with E002 or E003 is not sent again by itself, because that may have been done.',
+    ),
   ]
 }
 
-/** What a person has noticed no daemon has, so that their marks say nothing. */
+/** A line with a number; none if it is 0. */
+const count = (n: number, what: string, name: string, then: string): string[] =>
+  n === 0 ? [] : [`${name}: ${pluralize(n, what)}. ${then}`]
+
+/** Daemons' marks say nothing of a loss that a person reports. */
 const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
   by.startsWith('operator')
-    ? 'What was sent since its backup the ledger may not know.'
-    : `A daemon had last found it as it was at ${showTime(lastMarkMs)}: what was sent from then on the ledger may not know.`
+    ? 'The ledger may not know what was sent since its backup.'
+    : `A daemon last found it right at ${showTime(lastMarkMs)}: the ledger may not know what was sent after that.`
 
-/** What the rows of doubtful records say, where they say anything. */
-function doubtMessages(doubts: readonly Doubt[]): string[] {
-  const { arrived, uncertain, open } = countOutcomes(doubts)
-  if (arrived + uncertain === 0) return []
-  const others = doubts.filter(({ record }) => record.isOnlyByName).length
+function firstOf(named: readonly Named[], name: string): string[] {
+  if (named.length === 0) return []
+  const more = named.length - namedShown
   return [
-    ...(arrived === 0
-      ? []
-      : [
-          `${arrived} of them have arrived${others === 0 ? '' : ` (${others} that the ledger does not have as queued among them)`}: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
-          ...firstDoubts(doubts, 'arrived'),
-        ]),
-    ...(uncertain === 0
-      ? []
-      : [
-          `${uncertain} of them become uncertain, whatever --as says: their rows say that they came to their end, or name a transaction that cannot be theirs:`,
-          ...firstDoubts(doubts, 'uncertain'),
-        ]),
-    `${open} of them are taken as --as says.`,
-  ]
-}
-
-const doubtsShown = 5
-
-function firstDoubts(doubts: readonly Doubt[], kind: Doubt['outcome']['kind']): string[] {
-  const those = doubts.filter(({ outcome }) => outcome.kind === kind)
-  const more = those.length - doubtsShown
-  return [
-    ...those
-      .slice(0, doubtsShown)
-      .map(({ record, said, transactionId }) =>
-        `  ${record.outboxId}  ${said ?? 'queued'}  ${transactionId ?? ''}`.trimEnd(),
-      ),
+    `${name}: ${pluralize(named.length, 'record')}.`,
+    ...named
+      .slice(0, namedShown)
+      .map(({ outboxId, said, transactionId }) => `  ${outboxId}  ${said ?? ''}  ${transactionId}`),
     ...(more > 0 ? [`  ... and ${more} more`] : []),
   ]
 }
@@ -96,11 +77,9 @@ function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
   const { canTell, isCut, rows } = gap
   if (rows.length > 0) return rowsMessages(gap)
   if (!canTell)
-    return isHistory
-      ? ['The rows of this outbox say only at their end that they were taken.']
-      : [
-          'The rows of this outbox say only at their end that they were taken, so nobody can tell which the ledger has lost.',
-        ]
+    return [
+      `The rows of this outbox say only at their end that they were taken${isHistory ? '' : ', so nobody can tell which the ledger has lost'}.`,
+    ]
   return [
     isCut
       ? 'Interrupted: nothing was found so far.'
@@ -122,12 +101,12 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
       ),
     ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
     ...(named > 0
-      ? [`${named} of them name a transaction, so they have arrived: they are tracked on, whatever --as says.`]
+      ? [`${named} of them name a transaction, so they have arrived: they are tracked, whatever --as says.`]
       : []),
   ]
 }
 
-/** Who took in last what the ledger had lost, as a sentence; null where nobody did. Pure. */
+/** Who took in last what the ledger had lost, as a sentence; null if nobody did. Pure. */
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
   last && `${last.who} took it in as ${last.as} at ${showTime(last.atMs)}: outboxd audit shows it.`
 
@@ -136,40 +115,36 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last:
   canTell,
   isComplete: !isCut,
   rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
-    outboxId,
-    state,
-    createdAt,
-    transactionId,
+    ...{ outboxId, state, createdAt, transactionId },
   })),
   lastRecovery: last && { who: last.who, at: isoTime(last.atMs), as: last.as },
-  history:
-    history === null
-      ? null
-      : {
-          found: history.found.detail,
-          foundAt: isoTime(history.found.atMs),
-          foundBy: history.found.by,
-          lastMarkAt: isoTime(history.found.lastMarkMs),
-          before: history.found.agreed,
-          now: history.found.now,
-          queued: history.doubtful.queued,
-          onWire: history.doubtful.onWire,
-          accepted: history.doubtful.accepted,
-          isOutboxInDoubt: history.isOutboxInDoubt,
-          rowsInHand: history.inHandRows.map(({ outboxId }) => outboxId),
-          rowsSay: {
-            ...countOutcomes(history.doubts),
-            first: (['arrived', 'uncertain'] as const).flatMap((kind) =>
-              history.doubts
-                .filter(({ outcome }) => outcome.kind === kind)
-                .slice(0, rowsShown)
-                .map(({ record, said, transactionId }) => ({
-                  outboxId: record.outboxId,
-                  becomes: kind,
-                  said,
-                  transactionId,
-                })),
-            ),
-          },
-        },
+  history: history && historyJson(history),
 })
+
+function historyJson({ found, doubtful, named, isOutboxInDoubt, inHandRows }: LostHistory) {
+  const becoming = (kind: 'arrived' | 'uncertain') =>
+    named.filter(({ whyNot }) => (whyNot === null ? 'arrived' : 'uncertain') === kind)
+  return {
+    found: found.detail,
+    foundAt: isoTime(found.atMs),
+    foundBy: found.by,
+    lastMarkAt: isoTime(found.lastMarkMs),
+    before: found.agreed,
+    now: found.now,
+    queued: doubtful.queued,
+    onWire: doubtful.onWire,
+    accepted: doubtful.accepted,
+    isOutboxInDoubt,
+    rowsInHand: inHandRows.map(({ outboxId }) => outboxId),
+    rowsSay: {
+      arrived: becoming('arrived').length,
+      uncertain: becoming('uncertain').length,
+      open: doubtful.queued - named.filter(({ isQueued }) => isQueued).length,
+      first: (['arrived', 'uncertain'] as const).flatMap((becomes) =>
+        becoming(becomes)
+          .slice(0, rowsShown)
+          .map(({ outboxId, said, transactionId }) => ({ outboxId, becomes, said, transactionId })),
+      ),
+    },
+  }
+}

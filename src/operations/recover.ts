@@ -1,72 +1,102 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import type { FoundHistory } from '../ledger/history/readHistory.ts'
-import type { SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
-import type { DoubtfulRecords, RecoveredAs } from '../ledger/operator/recoverHistory.ts'
-import type { LostRecord } from '../ledger/operator/recoverRecords.ts'
+import { type FoundHistory, readFound } from '../ledger/history/readHistory.ts'
+import { logAct, type Operator } from '../ledger/operator/operator.ts'
+import {
+  type DoubtfulRecord,
+  type DoubtfulRecords,
+  type LostRecord,
+  type NamedRecord,
+  type RecoveredAs,
+  readDoubtful,
+  readDoubtfulRecords,
+  readNamed,
+  recoverHistory,
+  recoverLost,
+  recoverNamed,
+  rowNamesAnothers,
+} from '../ledger/operator/recover.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import { readInHand } from '../outbox/lockedRows.ts'
+import { type NamingRow, readNamingRows } from '../outbox/namingRows.ts'
+import { readNew } from '../outbox/rows.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { batches } from './bulkChange.ts'
-import { type Doubt, type LostRow, readDoubts, sharedTransactions, whyNotBelieved } from './doubts.ts'
+import { compareOutbox, findLostRows, mayWaitingBeSent, readFoundHistory, readReadable } from './compareDatabases.ts'
+import { type Databases, withOutbox } from './databases.ts'
+import { transactionIdProblem } from './readAnswersFile.ts'
+
+/** A row that the ledger does not know. */
+export type LostRow = LedgerGap['rows'][number]
 
 /** What the ledger may have lost. */
 export interface Loss {
-  /** Rows that say they were taken and that it does not know. */
+  /** Rows that say they were taken and that the ledger does not know. */
   gap: LedgerGap
-  /** The transactions that several rows name, these or those of records that the ledger knows. */
+  /** The transactions that several rows name: of `gap.rows`, or of records that the ledger knows. */
   shared: ReadonlySet<string>
-  /** It went back in time; null where its history is as the daemons have agreed to. */
+  /** Null if the ledger's history is as the daemons have agreed to. */
   history: LostHistory | null
 }
 
 export interface LostHistory {
   found: FoundHistory
   doubtful: DoubtfulRecords
-  /** Each record that is queued, with what its row makes of it. */
-  doubts: readonly Doubt[]
+  /** Records whose rows name a transaction that is news to the ledger. */
+  named: readonly Named[]
   /** Rows that wait and were recorded before may have been captured and sent. */
   isOutboxInDoubt: boolean
-  /** Rows that wait, and that a daemon had claimed: the ledger may have had them, and they may be marked yet. */
+  /** Rows that wait and that a daemon has claimed: the ledger may have had them, and they may be marked yet. */
   inHandRows: readonly LostRow[]
-  /** Of those that wait the ones whose table does not say when they were recorded, as they stand now; those that name a transaction are in the gap. */
+  /** Rows that wait, if they are in doubt and their table does not say when they were recorded. */
   undatedRows: readonly LostRow[]
 }
 
-/** More rows that nobody can date are not told from those that are written meanwhile. */
+/** A record whose row names a transaction, with what the row's state says. */
+export type Named = NamedRecord & Pick<NamingRow, 'said'>
+
+/** If more rows than these have no date, those written meanwhile are not told apart. */
 const undatedMax = 10_000
+
+/** How reading goes on. */
+export interface Reading {
+  /** Asked now and then: false ends it. */
+  goOn(): boolean
+  /** Told how many rows of doubtful records were read. */
+  onProgress(done: number, of: number): void
+}
 
 /**
  * Finds out what the ledger may have lost.
  *
- * @param isWaitingToo what an operator knows: the outbox went back as well, wherever it is, or it did not; undefined: nothing
- * @param sayer who says that the ledger was put back, where nobody may have noticed
- * @param reading `goOn` is asked now and then, and `onProgress` told how many rows of doubtful records were read
+ * @param isWaitingToo what the operator knows: the outbox went back as well, or did not; undefined: nothing
+ * @param sayer who says that the ledger was put back, as if a daemon had found it
+ * @throws DatabaseUnusable if the outbox cannot be read
  */
 export async function findLoss(
-  store: OperatorStore,
+  databases: Databases,
   { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
-  reading: Parameters<typeof readDoubts>[2],
+  reading: Reading,
 ): Promise<Loss> {
-  const { goOn } = reading
-  const found = await store.readFoundHistory(sayer)
+  const { ledger } = databases
+  const found = await readFoundHistory(ledger, sayer)
   // Before the rows are compared: what is in hand now may say by then that it was taken.
-  const inHand = found === null ? [] : await store.outbox.readInHand()
-  const gap = await store.findGap(goOn, found !== null)
+  const inHand = found === null ? [] : await withOutbox(databases, readInHand)
+  const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
-  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await store.mayWaitingBeSent()))
-  const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
+  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))
+  const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readNew(outbox, undatedMax)) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const inHandRows = waitingRows(inHand, lost, 'that it waits, and was in the hands of a daemon')
   const taken = lost.union(new Set(inHandRows.map(({ outboxId }) => outboxId)))
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
-  const { doubts, shared } = await readDoubts(store, gap.rows, reading)
-  const doubtful = await store.readDoubtful()
-  return { gap, shared, history: { found, doubtful, doubts, isOutboxInDoubt, inHandRows, undatedRows } }
+  const { named, shared } = await readNamedRecords(databases, gap.rows, reading)
+  const doubtful = await readDoubtful(ledger)
+  return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows } }
 }
 
 /** Those that are not among others, as rows that the ledger does not know. */
@@ -80,100 +110,183 @@ function waitingRows(
   )
 }
 
+const readAtOnce = 1_000
+
+/** Reads which rows of doubtful records name a transaction. @param lost rows that the ledger does not know */
+async function readNamedRecords(
+  databases: Databases,
+  lost: readonly LostRow[],
+  { goOn, onProgress }: Reading,
+): Promise<{ named: Named[]; shared: ReadonlySet<string> }> {
+  const records = await readDoubtfulRecords(databases.ledger)
+  const naming: (DoubtfulRecord & NamingRow & { heldBy: string | null })[] = []
+  let read = 0
+  for (const batch of batches(records, readAtOnce)) {
+    if (!goOn()) break
+    const ids = batch.map(({ outboxId }) => outboxId)
+    const rows = await withOutbox(databases, (outbox) => readNamingRows(outbox, ids))
+    const rowsById = new Map(rows.map((row) => [row.outboxId, row]))
+    const these = batch.flatMap((record) => {
+      const row = rowsById.get(record.outboxId)
+      return row === undefined ? [] : [{ ...record, ...row }]
+    })
+    const known = new Map((await readNamed(databases.ledger, these)).map((each) => [each.id, each]))
+    for (const each of these) {
+      const { isFormer = false, heldBy = null } = known.get(each.id) ?? {}
+      if (!isFormer) naming.push({ ...each, heldBy })
+    }
+    read += batch.length
+    onProgress(read, records.length)
+  }
+  const shared = sharedTransactions([...lost, ...naming])
+  const named = naming.map(({ heldBy, ...record }) => {
+    const { transactionId } = record
+    const whyNot = heldBy === null ? whyNotBelieved(transactionId, shared) : rowNamesAnothers(transactionId, heldBy)
+    return { ...record, whyNot }
+  })
+  return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
+}
+
+/** The transactions that several rows name: nobody can say whose they are. Pure. */
+export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  return new Set(
+    rows.flatMap(({ transactionId }) =>
+      transactionId === null || seen.size < seen.add(transactionId).size ? [] : [transactionId],
+    ),
+  )
+}
+
+/** Why the transaction that a row names is not believed; null if it is. Pure. */
+export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
+  if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
+  const problem = transactionIdProblem(transactionId)
+  return problem && `its outbox row names a transaction that is none: ${problem}`
+}
+
+/** How many rows name a transaction. Pure. */
+export const countNamed = (rows: readonly LostRow[]): number =>
+  rows.filter(({ transactionId }) => transactionId !== null).length
+
+/** What taking in needs. `say` is told what was done, a sentence at a time. */
+export interface TakingIn extends Reading {
+  databases: Databases
+  operator: Operator
+  mappings: Mappings
+  onTaken(done: number, of: number): void
+  say(sentence: string): void
+}
+
+/** How it ended. `changed`: another finding stands, or another person was quicker. `incomplete`: rows are left for another run. */
+export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
+
+/** Takes in what the ledger has lost, in batches; what was taken in stays so. Sending goes on after the last one. */
+export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as: RecoveredAs): Promise<TakenIn> {
+  const { databases, operator, goOn, say } = parts
+  if (history !== null && (await readFound(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
+  const rows = [
+    ...gap.rows,
+    ...(history?.inHandRows ?? []),
+    ...(as === 'uncertain' ? (history?.undatedRows ?? []) : []),
+  ]
+  const taken = await takeInRows(parts, rows, { as, shared })
+  if (rows.length > 0) say(`Rows taken in as ${as}: ${taken}${exceptFor(countNamed(gap.rows))}.`)
+  if (goOn() && taken < rows.length)
+    say(`Rows left out because they are gone or cannot be read: ${rows.length - taken}.`)
+  await compareAgain(parts)
+  if (history === null && taken > 0) await logAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
+  if (!goOn()) return 'interrupted'
+  if (history === null) return 'done'
+  return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
+}
+
+/** What of a number is not as the person says, for the end of a sentence. */
+export const exceptFor = (named: number): string => (named === 0 ? '' : `, but for ${named} that name a transaction`)
+
+/** Compares what the ledger has now with the outbox, and has rows told again that know less. */
+export async function compareAgain({
+  databases,
+  operator,
+  goOn,
+  say,
+}: Pick<TakingIn, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
+  const toldAgain = await compareOutbox(databases, operator, goOn)
+  if (toldAgain > 0) say(`Rows that say they are under way and have come to their end, told again: ${toldAgain}.`)
+}
+
 const batchSize = 100
 
-/**
- * Takes rows in that the ledger does not know.
- *
- * @param shared the transactions that several rows name
- * @returns how many were taken in, before `goOn` said no
- */
-export async function takeInRows(
-  {
-    outbox,
-    changes,
-    mappings,
-    goOn,
-    onProgress,
-  }: {
-    outbox: Pick<OperatorStore['outbox'], 'readReadable'>
-    changes: Pick<OperatorChanges, 'recover'>
-    mappings: Mappings
-    goOn: () => boolean
-    onProgress: (done: number) => void
-  },
+async function takeInRows(
+  { databases, operator, mappings, goOn, onTaken }: TakingIn,
   rows: readonly LostRow[],
-  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
+  how: { as: RecoveredAs; shared: ReadonlySet<string> },
 ): Promise<number> {
   let taken = 0
   for (const batch of batches(rows, batchSize)) {
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readKept(outbox, mappings, row, { as, shared })
-      if (record !== null) records.push(record)
+      const record = await readReadable(databases, row.outboxId)
+      if (record !== null) records.push(keep(record, row, mappings, how))
     }
-    await changes.recover(records)
+    await recoverLost(operator, records)
     taken += records.length
-    onProgress(taken)
+    onTaken(taken, rows.length)
   }
   return taken
 }
 
-/**
- * Takes doubtful records for what their rows say, or a person.
- *
- * @param seenAtMs when that was found which a person has seen
- * @returns false where that has changed since
- */
-export async function takeInDoubts(
-  {
-    changes,
-    goOn,
-    onProgress,
-  }: { changes: Pick<OperatorChanges, 'recoverDoubtful'>; goOn: () => boolean; onProgress: (done: number) => void },
-  settled: readonly SettledDoubt[],
-  seenAtMs: number,
-): Promise<boolean> {
-  let done = 0
-  for (const batch of batches(settled, batchSize)) {
-    if (!goOn()) break
-    if (!(await changes.recoverDoubtful(batch, seenAtMs))) return false
-    done += batch.length
-    onProgress(done)
+/** The row as the ledger would have kept it. What does not map cannot have been sent by us: it is rejected. */
+function keep(
+  { unreadable, ...record }: OutboxRecord,
+  { stateText, transactionId }: LostRow,
+  mappings: Mappings,
+  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
+): LostRecord {
+  const id = uuidv7()
+  const said = `said ${stateText}${transactionId === null ? '' : ` as transaction ${transactionId}`}`
+  const kept = { ...record, id, idempotencyKey: randomUUID() }
+  const mapped = mapOutboxRecord(mappings, { ...record, unreadable }, id)
+  if (mapped.kind === 'refused') {
+    const error = transactionId === null ? mapped.reason : `${mapped.reason}; its row ${said}: it has arrived`
+    const { resource } = mapped
+    return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error }
   }
-  return true
+  const { resource, body, amounts, tracked, sendsOwnId } = mapped
+  const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
+  const whyNot = transactionId === null ? null : whyNotBelieved(transactionId, shared)
+  if (whyNot !== null)
+    return { ...given, transactionId: null, doubt: `the ledger had lost this row; ${whyNot}: it may have arrived` }
+  const doubt =
+    as === 'new' && transactionId === null ? null : `the ledger had lost this row, which ${said}: it may have arrived`
+  return { ...given, transactionId, doubt }
 }
 
-/** The row as the ledger would have kept it; null where it is gone, or cannot be read. What does not map cannot have been sent: it is rejected. */
-async function readKept(
-  outbox: Pick<OperatorStore['outbox'], 'readReadable'>,
-  mappings: Mappings,
-  { outboxId, stateText, transactionId }: LostRow,
-  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
-): Promise<LostRecord | null> {
-  const row = await outbox.readReadable(outboxId)
-  if (row === null) return null
-  const id = uuidv7()
-  const { unreadable: _, ...record } = row
-  const named = transactionId === null ? '' : ` as transaction ${transactionId}`
-  const kept = { ...record, id, idempotencyKey: randomUUID(), transactionId }
-  const mapped = mapOutboxRecord(mappings, row, id)
-  if (mapped.kind === 'refused')
-    return {
-      ...kept,
-      ...{ resource: mapped.resource, body: null, tracked: true, sendsOwnId: false },
-      error:
-        transactionId === null ? mapped.reason : `${mapped.reason}; its row said ${stateText}${named}: it has arrived`,
+/** Tracks what the rows name, then takes all else as the person says, and lets everyone go on. */
+async function goOnAfter(
+  parts: TakingIn,
+  { found, named: seen, isOutboxInDoubt }: LostHistory,
+  { as, lost, rows }: { as: RecoveredAs; lost: readonly LostRow[]; rows: number },
+): Promise<TakenIn> {
+  const { databases, operator, goOn, onTaken, say } = parts
+  const before = { arrived: 0, uncertain: 0, rows }
+  // What took a step since it was looked at is looked at again, before anything is sent.
+  for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, parts)) {
+    let done = 0
+    for (const batch of batches(named, batchSize)) {
+      if (!goOn()) return 'interrupted'
+      if (!(await recoverNamed(operator, batch, found.atMs))) return 'changed'
+      done += batch.length
+      onTaken(done, named.length)
     }
-  const { resource, body, amounts, tracked, sendsOwnId } = mapped
-  const doubt =
-    as === 'new' && transactionId === null
-      ? null
-      : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
-  const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
-  const disbelief = transactionId && whyNotBelieved(transactionId, shared)
-  return disbelief === null
-    ? { ...given, doubt }
-    : { ...given, transactionId: null, doubt: `the ledger had lost this row; ${disbelief}: it may have arrived` }
+    for (const { whyNot } of named) before[whyNot === null ? 'arrived' : 'uncertain'] += 1
+    if (!goOn()) return 'interrupted'
+  }
+  const terms = { as, seenAtMs: found.atMs, isOutboxInDoubt, before }
+  const queued = await inTransaction(operator.ledger, (db) => recoverHistory(db, terms, operator.actor))
+  if (queued === null) return 'changed'
+  if (before.arrived > 0) say(`Records that have arrived and are tracked: ${before.arrived}.`)
+  if (before.uncertain > 0) say(`Records that are uncertain because of what their rows name: ${before.uncertain}.`)
+  say(`Queued records taken as ${as}: ${queued}.`)
+  return 'done'
 }

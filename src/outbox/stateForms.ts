@@ -1,5 +1,5 @@
-import { ended, type State } from '../model.ts'
-import { column, columnOf, literal, literals, nowSql, type TableShape, textSql } from './columns.ts'
+import type { State } from '../model.ts'
+import { column, columnOf, literal, literals, nowSql, type TableShape } from './columns.ts'
 
 /**
  * What a row's state column may be like. A new form is a member of this union, a row of `forms` below, and an entry in `stateEntries.ts`
@@ -32,16 +32,8 @@ export interface StateForm {
   takenSql(since: string | null): string | null
   /** True if each end has a value of its own, so that a row that says it is under way was not told its end. */
   readonly saysEnds: boolean
-  /** What the column says of the record; null if nothing but whether it waits. */
-  word(shape: TableShape): Word | null
   /** Which rows have a value that the description does not name; null if no row can. */
   unknownSql(shape: TableShape): string | null
-}
-
-/** What a column says: its text if that is more than that the record was queued, and whether it says that it came to its end. */
-export interface Word {
-  text: string
-  isEnd: string
 }
 
 /** Returns the form of a state column; null for `state: none`. */
@@ -83,16 +75,6 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
       return since ? `${says}${since}` : null
     },
     saysEnds: values.has('completed') && values.has('discarded'),
-    word(shape) {
-      if (values.size === 0) return null // the word is the ERP's alone
-      const text = textSql(name, shape)
-      const queued = [...waiting, values.get('queued')].filter((value) => value != null)
-      const ends = texts.filter((value) => saysEnd(statesOf(value)))
-      return {
-        text: queued.length === 0 ? text : `case when ${now} not in (${literals(queued)}) then ${text} end`,
-        isEnd: ends.length === 0 ? 'false' : `${now} in (${literals(ends)})`,
-      }
-    },
     unknownSql(shape) {
       if (values.size === 0 || columnOf(shape, name).baseType === 'boolean') return null
       const known = new Set([...waitingTexts, ...texts])
@@ -128,17 +110,6 @@ function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'time
     openSql: 'true',
     takenSql: (since) => (saysTaken && since ? `${now} is not null${since}` : null),
     saysEnds: false,
-    word: (shape) => (saysTaken ? null : timeWord(name, shape, saysEnd(set))),
     unknownSql: () => null,
   }
 }
-
-/** What a column with a time says: its name and the time. @param isEnd whether a time there says that the record came to its end */
-export const timeWord = (name: string, shape: TableShape, isEnd: boolean): Word => ({
-  text: `${literal(`${name} `)} || ${textSql(name, shape)}`,
-  isEnd: isEnd ? `${column(name)} is not null` : 'false',
-})
-
-/** True if a value that is written at these states only says that the record came to its end, and may have been completed. */
-export const saysEnd = (states: readonly State[]): boolean =>
-  states.every((state) => ended.some((each) => each === state)) && states.some(isFinal)

@@ -3,26 +3,16 @@ import { type InstanceReload, writeReload } from '../ledger/instances.ts'
 import { type Adoption, adoptOutbox, adoptService, type ServiceAdoption } from '../ledger/operator/adoptOutbox.ts'
 import { writeDiscards } from '../ledger/operator/discardSubmissions.ts'
 import type { Operator, Seen } from '../ledger/operator/operator.ts'
-import { logAct, logSight, type Sight, withQueue } from '../ledger/operator/operator.ts'
+import { logSight, type Sight } from '../ledger/operator/operator.ts'
 import { believeMassRefusals, endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
-import { recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
-import {
-  type Recovered,
-  type RecoveredAs,
-  type RecoveryTerms,
-  recoverHistory,
-} from '../ledger/operator/recoverHistory.ts'
-import { type LostRecord, recoverRecords } from '../ledger/operator/recoverRecords.ts'
 import { type Replay, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import type { ArrivalSettled } from '../ledger/operator/resolveSubmission.ts'
 import { writeArrived, writeNotArrived, writeTakenBack } from '../ledger/operator/resolveSubmission.ts'
 import type { PruneEnd, PruneRound } from '../ledger/prune.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import type { PauseReason, State } from '../model.ts'
-import { compareOutbox, stopAsRestored } from '../operations/compareDatabases.ts'
 import type { Databases } from '../operations/databases.ts'
 import { pruneLedger } from '../operations/prune.ts'
-import { inTransaction } from '../postgres/database.ts'
 
 /**
  * What an operator changes; the logs say that it was he, and why. What he changes of submissions is one transaction each under the
@@ -50,23 +40,6 @@ export interface OperatorChanges {
   askReload(): Promise<InstanceReload[]>
   adopt(adoption: Adoption): Promise<void>
   adoptService(adoption: Parameters<typeof adoptService>[1]): Promise<ServiceAdoption>
-  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. @returns how many */
-  compare(goOn: () => boolean): Promise<number>
-  /** Takes records in that the ledger lost. */
-  recover(records: readonly LostRecord[]): Promise<void>
-  /**
-   * Takes what was queued for what the rows say that it is.
-   *
-   * @param seenAtMs when that was found of the ledger's history which he has seen
-   * @returns false where that has changed since
-   */
-  recoverDoubtful(records: readonly SettledDoubt[], seenAtMs: number): Promise<boolean>
-  /** Takes what was queued for what he says it is, and agrees to the ledger's history. @returns null where what was seen has changed since */
-  recoverHistory(terms: RecoveryTerms): Promise<Recovered | null>
-  /** Says that he has taken so many rows in that the ledger had lost. */
-  noteRecovered(as: RecoveredAs, rows: number): Promise<void>
-  /** Says that the ledger was put back as it had been: everybody stops. */
-  sayRestored(): Promise<void>
   /** Logs that he saw values of records. */
   noteSight(sight: Sight): Promise<void>
   /** Erases what may be a person's data. @returns the ids of those that were erased */
@@ -77,7 +50,7 @@ export interface OperatorChanges {
 
 /** What this person changes, for this reason. Being replaced by the functions that it calls. */
 export function operatorChanges(databases: Databases, operator: Operator): OperatorChanges {
-  const { ledger, keyOnFailure, actor } = operator
+  const { ledger, actor } = operator
   return {
     replay: (replays, newKeys) => writeReplays(operator, replays, newKeys),
     resolveArrived: (seen, transaction) => writeArrived(operator, seen, transaction),
@@ -91,18 +64,6 @@ export function operatorChanges(databases: Databases, operator: Operator): Opera
     askReload: () => writeReload(operator),
     adopt: (adoption) => adoptOutbox(operator, adoption),
     adoptService: (adoption) => adoptService(operator, adoption),
-    compare: (goOn) => compareOutbox(databases, operator, goOn),
-    recover: (records) =>
-      withQueue(operator, (queue) =>
-        inTransaction(ledger, (db) => recoverRecords(db, records, { queue, actor, keyOnFailure })),
-      ),
-    recoverDoubtful: (records, seenAtMs) =>
-      withQueue(operator, (queue) =>
-        inTransaction(ledger, (db) => recoverDoubtful(db, records, { seenAtMs, queue, actor, keyOnFailure })),
-      ),
-    recoverHistory: (terms) => inTransaction(ledger, (db) => recoverHistory(db, terms, actor)),
-    noteRecovered: (as, rows) => logAct(ledger, actor, 'recover', { as, rows }),
-    sayRestored: () => stopAsRestored(databases, operator),
     noteSight: (sight) => logSight(ledger, actor, sight),
     erase: (erasures) => eraseRecords(operator, erasures),
     prune: (round) => pruneLedger(databases, operator, round),

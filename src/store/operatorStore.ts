@@ -21,14 +21,6 @@ import { readRevisions } from '../ledger/operator/readRevisions.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { type DoubtfulRecord, type NamedTransaction, readNamed } from '../ledger/operator/recoverDoubtful.ts'
-import {
-  type DoubtfulRecords,
-  type LastRecovery,
-  readDoubtful,
-  readDoubtfulRecords,
-  readLastRecovery,
-} from '../ledger/operator/recoverHistory.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import { type PageWanted, type SubmissionPage, selectPage } from '../ledger/operator/selectPage.ts'
@@ -54,8 +46,6 @@ import {
   findLedgerBesideOurs,
   findLostRows,
   findRowsPassedOver,
-  isHistoryUnseen,
-  mayWaitingBeSent,
   readFoundHistory,
   readReadable,
 } from '../operations/compareDatabases.ts'
@@ -64,12 +54,10 @@ import { openDatabases, operatorOf, readOutboxLocks, withOutbox } from '../opera
 import { countTypes, readBacklog, readHistory as readOutboxHistory } from '../outbox/backlog.ts'
 import { findRemarks } from '../outbox/examineTable.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
-import { readInHand } from '../outbox/lockedRows.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import type { PassedOver } from '../outbox/passedOver.ts'
 import { readNew, readRecord, saysThatItWaits } from '../outbox/rows.ts'
-import { readSaid } from '../outbox/saidRows.ts'
 import type { SecondLedger } from '../outbox/secondLedger.ts'
 import { findNow, liesBefore, readHidden, whyNoStart } from '../outbox/startPosition.ts'
 import { tryRow } from '../outbox/tryRow.ts'
@@ -81,9 +69,7 @@ import { type OperatorChanges, operatorChanges } from './operatorChanges.ts'
 /** What commands ask the outbox. */
 const outboxReads = {
   readRecord,
-  readSaid,
   readNew,
-  readInHand,
   tryRow,
   backlog: readBacklog,
   countTypes,
@@ -169,21 +155,6 @@ export interface OperatorStore extends Databases {
    * @param sayer who says that it was put back, so that it is as if that was found now
    */
   readFoundHistory(sayer?: string): Promise<FoundHistory | null>
-  /** When a person last took in what the ledger had lost; null where nobody did. */
-  readLastRecovery(): Promise<LastRecovery | null>
-  /** Whether the history is another, and no daemon has looked at it yet. */
-  isHistoryUnseen(): Promise<boolean>
-  /** What the ledger has that may have been sent since. */
-  readDoubtful(): Promise<DoubtfulRecords>
-  /** Each of those that are queued. */
-  readDoubtfulRecords(): Promise<DoubtfulRecord[]>
-  /** What the ledger knows of the transactions that rows name. */
-  readNamed(named: readonly (TransactionRef & { id: string })[]): Promise<NamedTransaction[]>
-  /**
-   * Whether rows that wait may have been sent: the outbox is on the ledger's server, and went back with it, also where nobody can
-   * tell; or its rows do not say at once that they are taken.
-   */
-  mayWaitingBeSent(): Promise<boolean>
   /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
   /** Rows whose status the description does not name. @param goOn asked between slices */
@@ -273,12 +244,6 @@ export async function openOperatorStore(
     readServiceUse: (service) => readServiceUse(pool, service, false),
     findGap: (goOn, isWaitingToo) => findLostRows(databases, goOn, isWaitingToo),
     readFoundHistory: (sayer) => readFoundHistory(pool, sayer),
-    isHistoryUnseen: () => isHistoryUnseen(databases),
-    readLastRecovery: () => readLastRecovery(pool),
-    readDoubtful: () => readDoubtful(pool),
-    readDoubtfulRecords: () => readDoubtfulRecords(pool),
-    readNamed: (named) => readNamed(pool, named),
-    mayWaitingBeSent: () => mayWaitingBeSent(databases),
     findPassedOver: (goOn) => findRowsPassedOver(databases, goOn),
     countUnknownStatuses: (goOn) => countRowsOfUnknownStatus(databases, goOn),
     countPrunable: () => countPrunable(pool, config.retention),

@@ -3,8 +3,12 @@ import { audit } from '../../src/commands/audit.ts'
 import { type RecoverOptions, recover } from '../../src/commands/recover.ts'
 import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
+import { openStoreOf } from '../../src/commands/terminal/withOperatorStore.ts'
+import { readStoreConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
+import { withOutbox } from '../../src/operations/databases.ts'
+import { notePlace } from '../../src/outbox/tablePlace.ts'
 import { daemonSessions } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -81,17 +85,6 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(await stateOf(id)).toEqual(['completed', 'T-1', null])
   })
 
-  test('one whose row says that it came to its end, and names none, is uncertain', async () => {
-    const id = await queued(`status = 'completed'`)
-    await find()
-    await recover(fixture.context(), { as, ...erin })
-    expect(await stateOf(id)).toEqual([
-      'uncertain',
-      null,
-      'the ledger went back in time, and had this record as queued; its outbox row says that it came to its end (completed) and names no transaction: it may have arrived since',
-    ])
-  })
-
   test('a transaction that another record has, or another row names, too, or that is none: uncertain, with what is wrong', async () => {
     const holder = await fixture.end(
       { state: 'accepted', transactionId: 'T-1', pollInMs: 0 },
@@ -124,8 +117,8 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect((await stateOf(id))[0]).toBe(open)
   })
 
-  test('the others are as the person says, with what their rows say where that is more', async () => {
-    const said = await queued(`status = 'sending'`)
+  test('the others are as the person says, whatever their rows say', async () => {
+    const ended = await queued(`status = 'completed'`)
     const silent = await queued()
     const another = await queued(`transaction_id = 'T-1', created_at = created_at + interval '1 minute'`)
     const gone = await queued()
@@ -134,16 +127,15 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     ])
     await find()
     expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
-    const wentBack = 'the ledger went back in time, and had this record as queued'
-    const error = (words: string) => (as === 'new' ? null : `${wentBack}${words}: it may have arrived since`)
-    expect(await stateOf(said)).toEqual([open, null, error('; its outbox row says sending')])
-    for (const id of [silent, another, gone]) expect(await stateOf(id)).toEqual([open, null, error('')])
+    const wentBack = 'the ledger went back in time, and had this record as queued: it may have arrived since'
+    for (const id of [ended, silent, another, gone])
+      expect(await stateOf(id)).toEqual([open, null, as === 'new' ? null : wentBack])
     expect((await fixture.ledger.row(silent)).in_doubt).toBe(true)
   })
 
   test('of one key the line goes on behind what has arrived, and stays behind what is uncertain', async () => {
     const [a1, a2] = [await queued(`transaction_id = 'T-1'`, { key: 'a' }), await queued('', { key: 'a' })]
-    const [b1, b2] = [await queued(`status = 'completed'`, { key: 'b' }), await queued('', { key: 'b' })]
+    const [b1, b2] = [await queued(`transaction_id = 'unknown'`, { key: 'b' }), await queued('', { key: 'b' })]
     await find()
     await recover(fixture.context(), { as, ...erin })
     expect([(await stateOf(a1))[0], (await stateOf(b1))[0]]).toEqual(['accepted', 'uncertain'])
@@ -224,7 +216,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     expect(JSON.parse(preview.printed()).history.rowsInHand).toEqual([outboxId])
     const context = fixture.context()
     expect(await recover(context, { as, ...erin })).toBe(0)
-    expect(context.printed()).toContain('1 row that waits a daemon has in hand, and may have captured')
+    expect(context.printed()).toContain('in the hands of a daemon that may have captured them: 1 row.')
     await mark()
     expect((await stateOf(await idOf(outboxId)))[0]).toBe(state)
     expect(await recover(fixture.context(), { dryRun: true })).toBe(3)
@@ -277,15 +269,33 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
 
+test('rows that wait are in doubt unless their outbox lies where it lay, and the ledger does not', async () => {
+  const isInDoubt = async () => {
+    const context = fixture.context()
+    await recover(context, { dryRun: true, json: true })
+    return JSON.parse(context.printed()).history.isOutboxInDoubt
+  }
+  await using databases = await openStoreOf(readStoreConfig(fixture.context().env))
+  await find()
+  expect(await isInDoubt()).toBe(true)
+  await withOutbox(databases, notePlace)
+  // Put back in place: the outbox lies on the same server.
+  expect(await isInDoubt()).toBe(true)
+  await query('update outboxd.history set ledger_oid = 1')
+  expect(await isInDoubt()).toBe(false)
+  await query(`update outboxd.outbox set place = place || '1' where is_current`)
+  expect(await isInDoubt()).toBe(true)
+})
+
 test('the preview says how many the rows settle, with the first of them, and so does its JSON', async () => {
   for (let i = 1; i <= 7; i++) await queued(`status = 'accepted', transaction_id = 'T-${i}'`)
-  await queued(`status = 'discarded'`)
+  await queued(`status = 'discarded', transaction_id = 'unknown'`)
   await queued()
   await find()
   const context = fixture.context()
   expect(await recover(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toMatch(
-    /7 of them have arrived: .* whatever --as says:\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\n1 of them become uncertain, whatever --as says: .*\n {2}\d+ {2}discarded\n1 of them are taken as --as says\./,
+    /Arrived, .* whatever --as says: 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\nUncertain, .* whatever --as says: 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
   )
   const json = fixture.context()
   expect(await recover(json, { dryRun: true, json: true })).toBe(0)
@@ -295,7 +305,7 @@ test('the preview says how many the rows settle, with the first of them, and so 
   expect(rowsSay.first[0]).toMatchObject({ becomes: 'arrived', said: 'accepted', transactionId: 'T-1' })
   const asked = fixture.context('n\n')
   expect(await recover(asked, { as: 'new' })).toBe(4)
-  expect(asked.messages()).toContain('Take all of it as new, but for 8 of which the rows say more, and go on?')
+  expect(asked.messages()).toContain('Take all of it as new, but for 8 that name a transaction, and go on?')
 })
 
 test('an outbox that cannot be read: that is said, and nothing is changed', async () => {
@@ -362,7 +372,7 @@ test.each([
   await find()
   const context = fixture.context()
   expect(await recover(context, { as: 'new', ...erin })).toBe(0)
-  expect(context.printed()).toContain('1 of them have arrived (1 that the ledger does not have as queued among them)')
+  expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
   expect(await stateOf(told)).toEqual(['accepted', 'T-1', null])
   expect((await stateOf(silent))[0]).toBe(state)
 })
@@ -387,9 +397,7 @@ test('one that the ledger has as uncertain, as what was on the wire then, is tra
   await find()
   const context = fixture.context()
   expect(await recover(context, { as: 'new', ...erin })).toBe(0)
-  expect(context.printed()).toContain(
-    '1 of them have arrived (1 that the ledger does not have as queued among them): their rows',
-  )
+  expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
   expect(await Promise.all(ids.map(stateOf))).toEqual([
     ['accepted', 'T-1', null],
     ['uncertain', null, 'no answer'],
@@ -407,7 +415,7 @@ test('where nothing was lost, rows that say they are under way of what has ended
   expect((await fixture.ledger.row(id)).report_due).toBe(false)
   const context = fixture.context()
   expect(await recover(context, { as: 'uncertain', ...erin })).toBe(3)
-  expect(context.messages()).toContain('1 row that says that it is under way has come to its end: told again.')
+  expect(context.messages()).toContain('Rows that say they are under way and have come to their end, told again: 1.')
   expect((await fixture.ledger.row(id)).report_due).toBe(true)
 })
 
@@ -481,7 +489,7 @@ describe('--restored', () => {
     await queued(`transaction_id = 'T-1'`)
     const context = fixture.context()
     expect(await recover(context, { restored: true, dryRun: true })).toBe(0)
-    expect(context.printed()).toContain('1 of them have arrived')
+    expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
     expect((await query(`select from outboxd.pause`)).rowCount).toBe(0)
     expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
   })

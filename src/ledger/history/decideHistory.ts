@@ -142,5 +142,9 @@ function decidePromotion({ agreed, now, markedForMs, hasTarget }: HistoryView, s
   return { kind: 'agrees', isPromoted: true }
 }
 
+/** True if the ledger's tables are not where they were: on another server, timeline or database, or made anew. */
+export const liesElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
+  otherDatabase(agreed, now) !== null || differ(agreed.timeline, now.timeline)
+
 /** What our role may not know counts as equal. */
 const differ = <T>(a: T | null, b: T | null): boolean => a !== null && b !== null && a !== b

@@ -106,7 +106,9 @@ test('rows that name transactions and come while a daemon of a ledger without re
   expect(await given.arrivals()).toHaveLength(1)
 })
 
-test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
+test.each(
+  Object.entries(kinds),
+)('%s: as new, nothing is sent again whose row names its transaction', async (_, kind) => {
   const { table, files, forget } = kind
   const given = await install({ 'data.yaml': mapping, ...files })
   await given.pool.query(`create table ${sourceTable}`)
@@ -145,16 +147,69 @@ test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the row
   )
   const context = testContext(env)
   expect(await recover(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
-  expect(context.messages()).toContain('3 records have arrived, and are tracked on.')
+  expect(context.messages()).toContain('Records that have arrived and are tracked: 3.')
   // The whole budget counts as spent for a minute and a half, which nobody waits for here.
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   const known = ['a completed', 'b completed', 'c completed', 'd uncertain']
+  // d was sent again, under its own key, which the service knew.
   // What says that it came to its end and is not in the ledger stays as it is; what waits and names a transaction is taken in.
   await eventually(async () => expect(await ledger()).toEqual(table === 'outbox' ? known : [...known, 'e completed']))
   await insert('f')
   await eventually(async () => expect((await ledger()).at(-1)).toBe('f completed'))
   const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
-  expect(arrived.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+  expect(arrived.toSorted()).toEqual(['a', 'b', 'c', 'd', 'd', 'e', 'f'])
+})
+
+test.each([
+  { restored: 'the ledger alone', isBoth: false, becomes: ['a completed', 'w completed'], sent: ['a', 'b', 'w'] },
+  {
+    restored: 'the ledger and the outbox together',
+    isBoth: true,
+    becomes: ['a completed', 'b uncertain'],
+    sent: ['a', 'b'],
+  },
+])('rows that wait after a restore of $restored: in doubt only if the outbox went back, too', async ({
+  isBoth,
+  becomes,
+  sent,
+}) => {
+  const given = await install({ 'data.yaml': mapping })
+  const state = await openRestorable()
+  const outbox = () => (isBoth ? state.pool : given.pool)
+  const urls = { DATABASE_URL: isBoth ? state.url : given.url, STATE_DATABASE_URL: state.url }
+  const env = { ...urls, MAPPINGS_DIR: given.mappingsDir }
+  const insert = (field2: string) =>
+    outbox().query(`insert into outbox (type, payload) values ('data', $1)`, [payload(field2)])
+  const completes = (field2: string) =>
+    until(
+      () => outbox().query(`select from outbox where status = 'completed' and payload ->> 'field2' = $1`, [field2]),
+      ({ rowCount }) => rowCount === 1,
+    )
+  let stop = await given.startInstance(urls)
+  await insert('a')
+  await completes('a')
+  await until(
+    () => state.pool.query('select from outboxd.outbox where place is not null'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await stop()
+  await insert('b')
+  await state.backUp()
+  stop = await given.startInstance(urls)
+  await completes('b')
+  await stop()
+  await insert('w')
+  await state.restore()
+  await given.startInstance(urls)
+  await until(
+    () => statusSays(env),
+    (text) => text.includes('outboxd recover'),
+  )
+  expect(await recover(testContext(env), { as: 'uncertain', by: 'erin', yes: true })).toBe(0)
+  await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await eventually(async () => expect(await readLedger(state.pool)).toEqual(becomes))
+  const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
+  expect(arrived).toEqual(sent)
 })
 
 async function readLedger(pool: pg.Pool): Promise<string[]> {

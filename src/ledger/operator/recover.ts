@@ -1,0 +1,321 @@
+import { randomUUID } from 'node:crypto'
+import { boundText } from '../../boundText.ts'
+import type { CapturedRecord } from '../../model.ts'
+import { type Database, epochMs, inTransaction } from '../../postgres/database.ts'
+import type { Resource } from '../../resources.ts'
+import { insertCaptured } from '../capture.ts'
+import { agreeByPerson, isAsSeen, raiseFound } from '../history/writeHistory.ts'
+import { inLines, lockSubmissions } from '../keyOrder.ts'
+import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactions.ts'
+import { type Actor, actorDetail, logAct, type Operator, type Seen, withQueue } from './operator.ts'
+import { pollsOf, resolveArrived } from './resolveSubmission.ts'
+
+/*
+ * What a person does after the ledger went back in time. Two rules: a record whose row names a transaction is tracked by it, and all
+ * else in doubt becomes uncertain, or new if the person says so.
+ */
+
+/** What a person takes records for that may have been sent. */
+export type RecoveredAs = 'uncertain' | 'new'
+
+/** What the ledger itself has that may have been sent. Times in epoch milliseconds. */
+export interface DoubtfulRecords {
+  queued: number
+  /** When the first and the last of them were recorded; null if there are none. */
+  oldestMs: number | null
+  newestMs: number | null
+  /** Being sent, or uncertain since a daemon last found the ledger right: their outcome may be lost. */
+  onWire: number
+  /** The ledger does not know whether they failed since, and were sent again. */
+  accepted: number
+}
+
+export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
+  const { rows } = await db.query<DoubtfulRecords>(
+    `select count(*)::int as queued, ${epochMs('min(s.recorded_at)')} as "oldestMs",
+       ${epochMs('max(s.recorded_at)')} as "newestMs",
+       (select count(*)::int from outboxd.submission w where w.state = 'sending' and not w.probing or w.state = 'uncertain'
+          and w.ended_at >= (select marked_at from outboxd.history)) as "onWire",
+       (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
+     from outboxd.submission s where s.state = 'queued'`,
+  )
+  return rows[0] as DoubtfulRecords
+}
+
+/** A record of the served outbox that may have been sent since, or sent again. */
+export interface DoubtfulRecord extends Seen {
+  outboxId: string
+  resource: Resource
+  isQueued: boolean
+}
+
+/** Reads the queued records, and those that were on the wire, uncertain or refused, in their order. */
+export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
+  const { rows } = await db.query<DoubtfulRecord>(
+    `select id, revision, key, outbox_id as "outboxId", resource, state = 'queued' as "isQueued" from outboxd.submission
+     where outbox = outboxd.current_outbox() and (state = 'queued'
+       or state in ('sending', 'uncertain', 'failed', 'rejected') and not probing and body is not null)
+     order by seq`,
+  )
+  return rows
+}
+
+/** A transaction that a row names, and what the ledger knows of it. */
+export interface NamedTransaction {
+  id: string
+  /** The record had it before, as the ledger knows: the row says nothing new. */
+  isFormer: boolean
+  /** The row of another submission that has it; null if none does. */
+  heldBy: string | null
+}
+
+/** What the ledger knows of the transactions that rows name. */
+export async function readNamed(
+  db: Database,
+  named: readonly (TransactionRef & { id: string })[],
+): Promise<NamedTransaction[]> {
+  const { rows } = await db.query<NamedTransaction>(
+    `select r.id, exists (
+         select from outboxd.submission_event e where e.submission_id = r.id
+           and r."transactionId" in (e.detail ->> 'transactionId', e.detail -> 'former' ->> 'transactionId')
+       ) or exists (
+         select from outboxd.submission s where s.id = r.id and s.transaction_id = r."transactionId"
+       ) as "isFormer", (
+         select s.outbox_id from outboxd.submission s
+         where s.transaction_id = r."transactionId" and s.resource = r.resource and s.id <> r.id order by s.seq limit 1
+       ) as "heldBy"
+     from json_to_recordset($1) as r(id uuid, resource text, "transactionId" text)`,
+    [JSON.stringify(named)],
+  )
+  return rows
+}
+
+/** A doubtful record whose row names a transaction. */
+export interface NamedRecord extends DoubtfulRecord {
+  transactionId: string
+  /** Why the row is not believed, so that the record becomes uncertain; null: the record is tracked by the transaction. */
+  whyNot: string | null
+}
+
+export const rowNamesAnothers = (transactionId: string, outboxId: string): string =>
+  `its outbox row names transaction ${transactionId}, which outbox:${outboxId} has already`
+
+/** @param why what is wrong with the transaction that the row names; null: the row names none */
+const wentBack = (why: string | null): string =>
+  `the ledger went back in time, and had this record as queued${why === null ? '' : `; ${why}`}: it may have arrived since`
+
+/**
+ * Tracks doubtful records by the transactions that their rows name. Nothing is captured or sent meanwhile, because the finding still
+ * stands. Safe to do twice.
+ *
+ * @param seenAtMs when that was found which the person has seen
+ * @returns false if another finding stands since
+ */
+export function recoverNamed(operator: Operator, records: readonly NamedRecord[], seenAtMs: number): Promise<boolean> {
+  const { ledger, keyOnFailure, actor } = operator
+  return withQueue(operator, (queue) =>
+    inTransaction(ledger, async (db) => {
+      await db.query('select pg_advisory_xact_lock(7161)')
+      if (!(await isAsSeen(db, seenAtMs))) return false
+      const { free, holders } = await findFree(
+        db,
+        records.filter(({ whyNot }) => whyNot === null),
+      )
+      await lockSubmissions(db, records)
+      await inLines(db, records, keyOnFailure, async () => {
+        const arrivals = free.map(({ id, revision, transactionId }) => ({
+          ...{ id, revision, transactionId, jobId: randomUUID() },
+        }))
+        await queue.insert(db, pollsOf(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
+          const holder = holders.get(id)
+          const why = whyNot ?? (holder === undefined ? null : rowNamesAnothers(transactionId, holder))
+          return why === null ? [] : [{ id, revision, error: boundText(wentBack(why)) }]
+        })
+        await writeUncertain(db, doubts, actor)
+      })
+      return true
+    }),
+  )
+}
+
+/** Locks the transactions. @returns those that no other record has, and for each of the others the row that has it */
+async function findFree<T extends TransactionRef & { id: string; outboxId: string }>(
+  db: Database,
+  named: readonly T[],
+): Promise<{ free: T[]; holders: Map<string, string> }> {
+  await lockTransactionIds(db, named)
+  const owners = new Map((await readHolders(db, named)).map((holder) => [nameOf(holder), holder.outboxId]))
+  const free: T[] = []
+  const holders = new Map<string, string>()
+  for (const each of named) {
+    const owner = owners.get(nameOf(each))
+    if (owner !== undefined) holders.set(each.id, owner)
+    else {
+      owners.set(nameOf(each), each.outboxId)
+      free.push(each)
+    }
+  }
+  return { free, holders }
+}
+
+async function writeUncertain(
+  db: Database,
+  records: readonly { id: string; revision: number; error: string }[],
+  { who, reason, account }: Actor,
+): Promise<void> {
+  await db.query(
+    `with taken as (
+       update outboxd.submission s set ${uncertainSql('r.error')}
+       from json_to_recordset($1) as r(id uuid, revision int, error text)
+       where s.id = r.id and s.revision = r.revision and s.state = 'queued' returning s.id, s.attempt
+     )
+     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+     select id, 'queued', 'uncertain', attempt, 'recovered as uncertain', $2, ${actorDetail('$3', '$4')} from taken`,
+    [JSON.stringify(records), who, reason, account],
+  )
+}
+
+/** Sets what makes a queued submission `s` uncertain. @param error SQL */
+const uncertainSql = (error: string): string =>
+  `state = 'uncertain', revision = s.revision + 1, in_doubt = true, due_at = null, held = false, error = ${error},
+   ended_at = clock_timestamp(), report_due = true`
+
+/** A record that the ledger has lost. */
+export interface LostRecord extends CapturedRecord {
+  /** The transaction that its row names; null if it names none, or is not believed. */
+  transactionId: string | null
+}
+
+/**
+ * Takes records into the ledger whose rows say that they were taken and that the ledger does not know. Waits for an instance that
+ * captures. Safe to do twice: what the ledger knows by then stays as it is.
+ *
+ * One whose row names a transaction is tracked by it, or uncertain if another record has it. One that does not map any more stays
+ * rejected, and is marked as one that may have arrived.
+ */
+export function recoverLost(operator: Operator, records: readonly LostRecord[]): Promise<void> {
+  const { ledger, keyOnFailure, actor } = operator
+  return withQueue(operator, (queue) =>
+    inTransaction(ledger, async (db) => {
+      await db.query('select pg_advisory_xact_lock(7161)')
+      const named = records.flatMap(({ id, outboxId, resource, transactionId, error }) =>
+        resource === null || transactionId === null || error !== null
+          ? []
+          : [{ id, outboxId, resource, transactionId }],
+      )
+      const { free, holders } = await findFree(db, named)
+      const doubtOf = ({ id, transactionId, doubt }: LostRecord) => {
+        const holder = holders.get(id)
+        if (holder === undefined || transactionId === null) return doubt ?? null
+        return `the ledger had lost this row; ${rowNamesAnothers(transactionId, holder)}: it may have arrived`
+      }
+      const kept = records.map((record) => ({ ...record, doubt: doubtOf(record) }))
+      await inLines(db, records, keyOnFailure, async () => {
+        await insertCaptured(db, kept, actor.who, actor)
+        const arrivals = free.map(({ id, transactionId }) => ({
+          ...{ id, revision: 0, transactionId, jobId: randomUUID() },
+        }))
+        await queue.insert(db, pollsOf(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        await db.query(
+          `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
+          [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
+        )
+      })
+    }),
+  )
+}
+
+/** How a person goes on. */
+export interface RecoveryTerms {
+  as: RecoveredAs
+  /** When that was found which the person has seen. */
+  seenAtMs: number
+  /** Rows that wait and were recorded before that may have been sent, too. */
+  isOutboxInDoubt: boolean
+  /** What was taken in before, for the log: records that arrived or became uncertain by their rows, and rows that the ledger had lost. */
+  before: { arrived: number; uncertain: number; rows: number }
+}
+
+/**
+ * Takes what is queued for what the person says, and agrees to the history as it is now, so that everyone goes on. In a transaction,
+ * within which nothing is captured.
+ *
+ * Sent again, a record keeps its idempotency key and an attempt in doubt: a service that recognises keys answers with E002, and the
+ * record becomes uncertain. What is accepted may have failed and been sent again: it is not sent again by itself.
+ *
+ * @returns how many records were queued; null if another finding stands since
+ */
+export async function recoverHistory(
+  db: Database,
+  { as, seenAtMs, isOutboxInDoubt, before }: RecoveryTerms,
+  actor: Actor,
+): Promise<number | null> {
+  await db.query('select pg_advisory_xact_lock(7161)')
+  if (!(await isAsSeen(db, seenAtMs))) return null
+  let queued = 0
+  for (let after: string | null = '-1'; after !== null; ) {
+    const taken = await takeQueued(db, { as, after }, actor)
+    queued += taken.count
+    after = taken.after
+  }
+  await db.query(
+    `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
+  )
+  await agreeByPerson(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
+  await logAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
+  return queued
+}
+
+/** One statement takes some seconds at most. */
+const takenMax = 5_000
+
+/** @param after the place in line behind which to begin  @returns where to go on; null: these were all */
+async function takeQueued(
+  db: Database,
+  { as, after }: { as: RecoveredAs; after: string },
+  actor: Actor,
+): Promise<{ count: number; after: string | null }> {
+  const { rows } = await db.query<{ count: number; last: string | null }>(
+    `with doubtful as (
+       select s.id, s.seq from outboxd.submission s where s.state = 'queued' and s.seq > $5
+       order by s.seq limit ${takenMax} for update of s
+     ), taken as (
+       update outboxd.submission s set ${as === 'uncertain' ? uncertainSql('$6') : 'in_doubt = true, revision = s.revision + 1'}
+       from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetail('$3', '$4')} from taken
+     )
+     select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
+    [as, actor.who, actor.reason, actor.account, after, wentBack(null)],
+  )
+  const { count, last } = rows[0] as (typeof rows)[number]
+  return { count, after: count < takenMax ? null : last }
+}
+
+/** What is found if a person says it. */
+export const saysRestored = (who: string): string => `${who} says that it was put back as it had been before`
+
+/** A person says that the ledger was put back as it had been, which no daemon can notice: everyone stops. In a transaction. */
+export async function sayRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
+  const { who } = actor
+  await raiseFound(db, saysRestored(who), { who, reachMs })
+  await logAct(db, actor, 'recover --restored', null)
+}
+
+/** The last time that a person took in what the ledger had lost. */
+export interface LastRecovery {
+  who: string
+  atMs: number
+  as: RecoveredAs
+}
+
+/** @returns null if that never happened */
+export async function readLastRecovery(db: Database): Promise<LastRecovery | null> {
+  const { rows } = await db.query<LastRecovery>(
+    `select who, ${epochMs('at')} as "atMs", detail ->> 'as' as "as" from outboxd.operator_act
+     where act = 'recover' order by id desc limit 1`,
+  )
+  return rows[0] ?? null
+}

@@ -1,0 +1,62 @@
+import { column, type TableShape, textSql } from './columns.ts'
+import type { SeenRow } from './ledgerMemory.ts'
+import type { OpenTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
+import type { OutboxTable } from './outboxTable.ts'
+import { failingRows } from './unfilterable.ts'
+
+/** A row that names a transaction. */
+export interface NamingRow {
+  outboxId: string
+  /** What its state column says; null if there is none. */
+  said: string | null
+  transactionId: string
+}
+
+type Row = NamingRow & SeenRow & { waits: boolean }
+
+/**
+ * Selects the rows of the ids in $1 that name a transaction, whatever their states are and whether or not the filter takes them in.
+ * `unstamped` asks nothing that could fail for what a row holds.
+ */
+export function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
+  const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
+  const said = table.state === null ? 'null::text' : `${column(table.state.column)}::text`
+  const transaction = transactionSql(table, shape)
+  const these = (its: string, recorded: string) =>
+    `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
+       ${said} as said, ${transaction} as "transactionId"
+     from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`
+  return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
+}
+
+/** What a row's columns for the transaction say, an expression; NULL if there is none, or nothing in it. */
+export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
+  const texts = write
+    .filter(({ what }) => what === 'transaction_id')
+    .map(({ column: name }) => `nullif(btrim(${textSql(name, shape)}), '')`)
+  return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
+}
+
+/**
+ * Reads those of these rows that name a transaction and are the ones that the ledger knows. A row that cannot be known again, because it
+ * raises an error, counts as the one; a row that waits and has other contents does not.
+ */
+export async function readNamingRows(outbox: Outbox, outboxIds: readonly string[]): Promise<NamingRow[]> {
+  const table = await outbox.open()
+  const { stamped, unstamped } = namingStatements(table)
+  const rows: Row[] = []
+  const ask = async (statement: string, ids: readonly string[]) => {
+    rows.push(...(await outbox.pool.query<Row>(statement, [ids])).rows)
+  }
+  const unread = await failingRows(outboxIds, (those) => ask(stamped, those))
+  await failingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
+  const { known, conflicts, edited } = await table.memory.findKnown(
+    rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
+  )
+  const others = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const changed = new Set(edited)
+  return rows
+    .filter(({ outboxId, waits }) => known.has(outboxId) && !others.has(outboxId) && !(waits && changed.has(outboxId)))
+    .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
+}

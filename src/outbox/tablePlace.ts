@@ -1,0 +1,36 @@
+import type { Database } from '../postgres/database.ts'
+import type { Outbox } from './outbox.ts'
+
+/** Where a table lies. A table that went back in time lies elsewhere, unless its server's folder or its rows were put back in place. */
+export interface TablePlace {
+  systemId: string
+  /** The cluster, its timeline, the database and the table, as one text. */
+  text: string
+}
+
+/** Reads where the outbox lies; null if the server does not let our role know, or is a standby. */
+export async function readPlace({ pool, qualified }: Outbox): Promise<TablePlace | null> {
+  const place = `select c.system_identifier::text as "systemId", pg_catalog.concat_ws('/', c.system_identifier::text,
+      pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8), d.oid::text,
+      pg_catalog.to_regclass($1)::oid::text) as text
+    from pg_catalog.pg_control_system() c
+    join pg_catalog.pg_database d on d.datname operator(pg_catalog.=) pg_catalog.current_database()`
+  return pool.query<TablePlace>(place, [qualified]).then(
+    ({ rows }) => rows[0] ?? null,
+    () => null,
+  )
+}
+
+/** Notes in the ledger where the outbox lies. Only if the ledger's history stands: `recover` compares it after the ledger went back. */
+export async function notePlace(outbox: Outbox): Promise<void> {
+  const place = await readPlace(outbox)
+  await outbox.ledger.query(
+    'update outboxd.outbox set place = $1 where is_current and place is distinct from $1 and $1::text is not null',
+    [place?.text ?? null],
+  )
+}
+
+export async function readNotedPlace(ledger: Database): Promise<string | null> {
+  const { rows } = await ledger.query<{ place: string | null }>('select place from outboxd.outbox where is_current')
+  return rows[0]?.place ?? null
+}
