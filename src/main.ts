@@ -29,10 +29,10 @@ const leaveMs = 2_000
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
 
-/** What was said so far. */
+/** Everything that was written to stderr. */
 const messages: string[] = []
 let hasData = false
-/** As the words of the command line have it, until the command is known; a word behind `--` is not an option. */
+/** Guessed from the command line until the command is known; a word behind `--` is not an option. */
 let wantsJson = /(^| )--json( |$)/.test(
   process.argv
     .slice(2)
@@ -151,7 +151,7 @@ function printOutcome(exitCode: number): void {
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
 
-/** As with `| head`: what only reads has done what was wanted, what changes something goes on in silence. */
+/** The reader has left, as with `| head`: a command that only reads is done, one that changes something goes on. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
   if (given?.onlyLooks) process.exit(0)
@@ -171,13 +171,13 @@ function crash(error: unknown): never {
   process.exit(exitCode)
 }
 
-/** Of two files one would be ignored without a word. */
+/** Refuses a second file, because one of the two would be ignored. */
 function onlyOne(file: string, before: string | undefined): string {
   if (before !== undefined) throw new InvalidArgumentError(`It is the second, after ${before}: give one file.`)
   return file
 }
 
-/** What comes after the options that hold for every command: the command, as a rule. */
+/** The first word after the options of the program: the name of the command. */
 function firstWord([word = '', ...others]: string[]): string {
   if (word === '--env-file') return firstWord(others.slice(1))
   return word.startsWith('--env-file=') ? firstWord(others) : word

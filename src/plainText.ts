@@ -7,7 +7,7 @@ export interface Terminal {
   bold(text: string): string
 }
 
-/** The terminal behind a stream, null where there is none; without bold where NO_COLOR is set, or it has none. */
+/** The terminal behind a stream; null if it is not one. Without bold if NO_COLOR is set, or the terminal has none. */
 export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
   if (!stream.isTTY) return null
   return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
@@ -52,7 +52,7 @@ function endWithin(line: string, columns: number, before: number): string {
   return isRead ? boundText(line, columns) : line
 }
 
-/** The text's beginning, and an ellipsis where there is more. */
+/** Cuts a text to `most` characters, with an ellipsis if there is more. */
 export function truncate(text: string, most: number): string {
   return boundText(text.replace(/\s+/g, ' ').trim(), most)
 }
@@ -69,7 +69,7 @@ export function escapeControl(text: string): string {
 /** The same of a text of several lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
-/** The first of many lines, each cut where it is long and safe for a terminal, and how many more there are. */
+/** The first `most` lines, each cut and made safe for a terminal, and how many more there are. */
 export function renderFirst(lines: readonly string[], most: number): string {
   const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
   return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')

@@ -43,7 +43,7 @@ could look (in JSON: true, false, true, null).
 The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
 }
 
-/** What is known of the configuration: all of it, only what the databases need, or nothing. */
+/** The configuration as far as it is valid: all of it, only the databases' part, or none. */
 interface Configured {
   config: Config | null
   storeConfig: StoreConfig | null
@@ -51,13 +51,13 @@ interface Configured {
 }
 
 interface Look {
-  /** What stands as not asked if the configuration that this needs is wrong. */
+  /** Shown as not asked if the configuration that this look needs is wrong. */
   of: readonly string[]
   /** Returns the findings; null if it needs more of the configuration than there is. */
   look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
 }
 
-/** What is looked at, in this order. What one finds does not keep another from looking. */
+/** Everything that is looked at, in this order. A problem in one does not stop the next. */
 const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
   { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
   { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
@@ -115,7 +115,7 @@ async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
 const wasNothingAsked = (findings: readonly Finding[]) =>
   findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
 
-/** In one line. */
+/** All findings in one line. */
 function summary(findings: readonly Finding[]): string {
   const of = (mark: Mark) => findings.filter((finding) => finding.mark === mark)
   const [problems, warnings, unasked] = [of('problem'), of('warning'), of('not-asked')]

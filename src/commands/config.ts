@@ -9,12 +9,12 @@ import { type CommandContext, exit, printJson } from './terminal/context.ts'
 /** A variable as people read it. */
 interface Row {
   name: string
-  /** In the variable's own unit; "required" or "none" where there is no default. */
+  /** In the variable's own unit; "required" or "none" if there is no default. */
   default: string
-  /** Whether instances may differ in it. */
+  /** Whether instances may have different values. */
   instances: Sharing
   about: string
-  /** The variable that may name a file with the value instead; null where there is none. */
+  /** The variable that may name a file with the value instead; null if there is none. */
   file: string | null
 }
 
@@ -47,7 +47,7 @@ export async function config(context: CommandContext, options: ConfigOptions): P
   return exit.done
 }
 
-/** @returns 2 where the configuration cannot be used */
+/** @returns 2 if the configuration cannot be used */
 function printEffective(context: CommandContext, { json }: ConfigOptions): number {
   const rows = effectiveConfig(context)
   if (json) printJson(context, rows)
@@ -64,7 +64,7 @@ function printEffective(context: CommandContext, { json }: ConfigOptions): numbe
   return mistakes.length > 0 ? exit.usage : exit.done
 }
 
-/** Also those that no variable has alone. */
+/** Problems of the whole configuration, also those between variables. */
 function mistakesIn({ env }: CommandContext): readonly string[] {
   try {
     readConfig(env)
@@ -88,7 +88,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
   }
 }
 
-/** What the table says of variables in which instances should not differ. */
+/** The table's words for variables that should be the same on all instances. */
 const alike: Readonly<Record<string, string>> = {
   'same: reported': 'the same; `status` says who differs',
   'same: refused': 'the same, or the daemon does not start',
@@ -105,15 +105,15 @@ function markdown(rows: readonly Row[]): string {
 /** A variable as it is in force. */
 export interface EffectiveVariable {
   name: string
-  /** In the variable's own unit; of a secret `set` or `not set` alone; null where there is none, or it is invalid. */
+  /** In the variable's own unit; of a secret `set` or `not set` alone; null if there is none, or it is invalid. */
   value: string | null
-  /** `environment`, `default`, or the file it came from; null where it is not set and has no default. */
+  /** `environment`, `default`, or the file it came from; null if it is not set and has no default. */
   from: string | null
-  /** What is wrong with it; null where nothing is. */
+  /** The problem with the value; null if there is none. */
   problem: string | null
 }
 
-/** Every variable with the value that a daemon started here and now would have, and where that comes from. */
+/** Returns every variable with the value that a daemon started now would have, and its source. */
 export function effectiveConfig({ env, envFile = null }: CommandContext): EffectiveVariable[] {
   const fromOf = (name: string): string =>
     envFile?.values[name] !== undefined && envFile.values[name] === env[name] ? envFile.path : 'environment'

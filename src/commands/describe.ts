@@ -35,7 +35,7 @@ Examples:
   outboxd describe sales_order --write     then fill in, and outboxd check`,
 }
 
-/** Proposes the files for a table. @returns 3 where there is no such table, 1 where our user must not see it or a file is there that it would write */
+/** Proposes the files for a table. @returns 3 if there is no such table, 1 if our user must not see it or a file is there that it would write */
 export async function describe(context: CommandContext, table: string, options: DescribeOptions): Promise<number> {
   const { databaseUrl: url } = readStoreConfig(context.env)
   const mappingsDir = ownMappingsDir(context.env)

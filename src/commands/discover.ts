@@ -56,7 +56,7 @@ Examples:
   outboxd discover --only token-unit,unknown-id --save exchanges`,
 }
 
-/** Asks the service. @returns 1 where nothing was found or it was interrupted, 4 where it was not confirmed */
+/** Asks the service. @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
 export async function discover(context: CommandContext, options: DiscoverOptions): Promise<number> {
   if (options.list) return list(context, options)
   const only = options.only?.split(',').map((name) => name.trim()) ?? null
@@ -153,7 +153,7 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   return problems
 }
 
-/** What is going to happen, before anything does. */
+/** Says what will be asked and created, before anything is sent. */
 function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
   const { asked, left, recordsMax } = plan
   const samples = new Set(asked.flatMap((question) => [...samplesOf(question)]))
@@ -211,7 +211,7 @@ function writeSettings(
   )
 }
 
-/** Whoever reads these sees what was sent and answered, so they are for their owner's eyes. */
+/** Only the owner may read these files: they show what was sent and answered. */
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o700)
@@ -229,7 +229,7 @@ function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** What was found, for people: a table, what the daemon could not cope with, what to set. Pure. */
+/** The report for people: a table, what the daemon cannot handle, what to set. Pure. */
 export function discoverReport(answered: readonly Answered[]): string {
   return [
     table(answered),
@@ -271,6 +271,6 @@ const open = (answered: readonly Answered[]) =>
     finding.found === null ? [`${question.name} (${finding.certainty}): ${finding.why}`] : [],
   )
 
-/** A part with a head; none where there is nothing to say. */
+/** A part with a head; empty if it has no lines. */
 const section = (head: string, lines: readonly string[]) =>
   lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`

@@ -37,7 +37,7 @@ async function man({ stdout }: CommandContext, _: object, own: Command): Promise
   return exit.done
 }
 
-/** As `outboxd COMMAND --help` prints it. */
+/** Returns what `outboxd COMMAND --help` prints. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({

@@ -92,7 +92,7 @@ const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
-/** What a migration does to tables of these sizes. What is not there yet, a migration before it makes, and nobody uses. Pure. */
+/** Estimates what a migration does to tables of these sizes. A table that is missing is made by an earlier migration, and is empty. Pure. */
 export function planMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,

@@ -12,7 +12,7 @@ export interface GrantOptions {
   json: boolean
 }
 
-/** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 where the outbox's table is not there */
+/** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 if the outbox's table is not there */
 export async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)

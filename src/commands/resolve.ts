@@ -54,7 +54,7 @@ Examples:
 }
 
 /**
- * Settles one submission, or those of a file. @returns 1 where that is not possible, 3 where there is none, 4 where it was
+ * Settles one submission, or those of a file. @returns 1 if that is not possible, 3 if there is none, 4 if it was
  * not confirmed
  */
 export async function resolve(

@@ -22,7 +22,7 @@ import { findEnvironmentNotes, findMistypedVariables } from './terminal/environm
 /** Some record's outcome could not be found out or written. */
 const leftInDoubt = 1
 
-/** Files that cannot be read are noticed before somebody starts a daemon on them. */
+/** Broken files are noticed this often, before a daemon is started with them. */
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
@@ -145,7 +145,7 @@ async function startWith(files: FilesInForce, deps: AppDeps & { signal: AbortSig
   }
 }
 
-/** @returns null where it was told to leave before it had begun */
+/** @returns null if it was told to leave before it had begun */
 async function startUntilAborted(deps: AppDeps & { signal: AbortSignal }): Promise<App | null> {
   try {
     return await startApp(deps)

@@ -10,14 +10,14 @@ import { showDuration } from '../time.ts'
 const sessionsShown = 3
 const applicationMaxChars = 60
 
-/** Who holds a lock: `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
+/** Names sessions: `pid 4711 (order form, idle in transaction for 5 min, last statement: lock table)`. */
 export function sessionsMessage(sessions: readonly LockingSession[]): string {
   const shown = sessions.slice(0, sessionsShown).map(sessionMessage)
   const more = sessions.length - shown.length
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')
 }
 
-/** How to end the first of them, as the end of a sentence. @param whose of which database, such as `the ERP’s` */
+/** How to end the first session, as the end of a sentence. @param whose the database, such as `the ERP’s` */
 export function endMessage([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''
@@ -52,13 +52,13 @@ const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
     `default_transaction_read_only is on for us: somebody has set it by hand, or a provider because the disk is full; look at the disk, and at \`show default_transaction_read_only\` where ${variable} leads`,
 }
 
-/** What that means, and where to look. Begins with a small letter. */
+/** What follows from a read-only database, and where to look. Begins with a small letter. */
 export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   const variable = of === 'ledger' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : 'DATABASE_URL'
   return `the ${of}’s database is read-only, so ${consequences[of]}; ${remedies[cause](variable)}`
 }
 
-/** What is said of rows that say that they wait, and that nobody takes; null where there is none. */
+/** Says how many rows wait before the start position; null if there are none. */
 export function hiddenMessage(hidden: HiddenRows | null): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const { rows, oldest } = hidden
@@ -73,7 +73,7 @@ export function startMessage(start: StartPosition | null): string | null {
   return null
 }
 
-/** Says that the table has a history and that all of it is sent, and what to do where that is not meant. @returns null where there is none */
+/** Says that the table has a history, that all of it will be sent, and how to prevent that; null if it has none. */
 export function historyMessage(history: OutboxHistory | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history

@@ -8,29 +8,29 @@ import { endMessage, type ReadOnlyDatabase, readOnlyMessage, sessionsMessage } f
 import { problemMessage } from './problemMessage.ts'
 import { targetsMissed } from './serviceTargets.ts'
 
-/** What the diagnosis is made from. */
+/** The facts that the diagnosis is made from. */
 export interface SystemStatus {
   submissions: Record<State, number>
   /** Of those `sending`: were sent, and the service is asked whether it has them. */
   probing: number
-  /** Rows that wait in the outbox; null where it cannot be read. */
+  /** Rows that wait in the outbox; null if it cannot be read. */
   outboxWaiting: number | null
-  /** It has been asked and has not answered yet. */
+  /** True if the outbox has been asked and has not answered yet. */
   isOutboxAwaited: boolean
-  /** Whose locks keep it from answering; empty where none does. */
+  /** Sessions whose locks keep the outbox from answering. */
   outboxLockedBy: readonly LockingSession[]
-  /** That have given a sign of life lately. */
+  /** Daemons that have given a sign of life lately. */
   instances: number
-  /** When the first of those was started; null where there is none. */
+  /** Start of the oldest living daemon; null if none lives. */
   aliveSinceMs: number | null
-  /** A daemon is connected to say that it lives. Of importance where none has. */
+  /** A daemon that is connected and gives no sign of life. Matters only if no other one lives. */
   silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
   /** Databases that cannot be written. */
   readOnly: readonly ReadOnlyDatabase[]
   /** The requests of the last hour. */
   lastHour: RequestCounts
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
-  /** What stands, the oldest first. */
+  /** Open problems, the oldest first. */
   problems: readonly Problem[]
   /** Rows that say that they wait before the start position, as far as they can be told. */
   hidden: HiddenRows | null
@@ -101,7 +101,7 @@ export function brokenConditions(status: SystemStatus): { condition: WellConditi
 /** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
 const lateMs = 3_600_000
 
-/** A row is taken within seconds where there is room. */
+/** If slots are free, a row is taken within seconds. */
 const untakenMs = 60_000
 
 /** An outcome is told within seconds, and a row that is locked for a moment a little later. */
@@ -128,7 +128,7 @@ function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemSt
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
-/** A daemon cannot give a sign of life where the ledger cannot be written. */
+/** A daemon cannot give a sign of life if the ledger cannot be written. */
 function noDaemon({ instances, silentDaemon, readOnly, nowMs }: SystemStatus): string | null {
   if (instances > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (silentDaemon === null)
@@ -160,7 +160,7 @@ function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number
   )
 }
 
-/** More than these nobody reads one by one. */
+/** Above this number, a list by cause is more useful. */
 const eachMax = 10
 
 function waitsForPerson({ submissions }: SystemStatus): string | null {
@@ -181,7 +181,7 @@ function late({ oldestUnsentMs, oldestAcceptedMs, probing, nowMs }: SystemStatus
   return null
 }
 
-/** Of what nobody could write down, as where the ledger's disk is full. */
+/** Finds what no daemon could write down, as when the ledger's disk is full. */
 function notTaken(status: SystemStatus): string | null {
   const { outboxWaiting, oldestWaitingMs, isBudgetUnused, aliveSinceMs, nowMs } = status
   if (!isBudgetUnused || oldestWaitingMs === null || aliveSinceMs === null) return null
@@ -194,7 +194,7 @@ function untold({ reportsDue, oldestReportDueMs, nowMs }: SystemStatus): string 
   return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not yet told to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}: a daemon tells it as soon as it can write to the table; outboxd check tries one row.`
 }
 
-/** Where to begin was an operator's decision, so that nothing is wrong with rows before; and yet nobody will ever send them. */
+/** An operator decided where to begin, so rows before it are not wrong. They will never be sent, so their number is said. */
 function leftBehind({ hidden }: SystemStatus): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']

@@ -45,7 +45,7 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
   return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }
 
-/** What the database said when it refused a right (42501), as a sentence; null if it did not. */
+/** The message of a database that refused a right (42501), as a sentence; null for other errors. */
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   if (codeOf(error) === '42501' || codeOf(error.cause) === '42501') return `${error.message} (42501).`

@@ -20,7 +20,7 @@ export interface Advice {
 export interface Way {
   kind: 'arrived' | 'not-arrived' | 'replay' | 'discard' | 'correct'
   command: string
-  /** To be read after the command; empty where it says enough. */
+  /** Shown after the command; empty if the command says enough. */
   means: string
 }
 
@@ -32,7 +32,7 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
   return { why, next: lines.join('\n'), advice }
 }
 
-/** What is said of sending, polls and the outbox row comes true only while a daemon runs. */
+/** Sending, polls and writing the outbox row happen only while a daemon runs. */
 function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
   const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
   return needsDaemon && !daemonLives
@@ -122,7 +122,7 @@ function probing(detail: SubmissionDetail): Explained {
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
-/** How many polls were useless, and the last of their causes. */
+/** The number of useless polls, and the cause of the last one. */
 function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
   if (fruitless === 0) return []
   const cause = events.at(-1)?.cause
@@ -153,7 +153,7 @@ function accepted(detail: SubmissionDetail): Explained {
   return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
 }
 
-/** What is next for a record that is polled; if it does not come to an end, what a person can do. */
+/** What is next for a record that is polled; if it takes too long, also what a person can do. */
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   if (!polledRarely) return [advise(next)]
   const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
@@ -199,7 +199,7 @@ const itDid = 'it did: we follow it to its end'
 const itDidNot = 'it did not: we send it again'
 const noMatter = 'it no longer matters'
 
-/** What the service said of an id that a person gave may be another's. */
+/** An id that a person gave may belong to another record: how to correct it. */
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
   const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`

@@ -4,7 +4,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showTime } from '../time.ts'
 import { conflictAdvice } from './submissionFacts.ts'
 
-/** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
+/** What `outboxd status` says about open problems of each kind, with the command that explains or helps. */
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
     `The daemon has put off ${pluralize(rows.length, 'row')} of the outbox, since capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
@@ -85,7 +85,7 @@ function rowConflicts(rows: readonly Problem[]): string {
   return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${verb} from what was taken under this id, so nothing is sent of ${object}: outboxd show outbox:${rows[0]?.subject} shows both. ${conflictAdvice}`
 }
 
-/** What is told of the whole table names no row. */
+/** Problems of the whole table have no subject. */
 const ofTable = (all: readonly Problem[]) =>
   all.flatMap(({ subject, detail }) => (subject === '' ? [`In the outbox ${detail}.`] : []))
 
@@ -94,7 +94,7 @@ function first(problems: readonly Problem[]): string {
   return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join(', ')
 }
 
-/** The same with why, for what is told by its detail alone. */
+/** The first subjects, each with its detail. */
 function firstDetails(problems: readonly Problem[]): string {
   const shown = problems
     .slice(0, subjectsShown)

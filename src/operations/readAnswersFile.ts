@@ -2,7 +2,7 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { pluralize } from '../plainText.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
-/** What a line of a file says became of a record. */
+/** One line of a file: what became of a record. */
 export interface AnsweredLine {
   /** Counted from 1. */
   line: number
@@ -11,13 +11,13 @@ export interface AnsweredLine {
   submissionId: string | null
   /** The transaction as which it arrived; null: it did not. */
   arrivedAs: string | null
-  /** What further columns name as its transaction: what the list brought along, or a contradiction. */
+  /** Transactions that further columns name: those of the list, or a contradiction. */
   besides: string[]
-  /** How often it had been sent when the file was made; null where the file does not say. */
+  /** Attempts when the file was made; null if the file does not say. */
   attempts: number | null
 }
 
-/** What a file says, or every line that is wrong. */
+/** The answers of a file, or every line that is wrong. */
 export type AnswersRead =
   | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
   | { kind: 'invalid'; problems: string[] }
@@ -75,7 +75,7 @@ function separatorOf(text: string): string {
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
 }
 
-/** Where in a row stands what; the likeliest first, and nowhere where the row does not have it. */
+/** The places of each value in a row, the likeliest first; empty if the row does not have it. */
 type Columns = Record<keyof typeof names, number[]>
 
 const names = {
@@ -85,7 +85,7 @@ const names = {
   attempts: ['attempts'],
 }
 
-/** @returns null where the row is no header; what is wrong where it is one that does not do */
+/** @returns null if the row is not a header; the problem if it is a header that cannot be used */
 function readHeader(cells: readonly string[]): Columns | null | string {
   const heads = cells.map((cell) => cell.toLowerCase().replace(/[ -]/g, '_'))
   const at = (known: readonly string[]) => known.map((name) => heads.indexOf(name)).filter((place) => place >= 0)
@@ -107,7 +107,7 @@ function readHeader(cells: readonly string[]): Columns | null | string {
 /** Without a header. */
 const twoColumns: Columns = { outboxId: [0], submissionId: [], answer: [1], attempts: [] }
 
-/** @returns null where nothing is answered, what is wrong where something is */
+/** @returns null if the line has no answer; the problem if the line is wrong */
 function readLine({ line, cells }: Row, columns: Columns | null, width: number): AnsweredLine | null | string {
   const wrong = (problem: string) => `line ${line}: ${problem}`
   const count = pluralize(cells.length, 'column')
@@ -142,7 +142,7 @@ function valuesOf(cells: readonly string[], at: readonly number[], read: (cell: 
   return [...new Set(values)]
 }
 
-/** What looks like a submission's id is taken for one; an outbox with ids like that is named by outbox:ID. */
+/** A text that looks like a submission's id is one. If ids of the outbox look like that, write outbox:ID. */
 function readId(text: string): Pick<AnsweredLine, 'outboxId' | 'submissionId'> {
   return isUuid(text) ? { outboxId: null, submissionId: text } : { outboxId: outboxIdIn(text), submissionId: null }
 }
@@ -151,10 +151,10 @@ const outboxIdIn = (text: string) => text.replace(/^outbox:/, '') || null
 
 const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
-/** As long as an id of the service may be (service/wire.ts). */
+/** The longest id of the service (service/wire.ts). */
 const transactionIdMaxChars = 255
 
-/** What a script or a spreadsheet writes where it has no id, and what a person writes who answers another question. */
+/** Words of scripts and spreadsheets for a missing id, and answers to other questions. */
 const noIds: ReadonlySet<string> = new Set([
   'null',
   'undefined',
@@ -185,7 +185,7 @@ const noIds: ReadonlySet<string> = new Set([
   ...['received', 'found', 'missing', 'lost', 'accepted', 'completed', 'failed', 'rejected', 'pending', 'uncertain'],
 ])
 
-/** Why a text that a person gave is no transaction's id; null where it may be one. Pure. */
+/** Why a text cannot be a transaction's id; null if it can. Pure. */
 export function transactionIdProblem(id: string): string | null {
   if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
     return `a transaction's id has no blanks and at most ${transactionIdMaxChars} characters`

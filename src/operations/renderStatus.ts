@@ -14,12 +14,12 @@ export function renderStatus(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...flowRows(report), ...ledgerRows(report)].map(line)])
 }
 
-/** What the ledger says, while the outbox has not answered. */
+/** Renders the ledger's half while the outbox has not answered. */
 export function renderLedgerHalf(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
 }
 
-/** What was missing there, once the outbox has answered. @param said what was said already */
+/** Renders the rest when the outbox has answered. @param said the report that was printed before */
 export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
   const before = new Set(said.diagnoses.map(({ message }) => message))
   const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
@@ -56,7 +56,7 @@ function flowRows(report: StatusReport): Row[] {
   return [...(toSend ? [toSend] : []), ...atServiceRows(report), ...rest]
 }
 
-/** What cannot be told without the outbox. */
+/** Rows that need the outbox. */
 function outboxRows(report: StatusReport): Row[] {
   const { submissions, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
@@ -132,7 +132,7 @@ function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
 }
 
-/** How long what waits will take. */
+/** Says how long the backlog will take. */
 export function backlogMessage({
   backlog,
   backlogStandsUntil,
@@ -152,14 +152,14 @@ export function backlogMessage({
   return `through in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
 }
 
-/** The time of day in UTC, `14:35Z`, with the date where that is another. */
+/** The time of day in UTC, `14:35Z`; with the date if it is not today. */
 function showClock(ms: number, nowMs: number): string {
   const [date, time = ''] = showTime(ms).split(' ')
   const clock = `${time.slice(0, 5)}Z`
   return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-/** What of it cannot go, to be read after the rest. */
+/** Says how many records are held back, as the end of a sentence. */
 export function heldMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
@@ -212,7 +212,7 @@ function instanceRows(report: StatusReport): Row[] {
   ])
 }
 
-/** What is known of the instances where none gives a sign of life. */
+/** Says what is known of the instances if none gives a sign of life. */
 export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown: no instance can report while the ledger is read-only'
   const which = daemonConnected ? 'one connected and silent' : 'none alive'

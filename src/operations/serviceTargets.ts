@@ -1,9 +1,9 @@
 import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
 
-/** What the service aims at (docs/interface.md, section 8). */
+/** The service's targets (docs/interface.md, section 8). */
 export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
 
-/** How a time went against the targets; shares are null where nothing was asked. */
+/** The requests of a period against the targets; shares are null if there were none. */
 export interface Performance {
   counts: RequestCounts
   successShare: number | null
@@ -40,7 +40,7 @@ export function percent(share: number): string {
 /** The alerts OutboxdServiceFailing and OutboxdServiceSlow go by the same for their last hour: 14.4 times what is allowed, and 10 requests. */
 const alarming = { share: 0.144, requestsMin: 10 }
 
-/** What is wrong with the service by its last hour, each as a sentence. Pure. */
+/** A sentence for each target that the service has missed in its last hour. Pure. */
 export function targetsMissed({ requests, failed, answered, slow }: RequestCounts): string[] {
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
   return [

@@ -1,6 +1,6 @@
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 
-/** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
+/** Why a person cannot settle a submission, to be read after its state; null if that is possible. */
 export function whyNotSettled({
   state,
   probing,

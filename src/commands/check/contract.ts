@@ -8,7 +8,7 @@ import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
-/** What production may be asked: it creates nothing. */
+/** Questions that create nothing, so that production may be asked. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = [
   'token-unit',
@@ -79,7 +79,7 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** What shows that the service did not answer; null where it may have. */
+/** Why something else than the service seems to answer; null if the service may have answered. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]
@@ -95,7 +95,7 @@ function otherThanService(expected: Contract, said: Contract, answered: readonly
 /** Pairs of which a service answers some otherwise than others, and a page in its place all alike. */
 const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path', 'other_method'] as const
 
-/** What stood in the way of the first call that was not answered; null where all were. */
+/** Why the first question stayed open; null if all were answered. */
 function whyUnseen(answered: readonly Answered[]): string | null {
   const open = answered.filter(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
   return open.at(0)?.finding.why ?? null

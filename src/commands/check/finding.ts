@@ -11,7 +11,7 @@ export interface Finding {
 /** `warning`: it works, and may not be what was meant. `not-asked`: nobody could look, so it is neither well nor wrong. */
 export type Mark = keyof typeof marks
 
-/** How a finding is shown, all as wide, and what `ok` says of it in JSON. */
+/** How each mark is shown, all with one width, and the value of `ok` in JSON. */
 export const marks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },
@@ -19,7 +19,7 @@ export const marks = {
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
-/** What looking has shown on the way, to be judged when all was looked at. */
+/** Clocks and certificates that were seen on the way; they are judged at the end. */
 export interface Noticed {
   clocks: ClockReading[]
   certificates: CertificateEnd[]

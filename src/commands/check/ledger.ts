@@ -10,7 +10,7 @@ import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './finding.ts'
 
-/** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
+/** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable if it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
   const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
@@ -47,7 +47,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   ]
 }
 
-/** What the first daemon would find, where none has looked yet. */
+/** Says what the first daemon would find in the ledger's history, if none has looked yet. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await judgeHistory(db, nothingRemembered, { standby, findNamed })

@@ -155,7 +155,7 @@ function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** A clock, by how much it is ahead of this host's at least and at most: nobody reads two at the same moment. */
+/** How far a clock is ahead of this host's, at least and at most: two clocks are never read at the same moment. */
 export interface ClockReading {
   /** As in "the clock of … is". */
   whose: string
@@ -163,9 +163,9 @@ export interface ClockReading {
   mostMs: number
 }
 
-/** Said, since times in the ledger and in logs will not fit together. */
+/** From here on a warning: times in the ledger and in logs will not fit together. */
 export const clockWarningMs = 2_000
-/** What the daemon calls a problem, too (clock_off). */
+/** From here on the daemon raises the problem clock_off, too. */
 export const clockProblemMs = 5_000
 
 const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }

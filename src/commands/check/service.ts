@@ -91,7 +91,7 @@ async function ask(
  * otherwise where nothing is served, knows the API, whatever the words. Without a comparison whatever says so in the manner of
  * a service is as good as a success, and we cannot tell whose a 404 without a word is.
  *
- * @param beside the answer to a question for an address that cannot exist; null where it was not asked
+ * @param beside the answer to a question for an address that cannot exist; null if it was not asked
  */
 export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
@@ -111,7 +111,7 @@ export function interpretCall(answer: Answer, beside: Answer | null): Finding {
 
 type Response = Answer & { kind: 'response' }
 
-/** Why an answer may not be the service's own; null where it is. */
+/** Why an answer may not come from the service; null if it does. */
 function foreign(answer: Response, beside: Answer | null): string | null {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))
@@ -125,7 +125,7 @@ function foreign(answer: Response, beside: Answer | null): string | null {
   return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
 }
 
-/** What stands in everybody's way, or is a moment's trouble, tells nothing of an address. */
+/** False for a pause or a server error: such an answer says nothing about an address. */
 const canBeCompared = (beside: Answer | null): beside is Response =>
   beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null
 
@@ -135,7 +135,7 @@ export interface CertificateEnd {
   endsMs: number
 }
 
-/** When those of our own files end. */
+/** The ends of the certificates in our own files. */
 export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
@@ -144,7 +144,7 @@ export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>):
   return ends.flatMap(({ whose, endsMs }) => (endsMs === null ? [] : [{ whose, endsMs }]))
 }
 
-/** As the alerts OutboxdCertificateExpires and OutboxdCertificateExpiresNow. */
+/** The same as in the alerts OutboxdCertificateExpires and OutboxdCertificateExpiresNow. */
 const warnMs = 14 * 86_400_000
 
 /** Whether certificates last; nothing if there are none. Pure. */

@@ -3,19 +3,19 @@ import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { nameMost, personName, reasonProblem } from '../../operations/actor.ts'
 import type { CommandContext } from './context.ts'
 
-/** What every command takes that changes something. */
+/** The options of every command that changes something. */
 export interface ActorOptions {
   as?: string | undefined
   reason?: string | undefined
 }
 
-/** Who gives the command, and why, for the logs. */
+/** The operator and the reason, for the logs. */
 export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: ActorOptions): StatedActor {
   const who = as === undefined ? operatorName(env) : `operator ${as.trim()}`
   return { who, reason: reason?.trim() || null }
 }
 
-/** The one who called sudo, or the name of the operating system, or by number. */
+/** The user who called sudo, or the user of this process, by name or number. */
 function operatorName({ SUDO_USER }: CommandContext['env']): string {
   return `operator ${SUDO_USER || userName()}`
 }
@@ -33,11 +33,11 @@ function userName(): string {
 
 const whoHelp = 'who does this, for the log (default: your name on this machine)'
 export const asOption = ['--as <name>', whoHelp] as const
-/** What `recover` called `--as` before `--as` took a name there, too. */
+/** The name of `--as` of `recover` in 0.1. */
 export const byOption = ['--by <name>', 'the same as --as NAME'] as const
 export const reasonOption = ['--reason <text>', 'why; the log keeps it'] as const
 
-/** What is wrong with the options of who and why. Pure. */
+/** Problems of `--as` and `--reason`. Pure. */
 export function actorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
   return [

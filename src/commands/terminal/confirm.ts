@@ -5,10 +5,10 @@ import type { CommandContext } from './context.ts'
 
 type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
-/** What came of asking. */
+/** The answer to a question on the terminal. */
 export type Confirmed = 'yes' | 'no' | 'no-terminal'
 
-/** Whether a change is meant; says that nothing was changed where it is not, or nobody could say so. */
+/** True if the operator confirms a change. If not, says that nothing was changed. */
 export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no-terminal')
@@ -17,14 +17,14 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
   return answer === 'yes'
 }
 
-/** As `isConfirmed`, but where nobody can be asked, as in a script, the command itself is the word that it is meant. */
+/** True unless the operator says no. Without a terminal, as in a script, the command itself is the confirmation. */
 export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer !== 'no'
 }
 
-/** Asks on the terminal; nobody is asked where standard input is none. Anything but y or yes is a no. */
+/** Asks on the terminal, if standard input is one. Anything but y or yes is a no. */
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })

@@ -5,7 +5,7 @@ import type { EnvironmentFile } from './environment.ts'
 /** What a command gets from `main.ts`, the only reader of process.env, signals and exit codes. */
 export interface CommandContext {
   env: Record<string, string | undefined>
-  /** The file that some of `env` came from, where there is one. */
+  /** The file that some of `env` came from, if there is one. */
   envFile?: EnvironmentFile | null
   /** Standard input, for commands that read from it. */
   stdin: NodeJS.ReadableStream

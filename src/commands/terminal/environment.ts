@@ -9,7 +9,7 @@ import { nearestWord } from '../../yaml/nearestWord.ts'
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
-  /** Whether MAPPINGS_DIR is not in the file, but follows from a folder `mappings` beside it. */
+  /** True if the file does not set MAPPINGS_DIR and a folder `mappings` lies beside it. */
   impliesMappings: boolean
 }
 
@@ -28,7 +28,7 @@ export function impliedBy(env: Environment, file: EnvironmentFile | null): strin
  * Reads a file of variables, `NAME=value` a line, so that a command works from any folder: a relative path in it starts at
  * the file's own folder, and so does the folder `mappings` where the file names no other.
  *
- * @throws ConfigInvalid where it cannot be read
+ * @throws ConfigInvalid if it cannot be read
  */
 export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
@@ -59,11 +59,11 @@ export function withFile(env: Environment, file: EnvironmentFile | null): Enviro
   return { ...file?.values, ...Object.fromEntries(set) }
 }
 
-/** What variables mean that are not ours, and that somebody may expect to steer our connections. */
+/** Notes on variables of others that could be expected to change our connections. */
 export interface EnvironmentNotes {
-  /** What endangers secrets. */
+  /** Variables that endanger secrets. */
   warnings: string[]
-  /** What is worth knowing. */
+  /** Variables that outboxd ignores, or that Node applies. */
   notes: string[]
 }
 

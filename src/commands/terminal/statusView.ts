@@ -13,7 +13,7 @@ export interface StatusView {
   failed(message: string, nowMs: number): void
 }
 
-/** What of a terminal's stream is used; a pipe has none of it. */
+/** A stream that may be a terminal; a pipe has none of these fields. */
 export type Screen = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
 
 /** Redraws a terminal; anywhere else each report is one line. */
@@ -74,7 +74,7 @@ function redrawing(screen: Screen, everyMs: number): StatusView {
   }
 }
 
-/** As many of the lines as a terminal shows at once, its last row left free for the cursor; long lines wrap. Pure. */
+/** Returns as many lines as a terminal shows at once. Its last row stays free for the cursor; long lines wrap. Pure. */
 export function fitWindow(lines: readonly string[], { columns, rows }: { columns: number; rows: number }): string[] {
   const heights = lines.map((line) => Math.max(1, Math.ceil(line.length / columns)))
   const room = rows - 1

@@ -69,7 +69,7 @@ export function submissionCsv(submissions: readonly ListedSubmission[]): string 
   return `${csvHead(names)}${csvLines(rows, names)}`
 }
 
-/** What a list by cause was asked for. */
+/** The filters of a list by cause. */
 export interface AskedFilters {
   filter: SubmissionFilter
   containing: string | null
@@ -121,5 +121,5 @@ function filterArguments({ filter, containing }: AskedFilters): string[] {
   return given.flatMap(([name, value]) => (value === null ? [] : [`--${name} ${quoted(value)}`]))
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a word for a shell, if it needs that. */
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)

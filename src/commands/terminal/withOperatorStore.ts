@@ -16,7 +16,7 @@ export async function withOperatorStore(
 }
 
 /**
- * Opens the databases, the outbox as mappings/outbox.yaml describes it, where there is one.
+ * Opens the databases, the outbox as mappings/outbox.yaml describes it, if there is one.
  *
  * @param sessions of the ledger; 2 where nothing is said
  */
