@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'
+import { childEnvironment } from '../embedded/postgresServer.ts'
 import { type Reaper, startReaper } from '../embedded/reaper.ts'
 import { createErp } from './erp.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
@@ -53,7 +54,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-demo-'))
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const base = { ...inherited(env), NODE_ENV: 'production' }
+  const base = { ...childEnvironment(env), NODE_ENV: 'production' }
   const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'onLine'>, end = stack) => {
     const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
     end.defer(() => command.stop())
@@ -132,12 +133,6 @@ async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void>
     if (answer?.ok) return
     await delay(100, undefined, { signal })
   }
-}
-
-/** Nothing that a user has set for a real installation may reach the demo's processes. */
-function inherited(env: Record<string, string | undefined>): Record<string, string> {
-  const handedOn = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG']
-  return Object.fromEntries(handedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
 async function startPostgres(stack: AsyncDisposableStack, reaper: Reaper): Promise<string> {

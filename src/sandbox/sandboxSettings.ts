@@ -112,7 +112,11 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
 export const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({
-  databaseUrl: z.string().min(1).optional().describe('Postgres, for the schemas sandbox and sandbox_queue'),
+  databaseUrl: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Postgres, for the schemas sandbox and sandbox_queue; needed without embedded and dataDir'),
   embedded: z
     .boolean()
     .default(false)
@@ -137,7 +141,7 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .regex(/^\S+$/, 'must be one word')
     .optional()
-    .describe('with it /_sandbox/ may be used from anywhere; without it then not at all'),
+    .describe('opens /_sandbox/ to requests from anywhere that send it; every request needs it then'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
   clock: clockSchema
     .default('system')

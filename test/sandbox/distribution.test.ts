@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseDistribution, processingSeconds } from '../../src/sandbox/processing/distribution.ts'
+import { parseDistribution } from '../../src/sandbox/processing/distribution.ts'
 import { draw } from '../../src/sandbox/processing/draws.ts'
 
 const forms = ['constant:2', 'constant:30:0.1', 'lognormal:20:0.6', 'humps:0.8:2-5:120-300', 'exponential:20']
@@ -8,7 +8,7 @@ const forms = ['constant:2', 'constant:30:0.1', 'lognormal:20:0.6', 'humps:0.8:2
 function sample(form: string, size = 4000): number[] {
   const distribution = parseDistribution(form)
   if (distribution === undefined) throw new Error(`${form} cannot be read`)
-  const seconds = (n: number) => processingSeconds(distribution, [draw(7, 'time', n), draw(7, 'time again', n)])
+  const seconds = (n: number) => distribution([draw(7, 'time', n), draw(7, 'time again', n)])
   return Array.from({ length: size }, (_, n) => seconds(n)).sort((a, b) => a - b)
 }
 
@@ -53,8 +53,7 @@ test('a time is between nothing and a day, whatever the draw', () => {
   const share = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
   fc.assert(
     fc.property(fc.constantFrom(...forms, 'lognormal:86400:9', 'exponential:86400'), share, share, (form, a, b) => {
-      const distribution = parseDistribution(form)
-      const seconds = distribution ? processingSeconds(distribution, [a, b]) : -1
+      const seconds = parseDistribution(form)?.([a, b]) ?? -1
       expect(seconds).toBeGreaterThanOrEqual(0)
       expect(seconds).toBeLessThanOrEqual(86_400)
     }),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/course.ts'
+import { type CourseChange, changeCourse, ownersOf, type Which } from '../processing/course.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, refuse } from './controlAnswers.ts'
 
@@ -50,6 +50,7 @@ interface Asked extends Omit<Which, 'client'> {
   client: string | null
 }
 
+/** An end is final: a client may have read it, and the interface knows no way back (3.1). */
 async function changeOne(
   parts: Parts,
   reply: FastifyReply,
@@ -63,7 +64,11 @@ async function changeOne(
     const detail = `The ${of} ${id} is of several clients: ${owners.join(', ')}. Say whose with ?client=ID.`
     return refuse(reply, 409, detail)
   }
-  return tell(reply, `${of} ${id}`, await changeCourse(parts, { of, id, client: owner }, change(owner)))
+  const changed = await changeCourse(parts, { of, id, client: owner }, change(owner))
+  if (changed.kind === 'changed') return changed.row
+  if (changed.kind === 'unknown') return refuse(reply, 404, `There is no ${of} ${id}.`)
+  const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}, and what is finished stays so.`
+  return refuse(reply, 409, detail)
 }
 
 function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean {
@@ -73,18 +78,4 @@ function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean 
 function courseChange(errorCode: string | null, hold: boolean | undefined): CourseChange {
   if (hold === undefined) return { kind: 'finish', errorCode }
   return { kind: hold ? 'hold' : 'let go' }
-}
-
-/** What is finished stays so: a client may have read it, and the interface knows no way back (3.1). */
-function tell(reply: FastifyReply, what: string, changed: Changed) {
-  switch (changed.kind) {
-    case 'changed':
-      return changed.row
-    case 'unknown':
-      return refuse(reply, 404, `There is no ${what}.`)
-    case 'finished':
-      return refuse(reply, 409, `The ${what} was ${changed.outcome} at ${changed.at}, and what is finished stays so.`)
-    default:
-      return changed satisfies never
-  }
 }

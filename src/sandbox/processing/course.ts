@@ -6,7 +6,7 @@ import type { FaultAction } from '../faults/faults.ts'
 import { stepAt } from '../scenario/recordScripts.ts'
 import { readWord, type Step } from '../scenario/scenarioSchema.ts'
 import { timeSql } from '../storage/sandboxDatabase.ts'
-import { parseDistribution, processingSeconds } from './distribution.ts'
+import { parseDistribution } from './distribution.ts'
 import type { Draws } from './draws.ts'
 
 /** The course of a transaction or an order: decided on arrival, told to polls, and changed at /_sandbox/. */
@@ -33,9 +33,10 @@ export function decideCourse(
 ): Course {
   const { processingTime, failureShare, failureCode } = live(client)
   const share = (stream: Parameters<Draws['share']>[0]) => draws.share(stream, client, position)
-  const distribution = parseDistribution(processingTime)
-  if (distribution === undefined) throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
-  const seconds = processingSeconds(distribution, [share('time'), share('time again')])
+  const processingSeconds = parseDistribution(processingTime)
+  if (processingSeconds === undefined)
+    throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
+  const seconds = processingSeconds([share('time'), share('time again')])
   const errorCode = orderedFailure.exec(field2)?.[1] ?? (share('failure') < failureShare ? failureCode : null)
   return {
     doneUs: arrivedUs + Math.round(seconds * 1_000_000),

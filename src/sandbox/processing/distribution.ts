@@ -1,95 +1,71 @@
 /** How long the sandbox takes to process what it accepted; all times in seconds. */
-export type Distribution =
-  | { kind: 'constant'; seconds: number; spread: number }
-  | { kind: 'lognormal'; median: number; sigma: number }
-  | { kind: 'humps'; firstShare: number; first: Range; second: Range }
-  | { kind: 'exponential'; mean: number }
-
-export interface Range {
-  from: number
-  to: number
+interface Distribution {
+  form: string
+  pattern: RegExp
+  /**
+   * Turns two independent draws, each at least 0 and below 1, into a time.
+   *
+   * @param numbers those of the pattern; NaN for one that is left out
+   */
+  draw(numbers: readonly number[], random: readonly [number, number]): number
+  /** Whether the numbers make sense. */
+  isValid?(numbers: readonly number[]): boolean
 }
+
+/** The pattern of a text: its parts are joined by colons. NUMBER stands for digits with or without decimals. */
+function patternOf(parts: string): RegExp {
+  return new RegExp(`^${parts.replaceAll('NUMBER', String.raw`(\d+(?:\.\d+)?)`)}$`)
+}
+
+const distributions: readonly Distribution[] = [
+  {
+    form: 'constant:SECONDS[:SPREAD]',
+    pattern: patternOf('constant:NUMBER(?::NUMBER)?'),
+    isValid: ([, spread = 0]) => !(spread > 1),
+    draw: ([seconds = 0, spread = 0], [a]) => seconds * (1 + (spread || 0) * (2 * a - 1)),
+  },
+  {
+    form: 'lognormal:MEDIAN:SIGMA',
+    pattern: patternOf('lognormal:NUMBER:NUMBER'),
+    draw: ([median = 0, sigma = 0], random) => median * Math.exp(sigma * normal(random)),
+  },
+  {
+    form: 'humps:SHARE:FROM-TO:FROM-TO',
+    pattern: patternOf('humps:NUMBER:NUMBER-NUMBER:NUMBER-NUMBER'),
+    isValid: ([share = 0, from = 0, to = 0, from2 = 0, to2 = 0]) => share <= 1 && from <= to && from2 <= to2,
+    draw: ([share = 0, from = 0, to = 0, from2 = 0, to2 = 0], [a, b]) =>
+      a < share ? from + (to - from) * b : from2 + (to2 - from2) * b,
+  },
+  {
+    form: 'exponential:MEAN',
+    pattern: patternOf('exponential:NUMBER'),
+    draw: ([mean = 0], [a]) => -mean * Math.log(1 - a),
+  },
+]
+
+export const distributionForms = distributions
+  .map(({ form }) => form)
+  .join(', ')
+  .replace(/, (?=[^,]*$)/, ' or ')
 
 /** A day: nothing takes longer, whatever is drawn. */
 const secondsMax = 86_400
 
-export const distributionForms =
-  'constant:SECONDS[:SPREAD], lognormal:MEDIAN:SIGMA, humps:SHARE:FROM-TO:FROM-TO or exponential:MEAN'
+/** Draws a processing time in seconds, between 0 and a day, from two draws, each at least 0 and below 1. */
+export type ProcessingTime = (random: readonly [number, number]) => number
 
 /** Reads text such as `lognormal:20:0.6`; undefined if it has none of the `distributionForms`. */
-export function parseDistribution(text: string): Distribution | undefined {
-  const [kind, ...rest] = text.split(':')
-  switch (kind) {
-    case 'constant': {
-      const [seconds, spread = 0] = rest.map(quantity)
-      return rest.length <= 2 && isSet(seconds) && isShare(spread) ? { kind, seconds, spread } : undefined
-    }
-    case 'lognormal': {
-      const [median, sigma] = rest.map(quantity)
-      return rest.length === 2 && isSet(median) && isSet(sigma) ? { kind, median, sigma } : undefined
-    }
-    case 'humps': {
-      const firstShare = quantity(rest[0])
-      const [first, second] = rest.slice(1).map(range)
-      return rest.length === 3 && isShare(firstShare) && first && second
-        ? { kind, firstShare, first, second }
-        : undefined
-    }
-    case 'exponential': {
-      const mean = quantity(rest[0])
-      return rest.length === 1 && isSet(mean) ? { kind, mean } : undefined
-    }
-    default:
-      return undefined
+export function parseDistribution(text: string): ProcessingTime | undefined {
+  for (const { pattern, isValid, draw } of distributions) {
+    const [, ...found] = pattern.exec(text) ?? []
+    const numbers = found.map(Number)
+    if (found.length > 0 && (isValid?.(numbers) ?? true))
+      return (random) => Math.min(secondsMax, Math.max(0, draw(numbers, random)))
   }
-}
-
-/**
- * One processing time in seconds, between 0 and a day.
- *
- * @param random two independent draws, each at least 0 and below 1
- */
-export function processingSeconds(distribution: Distribution, random: readonly [number, number]): number {
-  return Math.min(secondsMax, Math.max(0, drawn(distribution, random)))
-}
-
-function drawn(distribution: Distribution, [a, b]: readonly [number, number]): number {
-  switch (distribution.kind) {
-    case 'constant':
-      return distribution.seconds * (1 + distribution.spread * (2 * a - 1))
-    case 'lognormal':
-      return distribution.median * Math.exp(distribution.sigma * normal(a, b))
-    case 'humps':
-      return a < distribution.firstShare ? within(distribution.first, b) : within(distribution.second, b)
-    case 'exponential':
-      return -distribution.mean * Math.log(1 - a)
-    default:
-      return distribution satisfies never
-  }
+  return undefined
 }
 
 /** Box and Muller: two even draws make a normal one. */
-function normal(a: number, b: number): number {
+function normal([a, b]: readonly [number, number]): number {
   return Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b)
-}
-
-function within({ from, to }: Range, share: number): number {
-  return from + (to - from) * share
-}
-
-function quantity(text: string | undefined): number | undefined {
-  return text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
-}
-
-function range(text: string): Range | undefined {
-  const [from, to, ...more] = text.split('-').map(quantity)
-  return isSet(from) && isSet(to) && from <= to && more.length === 0 ? { from, to } : undefined
-}
-
-function isSet(value: number | undefined): value is number {
-  return value !== undefined
-}
-
-function isShare(value: number | undefined): value is number {
-  return value !== undefined && value <= 1
 }

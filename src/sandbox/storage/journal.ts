@@ -23,32 +23,28 @@ export interface LedgerRow {
 /** What a request changed. */
 export type Effect = TransactionEffect | OrderEffect
 
-export interface TransactionEffect {
-  kind: 'transaction'
+interface CommonEffect {
   id: string
   customerId: string
-  acceptedUs: number
-  /** In the stream of draws. */
+  /** In the client's stream of draws. */
   position: number
   /** What polls find if it goes by a script; else null. */
   statuses: readonly Step[] | null
   doneUs: number
+}
+
+export interface TransactionEffect extends CommonEffect {
+  kind: 'transaction'
+  acceptedUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
 
-export interface OrderEffect {
+export interface OrderEffect extends CommonEffect {
   kind: 'order'
-  id: string
-  customerId: string
   /** JSON text. */
   items: string
   createdUs: number
-  /** In the stream of draws. */
-  position: number
-  /** What polls find if it goes by a script; else null. */
-  statuses: readonly Step[] | null
-  doneUs: number
   event: OrderCreatedEvent
 }
 
@@ -60,9 +56,9 @@ export interface Entry {
 const batchMax = 500
 
 /** An entry that has waited longer fails: behind a locked table, each batch before it takes seconds. */
-const waitMostMs = 5_000
+const waitMsMax = 5_000
 
-const tooBusy = `a request waited for more than ${waitMostMs} ms to be written`
+const tooBusy = `a request waited for more than ${waitMsMax} ms to be written`
 
 interface Waiting {
   entry: Entry
@@ -101,7 +97,7 @@ export class Journal {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      const longestMs = performance.now() - waitMostMs
+      const longestMs = performance.now() - waitMsMax
       const batch = this.#waiting.splice(0, batchMax)
       const inTime = batch.filter(({ sinceMs }) => sinceMs >= longestMs)
       for (const { sinceMs, failed } of batch) if (sinceMs < longestMs) failed(new DatabaseAway(tooBusy, false))
