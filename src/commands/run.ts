@@ -136,7 +136,7 @@ export async function run(context: CommandContext): Promise<number> {
 }
 
 /** Where a table cannot be read as a new outbox.yaml says, it is read as before. */
-async function startWith(files: FilesInForce, deps: AppDeps & { signal: AbortSignal }): Promise<App | null> {
+async function startWith(files: FilesInForce, deps: Omit<AppDeps, 'outboxTable'>): Promise<App | null> {
   try {
     return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
   } catch (error) {
@@ -146,7 +146,7 @@ async function startWith(files: FilesInForce, deps: AppDeps & { signal: AbortSig
 }
 
 /** @returns null if it was told to leave before it had begun */
-async function startUntilAborted(deps: AppDeps & { signal: AbortSignal }): Promise<App | null> {
+async function startUntilAborted(deps: AppDeps): Promise<App | null> {
   try {
     return await startApp(deps)
   } catch (error) {

@@ -3,13 +3,10 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import { type Config, type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
+import { type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
-import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
-import type { Log } from '../observe/log.ts'
 import { type LoopName, loops as loopNames } from '../observe/metricRows.ts'
-import type { Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
@@ -27,24 +24,16 @@ import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 import { tellOutboxHistory } from './observing.ts'
 
-export interface AppDeps {
-  config: Config
-  /** How to read an outbox table that is not as migrations/outbox.sql creates it. */
-  outboxTable?: OutboxTable | null
-  /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
-  mappings: () => Mappings
-  /** The files in the folder of mappings, where they can be read again. */
-  files?: DaemonContext['files']
-  /** What proves who we are, where it can be read again. */
-  credentials?: CredentialsInForce
-  /** Reads again where the databases are. @returns in words what keeps them from being used, where something does */
-  readDatabaseUrls?: () => DatabaseUrls | string
-  clock: Clock
-  log: Log
-  metrics: Metrics
+/** What a daemon is started with. What was read from files is asked for again and again, because it may be read again. */
+export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
+  /** How to read an outbox table that is not as migrations/outbox.sql creates it; null: by its name. */
+  outboxTable: OutboxTable | null
+  credentials: CredentialsInForce
+  /** Reads again where the databases are. @returns text: why that cannot be used */
+  readDatabaseUrls(): DatabaseUrls | string
   version: string
-  /** Aborted while the databases are still waited for, the start is given up. */
-  signal?: AbortSignal
+  /** Aborted while the databases are still waited for, it ends the start. */
+  signal: AbortSignal
 }
 
 export interface App {
@@ -67,22 +56,25 @@ export interface App {
  * @throws AddressUnusable when it cannot be listened on, ForeignOutbox and ForeignService, Error when a database cannot be used as it is
  */
 export async function startApp(deps: AppDeps): Promise<App> {
-  const { config, clock, log, metrics, version } = deps
+  const { config, clock, log, metrics, credentials, version } = deps
   await using opened = new AsyncDisposableStack()
-  const health = startingHealth()
+  let waitsFor = 'it is starting'
+  let loops: Loops | null = null
   const http = await startHttpServer({
     ...config.http,
     metrics,
-    live: () => health.live(),
-    ready: () => health.ready(),
+    // Until the loops run: a process that waits is alive.
+    live: () => loops?.live() ?? { reasons: [] },
+    ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
   })
   opened.defer(() => http.close())
   log.info('listening', { port: http.port })
 
   const wakeups = createWakeups()
-  const databases = await openPatiently(deps, wakeups, (why) => health.waitsFor(why))
+  const databases = await openPatiently(deps, wakeups, (why) => {
+    waitsFor = why
+  })
   opened.defer(() => databases.close())
-  const credentials = deps.credentials ?? fixedCredentials(config.service)
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().cert), { certificate: 'client' })
   metrics.certificateExpiry.set(earliestExpiryMs(credentials.now().ca), { certificate: 'ca' })
   const client = createServiceClient({
@@ -94,10 +86,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
   })
   opened.defer(() => client.close())
   const daemon: DaemonContext = {
-    files: fixedFiles,
     ...deps,
     telemetry: createTelemetry({ log, metrics, outcomeOf, contract: config.discoveredContract }),
-    ...{ credentials, databases, client, wakeups },
+    ...{ databases, client, wakeups },
     health: createLoopHealth(clock),
   }
   const parts = createParts(daemon)
@@ -115,39 +106,30 @@ export async function startApp(deps: AppDeps): Promise<App> {
   await parts.rounds.history.runOnce().catch(() => {})
   await tellOutboxHistory(daemon)
 
-  const loops = startLoops(daemon, parts)
+  const running = startLoops(daemon, parts)
+  loops = running
   opened.defer(async () => {
-    isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: loops.stopTaking })
-    await loops.stop()
+    isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: running.stopTaking })
+    await running.stop()
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
   const minutely = cron.schedule('30 * * * * *', wakeups.prune.wake, { suppressMissedWarning: true })
   opened.defer(async () => minutely.stop())
-  health.follow(loops)
   log.info('running', { port: http.port, version })
-  const running = opened.move()
+  const all = opened.move()
   return {
     http,
     tryOutboxTable: (table) => tryOutboxTable(databases, table ?? config.outboxTable, config.payloadMaxBytes),
     async stop(options) {
       beginsAgain = options?.beginsAgain ?? false
       log.info('stopping')
-      await running.disposeAsync()
+      await all.disposeAsync()
       log.info('stopped')
       return isSettled
     },
   }
 }
-
-/** What was read at the start stays in force. */
-const fixedFiles: DaemonContext['files'] = { reload: async () => null, broken: () => null }
-
-const fixedCredentials = (credentials: Credentials): CredentialsInForce => ({
-  now: () => credentials,
-  renew: () => false,
-  broken: () => null,
-})
 
 const renewEveryMs = 1_000
 
@@ -166,22 +148,6 @@ function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock):
 /** What ends each loop's wait. */
 function createWakeups(): Record<LoopName, Wakeup> {
   return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
-}
-
-/** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */
-function startingHealth() {
-  let reasons = ['it is starting']
-  let loops: Pick<Loops, 'live' | 'ready'> = { live: () => ({ reasons: [] }), ready: () => ({ reasons, pauses: [] }) }
-  return {
-    live: () => loops.live(),
-    ready: () => loops.ready(),
-    waitsFor(why: string) {
-      reasons = [why]
-    },
-    follow(running: Loops) {
-      loops = running
-    },
-  }
 }
 
 const patienceMs = 30_000
@@ -232,7 +198,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Dat
 }
 
 function addressOf(deps: AppDeps, name: keyof DatabaseUrls, variable: string): DatabaseAddress {
-  const { config, log, readDatabaseUrls = () => config } = deps
+  const { config, log, readDatabaseUrls } = deps
   return createDatabaseAddress({
     url: config[name],
     read() {

@@ -1,28 +1,17 @@
-import { randomUUID } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
-import { boundText, textMax } from '../boundText.ts'
-import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../ledger/capture.ts'
-import { answerReload, publishTypes, writeHeartbeat } from '../ledger/instances.ts'
+import { answerReload, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { tellProblems } from '../ledger/problems.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
-import { readDueReports, readReports, renewReports, writeReports } from '../ledger/reports.ts'
+import { readDueReports, readReports, writeReports } from '../ledger/reports.ts'
 import { assertService } from '../ledger/servedService.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
-import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
-import type { ClaimedRows } from '../model.ts'
 import type { LoopName } from '../observe/metricRows.ts'
-import { showError } from '../observe/redact.ts'
-import { claimRow, claimRows } from '../outbox/claim.ts'
-import { hasNew } from '../outbox/rows.ts'
 import { tellRows } from '../outbox/tellRows.ts'
-import { blameFor, inTransaction } from '../postgres/database.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
-import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
-import { createSleep } from './capture/sleep.ts'
-import type { Fault } from './capture/take.ts'
 import type { DaemonContext } from './context.ts'
+import { createCapturePart } from './createCapturePart.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import {
   createHeartbeat,
@@ -52,7 +41,7 @@ export interface Parts {
 
 /** Puts the parts together, first those that others are given. Decides nothing. */
 export function createParts(daemon: DaemonContext): Parts {
-  const { config, clock, telemetry } = daemon
+  const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
   const planner = createPollPlanner(windowMs, requests, Math.random)
   const learning = learningOf(daemon, planner)
@@ -79,77 +68,19 @@ export function createParts(daemon: DaemonContext): Parts {
   })
   // With each beat the instance's problems are written; the next beat does not wait for that.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
-  const capture = createCaptureRounds({
-    capture: captureDeps(daemon),
-    sleep: sleepOf(daemon),
-    publishTypes: (types) => publishTypes(daemon.databases.ledger, daemon.databases.instance.id, types),
-    elapsedMs: clock.stopwatch(),
-    random: Math.random,
-  })
   return {
-    rounds: { capture, dispatch, report, heartbeat: beatAndTell, schedule: learning, ...maintenance },
+    rounds: {
+      capture: createCapturePart(daemon),
+      dispatch,
+      report,
+      heartbeat: beatAndTell,
+      schedule: learning,
+      ...maintenance,
+    },
     dispatch,
     problems,
     stopping,
   }
-}
-
-function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
-  return createSleep({
-    mark: async () => (await listener?.mark()) ?? 'unavailable',
-    isMarked: () => listener?.isMarked() ?? false,
-    unmark: () => listener?.unmark(),
-    hasNew: () => hasNew(outbox),
-    wake: wakeups.capture.wake,
-    elapsedMs: clock.stopwatch(),
-  })
-}
-
-function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: DaemonContext): CaptureDeps {
-  const { ledger, outbox } = databases
-  return {
-    windowMax: config.captureWindow,
-    knownTypes: () => [...mappings().keys()].sort(),
-    elapsedMs: clock.stopwatch(),
-    claim: (request) => databases.whileServing(() => claimRows(outbox, request), noRows),
-    claimOne: (outboxId) => databases.whileServing(() => claimRow(outbox, outboxId), noRows),
-    withLock: (work) => withCaptureLock(databases, work),
-    async readAgenda() {
-      const { served, ...agenda } = await readAgenda(ledger)
-      return { ...agenda, hasNew: () => hasNew(outbox, served) }
-    },
-    skip: (rows) => skipRows(ledger, rows),
-    forget: (outboxId) => forgetSkipped(ledger, outboxId),
-    async tellLater(outboxIds) {
-      await renewReports(ledger, outboxIds)
-      wakeups.report.wake()
-    },
-    map(record, id) {
-      const mapped = mapOutboxRecord(mappings(), record, id)
-      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: fieldFaults(mapped.errors) }
-    },
-    newId: uuidv7,
-    newKey: randomUUID,
-    faultOf,
-    onCaptured(records) {
-      telemetry.captured(records)
-      wakeups.dispatch.wake()
-    },
-    onBatchFailed: (count, error) =>
-      log.warn('a batch of rows could not be captured; it is done again in smaller ones', { count, error }),
-    onRowRejected: (outboxId, error) => log.warn('a row could not be captured; it is rejected', { outboxId, error }),
-    onRowSkipped: (outboxId, error) => log.error('a row is put off and tried again later', { outboxId, error }),
-  }
-}
-
-/** What a daemon claims while it does not serve the outbox. */
-const noRows: ClaimedRows = {
-  outboxIds: [],
-  leftTypes: [],
-  isRemembered: false,
-  read: async () => [],
-  mark: async () => [],
-  async [Symbol.asyncDispose]() {},
 }
 
 function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): Reporting {
@@ -219,19 +150,4 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTel
     tell: (problems) => tellProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
   })
-}
-
-/**
- * What is known of an error: its words for the ledger, and the code alone for what everybody may read.
- *
- * @param isMark it was a mark that failed, which the table's own triggers may do
- */
-export function faultOf(error: unknown, isMark: boolean): Fault {
-  const { code, class: name } = showError(error)
-  const message = error instanceof Error ? error.message : String(error)
-  return {
-    blame: blameFor(error, isMark ? 'mark' : 'claim'),
-    code: code ?? name,
-    message: boundText(message, textMax.message),
-  }
 }

@@ -1,23 +1,23 @@
 import type { ReturnableSlot, Slot, WantedRequests } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** What holds for all instances. */
+/** The limit that holds for all instances. */
 export interface Budget {
   requests: number
   windowMs: number
 }
 
 /**
- * Makes the table of slots fit the limit and the window, within the caller's transaction. What was spent stays spent;
- * whoever has a slot in hand may use it and cannot give it back any more, so that it counts until its lease runs out.
+ * Makes the table of slots fit the limit and the window, in the caller's transaction. What was spent stays spent. A
+ * slot in use may be used and not given back: it counts until its lease runs out.
  *
  * @see docs/budget.md for the proof that no window ever holds more than the limit
- * @returns what held before; null at first
+ * @returns the budget before; null at first
  */
 export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
   const seen = await readBudget(db)
   if (fits(seen, budget)) return seen.budget
-  // Nobody takes or gives back a slot meanwhile.
+  // No slot is taken or given back meanwhile.
   await db.query('lock table outboxd.budget, outboxd.slot in share row exclusive mode')
   const { budget: before, permits } = await readBudget(db)
   const lengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
@@ -31,15 +31,15 @@ export async function fitSlots(db: Database, budget: Budget): Promise<Budget | n
   return before
 }
 
-/** Whether the limit, the window and the table of slots are as they should be. */
+/** Whether limit, window and slots are as they should be. */
 export async function isFitted(db: Database, budget: Budget): Promise<boolean> {
   return fits(await readBudget(db), budget)
 }
 
 interface SeenBudget {
-  /** What holds; null at first. */
+  /** Null at first. */
   budget: Budget | null
-  /** What the slots sum to. */
+  /** The sum over the slots. */
   permits: number
 }
 
@@ -77,7 +77,7 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
   )
 }
 
-/** Whether a budget has been set up here: there is a table of slots, with slots in it. */
+/** Whether a budget was set up here: the table of slots exists and has slots. */
 export async function hasSlots(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ slots: string | null }>(`select to_regclass('outboxd.slot') as slots`)
   if (rows[0]?.slots === null) return false
@@ -87,7 +87,7 @@ export async function hasSlots(db: Database): Promise<boolean> {
 
 /**
  * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `reachMs`, by which the
- * last of its requests has arrived, and one window, for the case that nobody lives to give it back.
+ * last of its requests has arrived, plus one window, in case its holder dies.
  */
 export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
@@ -105,8 +105,8 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
 }
 
 /**
- * Gives slots back: used ones are free again one window from now, which is after the answer; unused ones at once.
- * A lease that ran out and was taken by another changes nothing.
+ * Gives slots back. A used slot is free one window from now, which is after its answer; an unused one at once. A lease
+ * that ran out, so that another instance took the slot, changes nothing.
  */
 export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
@@ -121,13 +121,14 @@ export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): 
 }
 
 /**
- * Someone else spends from the same budget: the service says that fewer requests remain than we have free slots.
- * Takes the difference out for one window. A few requests of difference mean nothing: the service counted a moment ago.
+ * Holds free slots back for one window if the service says that fewer requests remain than there are free slots:
+ * another program spends from the same budget. A difference of a few requests means nothing, because the service
+ * counted a moment ago.
  *
- * Only slots that have been free since before the request was begun are compared. A slot that came free while the answer was
- * on its way, or waited to be written, was busy when the service counted.
+ * Compares only slots that were free before the request began. A slot that came free later was busy when the service
+ * counted.
  *
- * @param ageMs how long ago the request was begun whose answer said it
+ * @param ageMs how long ago the request began
  * @returns how many requests were held back
  */
 export async function holdBack(db: Database, remaining: number, ageMs: number): Promise<number> {
@@ -148,21 +149,21 @@ export async function holdBack(db: Database, remaining: number, ageMs: number): 
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** At most this many rows stand for the limit; above it a row is worth several requests. */
+/** The most rows that stand for the limit. Above it a row is worth several requests. */
 export const slotsMax = 500
 
 /** A row of the table of slots. */
 export interface SlotRow {
   id: number
-  /** Requests that it stands for; 0 where the limit was lowered and it is retired. */
+  /** Requests that it stands for; 0 if it was retired because the limit was lowered. */
   permits: number
-  /** Requests that a retired one stood for: until it is free they count. */
+  /** Requests that a retired row stood for: they count until it is free. */
   retiredPermits: number
-  /** Milliseconds until it is free, 0 where it is. */
+  /** Milliseconds until it is free; 0 if it is. */
   freeInMs: number
 }
 
-/** How a limit is cut into slots, which sum exactly to it. */
+/** Cuts a limit into slots that sum exactly to it. */
 export function cutIntoSlots(requests: number): number[] {
   const each = Math.ceil(requests / slotsMax)
   const count = Math.ceil(requests / each)
@@ -170,12 +171,11 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * The rows of the table for another limit, or a longer window. What may have been sent, or may yet be, stays spent: at
- * every moment to come as many requests are owed as before, as far as the new limit has room for them, and what it has
- * no room for is kept by retired rows.
+ * The rows of the table for another limit, or a longer window. At every moment to come as many requests are owed as
+ * before, as far as the new limit has room for them; retired rows keep the rest.
  *
- * With a longer window everything waits for as much longer, free slots too: in the time before, each slot may have been
- * used more often than the longer window allows.
+ * With a longer window every slot waits for as much longer, free slots too: each may have been used more often than
+ * the longer window allows.
  *
  * @see docs/budget.md, "Changing the limit or the window"
  */
@@ -196,7 +196,7 @@ interface Debt {
   freeInMs: number
 }
 
-/** What is owed, the longest first. */
+/** The requests that are owed, those that are owed longest first. */
 function debtsOf(rows: readonly SlotRow[], lengthenedByMs: number): Debt[] {
   return rows
     .filter(({ permits, freeInMs }) => freeInMs > 0 || permits > 0)
@@ -208,7 +208,7 @@ function debtsOf(rows: readonly SlotRow[], lengthenedByMs: number): Debt[] {
     .sort((a, b) => b.freeInMs - a.freeInMs)
 }
 
-/** Takes debts for so many requests off the list. @returns when the slot that stands for them is free, if there are any */
+/** Takes debts for `permits` requests off the list. @returns when the slot for them is free */
 function payBack(debts: Debt[], permits: number): number | undefined {
   const freeInMs = debts[0]?.freeInMs
   for (let left = permits; left > 0 && debts[0] !== undefined; ) {
@@ -220,15 +220,15 @@ function payBack(debts: Debt[], permits: number): number | undefined {
   return freeInMs
 }
 
-/** For how many requests there are permits: those in hand, and those of the slots that were taken. */
+/** The requests that have a permit: permits in hand, and those of the slots that were taken. */
 export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
 }
 
 /**
- * How many of the permits go to submissions. Where there are fewer than were asked for, submissions come first, as the
- * dispatcher has already weighed them against the polls; polls keep what they want, up to half.
+ * How many of the permits go to submissions. If there are fewer than were asked for, submissions come first, because
+ * the dispatcher has weighed them against the polls; polls keep what they want, up to half.
  *
  *     permits   wanted: submissions, polls   to submissions
  *        10                10,    0               10
@@ -241,19 +241,19 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
   return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
 }
 
-/** While nothing has proven that the last pauses are over: one record where it is ours to prove it, and none otherwise. */
+/** Until a record has proven that the last pauses are over: one record if this instance is to prove it, otherwise none. */
 export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
   const submissions = isOursToProve ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
 /**
- * Slots that were set later than now, by a clock that was ahead, last from now for as long as they were set for, which is no less than they
- * had left. In a transaction.
+ * Slots that a clock ahead of today's set in the future last from now for as long as they were set for, which is at
+ * least what they had left. In a transaction.
  */
 export async function holdSlotsFromNow(db: Database): Promise<void> {
   await db.query(
-    // Not free_at - set_at: before PostgreSQL 17 a slot that is free since ever has no such difference.
+    // Not free_at - set_at: before PostgreSQL 17 a slot that was never taken has no such difference.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
      where set_at > clock_timestamp()`,
   )

@@ -3,7 +3,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { logAct, type Operator } from './operator/operator.ts'
 import { parseSubmissions, submissionColumns } from './submissions.ts'
 
-/** Says that this instance lives. @returns the number of the reload that it has not answered; null where there is none */
+/** Says that this instance lives. @returns the number of the reload that it has not answered yet; null if there is none */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
@@ -18,18 +18,18 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
-/** Forgets an instance that leaves with nothing in hand, so that nobody believes for another 12 s that it lives. */
+/** Deletes an instance that leaves with nothing in hand, so that the others need not wait 12 s to know it. */
 export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance where id = $1', [instanceId])
 }
 
 /**
- * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living one has
- * on the wire is left to it, however old: only it can know.
+ * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living
+ * instance has on the wire is left to it, however old, because only it can know.
  *
- * After an outage of the database every sign of life is old, and answers have waited to be written. So only an instance
- * that has itself been heard without a gap for as long, and until now, may judge: by then the others have been heard
- * again, too, and what they had in hand is written.
+ * After an outage of the database every sign of life is old, and answers wait to be written. So an instance may judge
+ * only if it was heard itself without a gap for 12 s, and until now: by then the others were heard again, too, and
+ * what they had in hand is written.
  */
 export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
@@ -47,9 +47,9 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
 }
 
 /**
- * The submissions that the ledger says this instance is sending, and that it does not have in hand: the ledger went back to
- * before their outcome was written, or refused to take it. A claim is in hand from before its COMMIT until its outcome is
- * written, so nothing has to be waited for.
+ * The submissions that the ledger says this instance is sending, and that it does not hold: the ledger went back to
+ * before their outcome was written, or refused to take it. A claim is held from before its COMMIT until its outcome is
+ * written, so there is nothing to wait for.
  */
 export async function readForgotten(
   db: Database,
@@ -67,7 +67,7 @@ export async function readForgotten(
     `select ${submissionColumns} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
     [instanceId, ids],
   )
-  return parseSubmissions(rows).filter((each) => !holds(each)) // this instance may have claimed it again in between
+  return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again in between
 }
 
 /** Deletes instances that have been silent for a day. */
@@ -76,33 +76,33 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 }
 
 /**
- * When an instance counts as dead, each time from its last sign of life, on the database's clock:
+ * When an instance counts as dead, counted from its last sign of life, on the database's clock:
  *
  *      8 s   it takes on no more work itself (src/daemon/heartbeat.ts)
- *     12 s   its submissions are rescued, and nothing counts on it any more
- *     60 s   its settings no longer hold for the others (agreeOnBudget.ts)
+ *     12 s   its submissions are rescued, and it no longer counts for anything
+ *     60 s   its settings no longer hold for the others (settings.ts)
  *      1 d   its row is deleted
  */
 export const silentMaxMs = 12_000
 
-/** How long the settings of an instance hold that says nothing any more. */
+/** How long the settings of a silent instance hold. */
 export const settingsHoldMs = 60_000
 
-/** Whether a row of outboxd.instance, by the name that the statement gives it, is of one that lives. */
+/** SQL: the row of outboxd.instance with this alias is of an instance that lives. */
 export const isAlive = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
 
-/** An instance that lives, and what it has said of the last reload that it was asked for. */
+/** An instance that lives, and what it said to the last reload that was asked for. */
 export interface InstanceReload {
   id: string
   host: string
   version: string
   hasAnswered: boolean
-  /** What keeps its files from being used; null where nothing does, or it has not answered. */
+  /** Why its files cannot be used; null if they can, or it has not answered. */
   problem: string | null
 }
 
-/** What an instance says where it could not try the outbox table before it took another outbox.yaml into force. */
+/** The answer of an instance that took another outbox.yaml into force and could not try the table before. */
 export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
@@ -116,7 +116,7 @@ export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload
   })
 }
 
-/** Asks all that live to read their files again. @returns them */
+/** Asks all living instances to read their files again. @returns them */
 export async function askReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
@@ -146,11 +146,7 @@ export async function answerReload(
   ])
 }
 
-/**
- * Says which record types an instance knows, once it has given a sign of life; writes only what has changed.
- *
- * @returns whether it was written
- */
+/** Says which record types an instance knows, once it has given a sign of life. Writes only a change. @returns whether it wrote */
 export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
@@ -159,7 +155,7 @@ export async function publishTypes(db: Database, instanceId: string, types: read
   return rowCount === 1
 }
 
-/** The record types that some living instance knows; null where one, of an older version, does not say. */
+/** The record types that some living instance knows; null if one of an older version does not say. */
 export async function readPublishedTypes(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isAlive('i')}`,

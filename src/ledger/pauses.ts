@@ -9,7 +9,7 @@ export interface PauseBackoff {
   unavailable: readonly number[]
   unauthorized: readonly number[]
   unreachable: readonly number[]
-  /** Where each further try costs a record. */
+  /** If each further try costs a record. */
   patient: readonly number[]
 }
 
@@ -33,25 +33,25 @@ export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly n
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** So many records that are answered by something else than the service may follow each other quickly. */
+/** Records that something other than the service answers may follow each other quickly this often. */
 const quickTries = 10
 
 /**
- * Whether a row of outboxd.pause counts: an operator's whose time is over is over, since nobody needs a proof. Any other
- * stands until a trial has shown that it is over.
+ * SQL: a row of outboxd.pause counts. An operator's pause ends with its time; any other stands until a trial has shown
+ * that it is over.
  */
 export const activePause = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
 /**
- * Whether a row is of a pause that a trial has ended, and no record has proven so yet: until one has, records go one at a
- * time. A row that nobody has come back to for an hour says nothing any more.
+ * SQL: a trial has ended the pause, and no record has proven that yet. Until one has, records go one at a time. After
+ * an hour without a record the row says nothing any more.
  */
 export const unprovenPause = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself has answered. Where it judged one, the pauses that a trial had ended before are
- * forgotten: now they are proven to be over for records, too. The counters are locked in one order, so that two instances never wait for
- * each other in a circle.
+ * Counts records that the service itself has answered. If it judged one, the pauses that a trial had ended are
+ * deleted: now they are proven to be over for records, too. Locks the counters in one order, so that two instances
+ * never wait for each other in a circle.
  */
 export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
   await db.query(
@@ -65,17 +65,17 @@ export async function recordPassages(db: Database, passages: readonly Passage[])
   )
 }
 
-/** How many records of the resource of `s` have got through. */
+/** SQL: how many records of the resource of `s` have got through. */
 export function passagesOf(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
-/** So many passages ago a record that met a pause and left it behind still says that it passes by itself. */
+/** A record that met a pause and recovered proves for this many passages that records recover by themselves. */
 const recentPassages = 8
 
 /**
- * What the submission `s` has met, as JSON: null where its answers have called for no pause. A service of whose answers
- * every third is 503 makes records meet the pause three times by bad luck, and others recover from it all the while.
+ * SQL: the pause that the submission `s` has met, as JSON; null if its answers have called for none. A service of
+ * whose answers every third is 503 makes records meet the pause three times by bad luck, while others recover from it.
  */
 export const metPause = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -84,10 +84,10 @@ export const metPause = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
 
 /**
- * What the polls of the submission `s` have met, as JSON. A record that was accepted or completed since then got through;
- * its own can only have been before. The log is read from there on, and only for a transaction that was refused. Where
- * nobody else has anything under way, a trial that was answered well since speaks for all others: its pause is kept until a
- * record goes.
+ * SQL: what the polls of the submission `s` have met, as JSON. Reads the log from the refusal on, and only for a
+ * transaction that was refused: a record that was accepted or completed since got through, and its own events can only
+ * lie before. If no other record is under way, a trial that was answered well since speaks for all others: its pause
+ * is kept until a record goes.
  */
 export const refusedPolls = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
@@ -97,13 +97,13 @@ export const refusedPolls = (s: string): string =>
      or exists (select from outboxd.pause p where p.cleared_at > (
        select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
 
-/** The event up to which all is before now. */
+/** SQL: the last event before now. */
 export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * The step of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
- * flight at once count as one. A trial that ended the pause does not take it back to the first step, only a record does that
- * gets through: what records alone meet would otherwise begin anew for ever.
+ * SQL: the step of a pause that is raised again. It is the next one only if the pause was over, so that ten requests
+ * in flight count as one. A trial that ended the pause does not take it back to the first step; only a record that
+ * gets through does, because what records alone meet would otherwise begin anew for ever.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
@@ -124,7 +124,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
   )
 }
 
-/** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
+/** Whether a pause stands, and if not, whether a record has yet to prove that the last one is over. */
 export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
     `select coalesce(bool_or(${activePause}), false) as "isPaused",
@@ -133,7 +133,7 @@ export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'op
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-/** Claims the right to the trial: every pause is over but none has been proven so. @returns whether it is ours */
+/** Claims the right to the trial, if every pause is over and none is proven to be. @returns whether it is ours */
 export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -155,7 +155,7 @@ export async function claimProof(db: Database, leaseMs: number): Promise<boolean
   return (rowCount ?? 0) > 0
 }
 
-/** A trial was answered as it should be: the pauses whose time is over end for everyone. */
+/** Ends the pauses whose time is over, for all instances: a trial was answered well. */
 export async function endPauses(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
@@ -164,7 +164,7 @@ export async function endPauses(db: Database): Promise<void> {
   )
 }
 
-/** Gives back the right to the trial or to the proof, as there was nothing to send or nothing came of it. */
+/** Gives back the right to the trial or to the proof, because nothing was sent or nothing came of it. */
 export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -1,19 +1,21 @@
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** What may go: completed or discarded, and its row has been told so. Everything else waits for somebody. */
+/** SQL: completed or discarded, and its row was told. Every other record waits for something. */
 export const mayGo = `state in ('completed', 'discarded') and not report_due`
 
-/** Its events are in the logs' chain: those that are not are not deleted. */
+/** SQL: all its events are in the logs' chain. Events that are not are kept. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/** One whose transaction a person has named keeps its contents: that can be taken back, and it is sent again then. */
+/**
+ * SQL: its contents may go. A record whose transaction a person named keeps them, because that can be taken back and
+ * the record sent again.
+ */
 export const mayBeEmptied = `${mayGo} and not id_by_person and emptied_at is null`
 
-/** How a batch is bounded. */
 export interface Batch {
-  /** Only what ended so many days ago, by the database's clock. */
+  /** By the database's clock. */
   olderThanDays: number
   limit: number
 }
@@ -21,22 +23,22 @@ export interface Batch {
 /** How many of the oldest are looked at for each that goes. */
 const oldestPerRow = 10
 
-/** $1 is how many days ago they ended at least. */
+/** SQL: ended at least $1 days ago. */
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the submissions that ended longest ago, with their events. Of those whose row may be met again, that of the
- * outbox that is served, what tells the row again stays.
+ * Deletes the submissions that ended longest ago, with their events. For rows of the outbox that is served, which
+ * capture may meet again, it keeps what tells them how they ended.
  *
- * In a transaction that holds the lock of capture (7161): a row that is taken at this moment would otherwise be found neither here nor there.
- * What somebody has locked is left for the next time.
+ * Call it in a transaction that holds the lock of capture (7161): a row that is captured in the same moment would
+ * otherwise be found neither here nor there. Skips locked rows.
  *
  * @returns how many
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Entries are chained by their age. To look for chained ones among all that are due, while the chain is far behind, took
-    // seconds; a few of the oldest may have a younger entry.
+    // Entries are chained by age. Looking for chained ones among all that are due took seconds while the chain was far
+    // behind; a few of the oldest may have a younger entry.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayGo} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -65,7 +67,6 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
 
 /**
  * Empties payload, body and result of the submissions that ended longest ago, and what their events keep of these.
- *
  * @returns how many
  */
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
@@ -77,7 +78,7 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
   )
-  // A statement of its own: the log allows it where it sees that the submission is empty.
+  // A statement of its own: the log's trigger allows it once the submission is empty.
   if (rows.length > 0)
     await db.query(
       `update outboxd.submission_event set detail = outboxd.without_contents(detail)
@@ -87,20 +88,20 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows.length
 }
 
-/** What a batch aims at: well below the time for which it may hold a lock, as the next one may be slower. */
+/** The time that a batch aims at: well below the 100 ms for which it may hold a lock, since the next batch may be slower. */
 const aimMs = 30
 
-/** For longer nobody holds a lock: the server ends the statement, and the batch is tried again smaller. */
+/** The server ends a statement that takes longer, and the batch is tried again smaller. */
 export const statementMaxMs = 80
 
 const rowsMax = 2_000
 
-/** A disk that nobody has warmed takes its time. */
+/** Small, because a cold disk is slow. */
 export const firstBatchRows = 50
 
 /**
- * How many rows the next batch takes, after one of so many that took so long; null: it was given up. Grows to twice as many at
- * most, since an empty batch says nothing of a full one. Pure.
+ * The size of the next batch, after `rows` took `tookMs`; null: the batch was given up. Grows to twice the size at
+ * most, because an empty batch says nothing about a full one. Pure.
  */
 export function nextBatchRows(rows: number, tookMs: number | null): number {
   if (tookMs === null) return Math.max(1, Math.floor(rows / 4))
@@ -108,16 +109,16 @@ export function nextBatchRows(rows: number, tookMs: number | null): number {
   return Math.min(rowsMax, rows * 2, Math.max(1, aimed))
 }
 
-/** An id is known for so long after the end of its record, whatever became of its row; and then for as long as the row is there. */
+/** The id of a record is known for this long after its end, and longer while its row is in the outbox. */
 const knownDays = 366
 
-/** When to look for the first time, of the pruned submission `s`. */
+/** SQL: when to look for the row of the pruned submission `s` for the first time. */
 export const firstLook = `s.ended_at + interval '${knownDays} days'`
 
-/** A row is looked for again after so long: one that is still there, and one that is gone for the first time. */
+/** A row is looked for again after this time, if it is still there or is gone for the first time. */
 const lookAgainDays = 30
 
-/** The pruned submissions whose rows are to be looked for; those of an outbox that is not served any more are forgotten at once. */
+/** The pruned submissions whose rows are to be looked for. Forgets those of an outbox that is not served any more at once. */
 export async function takeLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
@@ -133,7 +134,10 @@ export async function takeLooks(db: Database, limit: number): Promise<{ outboxId
   return { outboxIds, forgotten: rows.length - outboxIds.length }
 }
 
-/** Forgets the ids of rows that are gone now and were at the look before; the others are looked for again. @returns how many are forgotten */
+/**
+ * Forgets the ids of rows that are gone now and were gone at the look before. The others are looked for again.
+ * @returns how many were forgotten
+ */
 export async function forgetGone(
   db: Database,
   outboxIds: readonly string[],
@@ -157,10 +161,11 @@ export async function forgetGone(
 }
 
 /**
- * CTEs that bring all that is left of pruned submissions back, to tell their rows again how they ended; these are `back`.
+ * CTEs that bring back what is left of pruned submissions, so that their rows are told again how they ended; the
+ * result is `back`.
  *
  * @param pruned a CTE with rows of outboxd.pruned_submission
- * @param who SQL: whose word it is
+ * @param who SQL: the actor, for the log
  */
 export const bringBack = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
@@ -178,7 +183,7 @@ export const bringBack = (pruned: string, who: string): string => `back as (
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
 
-/** How long things are kept, in days. Null: for ever, or, of payloads, as long as the submission. */
+/** How long things are kept, in days. Null: for ever; for payloads: as long as the submission. */
 export interface Retention {
   days: number | null
   payloadDays: number | null
@@ -190,14 +195,14 @@ export interface PrunableCount {
   /** In whole days since it ended. */
   ageDays: number
   submissions: number
-  /** Of these whose contents go and the rest stays. */
+  /** Submissions of which only the contents go. */
   toEmpty: number
 }
 
 /** What would go now, by state and age. */
 export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
-    // Two branches, as there is an index for each. now() and not clock_timestamp(), which bounds no index scan.
+    // Two branches, because there is an index for each. now(), because clock_timestamp() bounds no index scan.
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (
@@ -213,7 +218,7 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
   return rows
 }
 
-/** For how long the oldest that should have gone, or been emptied, has been due, milliseconds; 0 where none is. */
+/** How long the oldest record that should be gone, or emptied, has been due, in milliseconds; 0 if none is. */
 export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
   const { rows } = await db.query<{ overdueMs: number }>(
     `select greatest(0, extract(epoch from greatest(

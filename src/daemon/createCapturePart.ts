@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { boundText, textMax } from '../boundText.ts'
+import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../ledger/capture.ts'
+import { publishTypes } from '../ledger/instances.ts'
+import { renewReports } from '../ledger/reports.ts'
+import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
+import type { ClaimedRows } from '../model.ts'
+import { showError } from '../observe/redact.ts'
+import { claimRow, claimRows } from '../outbox/claim.ts'
+import { hasNew } from '../outbox/rows.ts'
+import { blameFor } from '../postgres/database.ts'
+import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
+import { createSleep } from './capture/sleep.ts'
+import type { Fault } from './capture/take.ts'
+import type { DaemonContext } from './context.ts'
+import type { Part } from './loop.ts'
+
+/** Puts together what takes rows of the outbox into the ledger. */
+export function createCapturePart(daemon: DaemonContext): Part {
+  const { clock, databases } = daemon
+  return createCaptureRounds({
+    capture: captureDeps(daemon),
+    sleep: sleepOf(daemon),
+    publishTypes: (types) => publishTypes(databases.ledger, databases.instance.id, types),
+    elapsedMs: clock.stopwatch(),
+    random: Math.random,
+  })
+}
+
+function sleepOf({ clock, databases: { listener, outbox }, wakeups }: DaemonContext) {
+  return createSleep({
+    mark: async () => (await listener?.mark()) ?? 'unavailable',
+    isMarked: () => listener?.isMarked() ?? false,
+    unmark: () => listener?.unmark(),
+    hasNew: () => hasNew(outbox),
+    wake: wakeups.capture.wake,
+    elapsedMs: clock.stopwatch(),
+  })
+}
+
+function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeups }: DaemonContext): CaptureDeps {
+  const { ledger, outbox } = databases
+  return {
+    windowMax: config.captureWindow,
+    knownTypes: () => [...mappings().keys()].sort(),
+    elapsedMs: clock.stopwatch(),
+    claim: (request) => databases.whileServing(() => claimRows(outbox, request), noRows),
+    claimOne: (outboxId) => databases.whileServing(() => claimRow(outbox, outboxId), noRows),
+    withLock: (work) => withCaptureLock(databases, work),
+    async readAgenda() {
+      const { served, ...agenda } = await readAgenda(ledger)
+      return { ...agenda, hasNew: () => hasNew(outbox, served) }
+    },
+    skip: (rows) => skipRows(ledger, rows),
+    forget: (outboxId) => forgetSkipped(ledger, outboxId),
+    async tellLater(outboxIds) {
+      await renewReports(ledger, outboxIds)
+      wakeups.report.wake()
+    },
+    map(record, id) {
+      const mapped = mapOutboxRecord(mappings(), record, id)
+      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: fieldFaults(mapped.errors) }
+    },
+    newId: uuidv7,
+    newKey: randomUUID,
+    faultOf,
+    onCaptured(records) {
+      telemetry.captured(records)
+      wakeups.dispatch.wake()
+    },
+    onBatchFailed: (count, error) =>
+      log.warn('a batch of rows could not be captured; it is done again in smaller ones', { count, error }),
+    onRowRejected: (outboxId, error) => log.warn('a row could not be captured; it is rejected', { outboxId, error }),
+    onRowSkipped: (outboxId, error) => log.error('a row is put off and tried again later', { outboxId, error }),
+  }
+}
+
+/** What a daemon claims while it does not serve the outbox. */
+const noRows: ClaimedRows = {
+  outboxIds: [],
+  leftTypes: [],
+  isRemembered: false,
+  read: async () => [],
+  mark: async () => [],
+  async [Symbol.asyncDispose]() {},
+}
+
+/**
+ * What is known of an error: its words for the ledger, and the code alone for what everybody may read.
+ *
+ * @param isMark it was a mark that failed, which the table's own triggers may do
+ */
+export function faultOf(error: unknown, isMark: boolean): Fault {
+  const { code, class: name } = showError(error)
+  const message = error instanceof Error ? error.message : String(error)
+  return {
+    blame: blameFor(error, isMark ? 'mark' : 'claim'),
+    code: code ?? name,
+    message: boundText(message, textMax.message),
+  }
+}
