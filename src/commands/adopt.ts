@@ -31,8 +31,8 @@ export const command: CommandModule = {
   action: adopt,
   description: 'say which outbox table and which service the ledger belongs to, and from which row on',
   options,
-  help: `A ledger serves one outbox table, known by its database, its name and its id column; where the configuration names
-another one, nothing is captured until this says what is meant. Where the ledger knows no table yet, --start alone will do:
+  help: `A ledger serves one outbox table, known by its database, its name and its id column. If the configuration names
+another one, nothing is captured until you say here what is meant. If the ledger knows no table yet, --start is enough:
 give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
 
 A ledger serves one service, too, known by SERVICE_BASE_URL, SERVICE_AUTH_URL and SERVICE_CLIENT_ID. --service says that it serves the

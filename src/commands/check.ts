@@ -19,7 +19,7 @@ import { findEnvironmentNotes, findMistypedVariables } from './terminal/environm
 
 const options = [
   ['--json', 'as JSON'],
-  ['--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget'],
+  ['--ask-anyway', 'ask the service even if the ledger cannot say what is left of the budget'],
   [
     '--contract',
     'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
@@ -34,13 +34,13 @@ export const command: CommandModule = {
   description: 'look at everything the daemon needs and say what is wrong',
   options,
   help: `Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
-does not exist. That is two requests, paid for from the budget; where the ledger
+does not exist. That is two requests, paid for from the budget; if the ledger
 cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
 a transaction that is taken back: so triggers and constraints of the table are heard. Changes nothing.
 
-A line begins with "ok", with "PROBLEM", with "WARNING" where it works and may not be what was meant, or with "-" where nobody
-could look (in JSON: true, false, true, null).
-The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
+A line begins with "ok", with "PROBLEM", with "WARNING" if it works and may not be what was meant, or with "-" if it could not
+be looked at (in JSON: true, false, true, null).
+The exit code is 1 if something is wrong or nothing could be looked at, and 2 if the configuration is wrong.`,
 }
 
 /** The configuration as far as it is valid: all of it, only the databases' part, or none. */

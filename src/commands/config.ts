@@ -19,7 +19,7 @@ interface Row {
 }
 
 const options = [
-  ['--effective', 'the values in force here, and where each comes from; of a secret whether it is set'],
+  ['--effective', 'the values in force here and the source of each; of a secret only whether it is set'],
   ['--json', 'as JSON'],
 ] as const satisfies readonly OptionRow[]
 
@@ -30,7 +30,7 @@ export const command: CommandModule = {
   onlyLooks: true,
   description: 'print every environment variable, its default and what it is for',
   options,
-  help: `--effective reads what a daemon started here would read, and leaves with 2 where it could not start with that. A daemon that
+  help: `--effective reads what a daemon started here would read, and leaves with 2 if it could not start with that. A daemon that
 runs has what was there when it started.
 
 Examples:

@@ -39,7 +39,7 @@ const options = [
   ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
   ['--read-only', 'show everything, change nothing'],
   ['--open', 'open it in the browser of this machine'],
-  ['--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)'],
+  ['--as <name>', 'who acts, for the event log, if the console asks for no sign-in (default: your name here)'],
   ['--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing'],
   ['--json', 'print one line of JSON on stdout when it listens: url, port'],
 ] as const satisfies readonly OptionRow[]
@@ -48,7 +48,7 @@ export type ConsoleOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: serveConsole,
-  description: 'serve pages that show what the commands say and change what they change, to whoever would rather look',
+  description: 'serve pages that show what the commands say and change what they change',
   options,
   help: `It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
 loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
@@ -57,7 +57,7 @@ CONSOLE_TRUST_PROXY); docs/console.md says how. It ends with Ctrl-C.
 
 Examples:
   outboxd console --open                          for yourself
-  outboxd console --read-only --port 9466         to show somebody
+  outboxd console --read-only --port 9466         to show it to others
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
 }

@@ -13,7 +13,7 @@ import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
 const options = [
-  ['--write', 'write the files into MAPPINGS_DIR, where none of them is there yet'],
+  ['--write', 'write the files into MAPPINGS_DIR, unless one of them is there already'],
   ['--json', 'as JSON'],
 ] as const satisfies readonly OptionRow[]
 
@@ -27,7 +27,7 @@ export const command: CommandModule = {
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options,
   help: `Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
-nothing. What nobody but you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
+nothing. What only you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
 files cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
 
 Examples:

@@ -10,7 +10,7 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 const options = [
-  ...filterOptions(waitingForPerson, 'at most so many, longest in their state first'),
+  ...filterOptions(waitingForPerson, 'the most to change, longest in their state first'),
   ['--reason <text>', 'why; it is kept with each record', { required: true }],
   asOption,
   ['--dry-run', 'show what would be discarded; change nothing'],

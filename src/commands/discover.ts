@@ -26,14 +26,14 @@ const options = [
   ['--customer <id>', 'a customer that the service knows: without one no record is created'],
   ['--unknown-customer <id>', 'one that it does not know'],
   ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
-  ['--only <names>', 'these questions alone, with commas between'],
+  ['--only <names>', 'only these questions, with commas between'],
   ['--list', 'list the questions, and ask nothing'],
   ['--slow', 'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts'],
-  ['--rate', 'use the rate limit up; nobody else with these credentials gets through meanwhile'],
+  ['--rate', 'use the rate limit up; no other client with these credentials gets through meanwhile'],
   ['--size', 'look for the largest body, by steps'],
   ['--write <file>', 'write the variables that follow, such as .env.discovered'],
   ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
-  ['--no-ledger', 'count requests in memory, where there is no ledger yet'],
+  ['--no-ledger', 'count requests in memory, if there is no ledger yet'],
   ['--json', 'as JSON'],
   ['--yes', 'do not ask for confirmation; write over the file that --write names'],
   ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
@@ -47,8 +47,8 @@ export const command: CommandModule = {
   description: 'ask a test environment what its interface does not show, and say what to set',
   options,
   help: `Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
-one request after the other, paid for from the budget that the daemon spends from. Ends at once where no token comes, where
-something else than the service answers, where it says that it is down, or where three requests in a row are not answered.
+one request after the other, paid for from the budget that the daemon spends from. Ends at once if no token comes, if
+something else than the service answers, if it says that it is down, or if three requests in a row are not answered.
 
 Examples:
   outboxd discover --list

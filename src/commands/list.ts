@@ -20,7 +20,7 @@ const csvLimitDefault = 100_000
 const causesOfMax = 100_000
 
 const options = [
-  ...filterOptions(waitingForPerson, `at most so many (default: ${limitDefault})`),
+  ...filterOptions(waitingForPerson, `the most to list (default: ${limitDefault})`),
   ['--newest', 'newest in their state first'],
   ['--by-cause', 'one line for all with the same code and reason, and the command that takes care of them'],
   ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],

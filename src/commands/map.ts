@@ -16,7 +16,7 @@ const options = [
   ['--type <type>', "the records' type (default: that of the only mapping file)"],
   ['--outbox <id>', 'the row of that id in the outbox table'],
   ['--all-new', 'every row that waits in the outbox: a summary by error'],
-  ['--limit <number>', `with --all-new: at most so many (default: ${limitDefault})`],
+  ['--limit <number>', `with --all-new: the most to map (default: ${limitDefault})`],
   ['--json', 'as JSON'],
 ] as const satisfies readonly OptionRow[]
 
@@ -29,7 +29,7 @@ export const command: CommandModule = {
   arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
   options,
   help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
-The exit code is 1 where a record does not map. What the service may refuse though it maps is a warning.
+The exit code is 1 if a record does not map. What the service may refuse though it maps is a warning.
 
 Examples:
   outboxd map payload.json --type order

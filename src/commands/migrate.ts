@@ -12,7 +12,7 @@ import { openStoreOf } from './terminal/withOperatorStore.ts'
 
 const options = [
   ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
-  ['--wake', 'with that trigger also where max_prepared_transactions is above 0'],
+  ['--wake', 'with that trigger also if max_prepared_transactions is above 0'],
   ['--no-wake', 'without that trigger: rows wait for the next sweep, a second at most'],
   ['--dry-run', 'say what it would apply; change nothing'],
   ['--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing'],
@@ -31,7 +31,7 @@ export const command: CommandModule = {
 
 Examples:
   outboxd migrate --plan                                                      before an upgrade of a large ledger
-  outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           where ledger and outbox are one database
+  outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           if ledger and outbox are one database
   outboxd migrate --print-grants outboxd_look --read-only                     for those who look
 Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
 }

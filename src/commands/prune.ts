@@ -19,13 +19,13 @@ export type PruneOptions = OptionsOf<typeof options>
 
 export const command: CommandModule = {
   action: prune,
-  description: 'delete from the ledger what was completed or discarded longer ago than RETENTION_DAYS',
+  description: 'delete records completed or discarded longer ago than RETENTION_DAYS from the ledger',
   options,
   help: `Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
 same each minute. Failed, rejected and uncertain records wait for a person and stay, as do outcomes that their rows
 have yet to be told. Ids stay known: no row is sent again because its record was pruned.
-Works in batches that hold no lock for more than 100 ms; safe beside daemons, and to interrupt. The exit code is 1 where it was
-interrupted or another held it up, 3 where nothing is due.
+Works in batches that hold no lock for more than 100 ms; safe beside daemons, and to interrupt. The exit code is 1 if it was
+interrupted or another process held it up, 3 if nothing is due.
 
 Examples:
   outboxd prune --dry-run

@@ -23,7 +23,7 @@ export const command: CommandModule = {
   options,
   help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
 files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
-exit code is 1 where that is so, where the table could not be tried yet, and where one does not answer.`,
+exit code is 1 if that is so, if the table could not be tried yet, and if one does not answer.`,
 }
 
 /** A sign of life comes every three seconds; one may be lost. */

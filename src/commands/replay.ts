@@ -11,7 +11,7 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 import { withOperatorStore } from './terminal/withOperatorStore.ts'
 
 const options = [
-  ...filterOptions(replayable, 'at most so many, longest in their state first'),
+  ...filterOptions(replayable, 'the most to change, longest in their state first'),
   ['--refresh', 'read payload, type and key from the outbox row anew'],
   ['--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice'],
   ['--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again'],

@@ -15,7 +15,7 @@ const options = [
   asOption,
   reasonOption,
   ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
-  ['--yes', 'do not ask whether it is meant (what is asked, and where, stands below)'],
+  ['--yes', 'do not ask whether it is meant (what is asked is said below)'],
   ['--json', 'what was settled and what was left alone, as JSON'],
 ] as const satisfies readonly OptionRow[]
 
@@ -37,9 +37,9 @@ what it does not know is refused. Also settles failed and rejected records that 
 them), and corrects the id of an accepted one that the service never gave a usable answer for.
 
 An id that a person gave can be corrected whatever has become of the record by it, completed and failed too: with
---arrived OTHER, or --take-back where the other is not known or belongs to a record whose id is wrong as well.
+--arrived OTHER, or --take-back if the other is not known or belongs to a record whose id is wrong as well.
 
---file takes what outboxd list --state uncertain --csv has made and somebody has filled in (column arrived_as), or two columns
+--file takes what outboxd list --state uncertain --csv has made and you have filled in (column arrived_as), or two columns
 without a header: the outbox id or the submission's id; the transaction's id or not-arrived. Lines without an answer are left
 alone. Nothing is written while a line is wrong, or says two things. Each line is checked as above; a line whose id the service
 does not know is left alone. The same file may be given again: what is settled already stays as it is, and an answer about an

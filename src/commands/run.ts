@@ -43,8 +43,8 @@ export const command: CommandModule = {
   description: 'run the daemon: read the outbox, submit, track, write the outcome back',
   help: `Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
-SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; where they are broken, those read before stay in force,
-and status says so. New connections take renewed certificates by themselves, and a secret that is refused is read again. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one and its table is so, the
+SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; if they are broken, those read before stay in force,
+and status says so. New connections take renewed certificates by themselves, and a secret that is refused is read again. Files that are broken and not yet in force are noticed within a minute. If outbox.yaml has changed and the table fits it, the
 daemon ends what is in hand and begins again within its process: until its slowest request has ended (REQUEST_TIMEOUT_SECONDS at
 most) it takes on no new record.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with

@@ -39,7 +39,7 @@ export const command: CommandModule = {
   arguments: [['<id>', referenceHelp]],
   options,
   help: `Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
-idempotency key and has no prefix is taken for a transaction's id. Where several records fit, it lists them.
+idempotency key and has no prefix is taken for a transaction's id. If several records fit, it lists them.
 
 Examples:
   outboxd show outbox:4711

@@ -22,7 +22,7 @@ import { withOperatorStore } from './terminal/withOperatorStore.ts'
 const options = [
   ['--json', 'as JSON; with --watch one document a line'],
   ['--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else'],
-  ['--every <duration>', 'how often to look, with --watch; 2s where nothing is said'],
+  ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
 ] as const satisfies readonly OptionRow[]
 
 export type StatusOptions = OptionsOf<typeof options>
@@ -33,7 +33,7 @@ export const command: CommandModule = {
   description: 'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
   options,
   help: `The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
-and 1 where a database cannot be read. Where the outbox takes its time, what the ledger says is printed at once; where
+and 1 if a database cannot be read. If the outbox takes its time, what the ledger says is printed at once; if
 another session has the outbox's table locked, it is named within 3 seconds. --watch ends with exit code 0.
 
   outboxd status --watch                       # on a terminal
