@@ -5,44 +5,6 @@ import type { LineStream } from './logDestination.ts'
 import { redact, showError, withheld } from './redact.ts'
 import { createRepeats } from './repeats.ts'
 
-/**
- * All that a log line may hold beside its event. There is no field for the service's words or the client's data:
- * they may be about persons, and `outboxd show ID` has them.
- */
-export interface LogFields {
-  submissionId?: string | number | undefined
-  outboxId?: string | undefined
-  state?: State | undefined
-  attempt?: number | undefined
-  transactionId?: string | null | undefined
-  endpoint?: Endpoint | undefined
-  outcome?: Outcome | State | undefined
-  /** An error code such as E001 or an SQLSTATE. */
-  code?: string | null | undefined
-  /** The HTTP status of an answer. */
-  status?: number | undefined
-  durationMs?: number | undefined
-  /** How long something stood that is over, or stands. */
-  lastedMs?: number | undefined
-  /** A moment, ISO 8601. */
-  until?: string | undefined
-  count?: number | undefined
-  /** One word of ours, such as a pause reason or a signal; a sentence is withheld. */
-  reason?: string | undefined
-  /** A sentence of ours: nothing that the service or the client said. */
-  detail?: string | undefined
-  /** What a record was rejected for: the field, by its name in the mapping file, and the kind of mistake. */
-  fieldErrors?: readonly FieldFault[] | undefined
-  type?: string | undefined
-  loop?: string | undefined
-  /** Those that it is about, where they are several; the first hundred are written. */
-  records?: readonly Pick<LogFields, 'submissionId' | 'outboxId' | 'transactionId'>[] | undefined
-  port?: number | undefined
-  version?: string | undefined
-  /** Whatever was thrown; reduced to its class, its redacted message and its code. */
-  error?: unknown
-}
-
 /** One wide line per event. `event` is a constant text of ours: what happened, no values in it. */
 export interface Log {
   info(event: string, fields?: LogFields): void
@@ -96,37 +58,52 @@ export function createLog(level: string, destination: LineStream): CountingLog {
   }
 }
 
-/** What the types say is also kept at run time: a field that is not listed here is not written. */
-const shapes: Record<keyof LogFields, (value: unknown) => unknown> = {
+/**
+ * All that a log line may hold beside its event, each field with the function that lets its value through or withholds it: a field
+ * that is not listed here is not written. There is no field for the service's words or the client's data, because they may be about
+ * persons; `outboxd show ID` has them.
+ */
+const shapes = {
   submissionId: identifier,
   outboxId: identifier,
-  state: word,
+  state: word<State>,
   attempt: number,
   transactionId: identifier,
-  endpoint: word,
-  outcome: word,
-  code: word,
+  endpoint: word<Endpoint>,
+  outcome: word<Outcome | State>,
+  /** An error code such as E001, or an SQLSTATE. */
+  code: word<string>,
+  /** The HTTP status of an answer. */
   status: number,
   durationMs: number,
+  /** How long something stood that is over, or stands. */
   lastedMs: number,
+  /** A moment, ISO 8601. */
   until: moment,
   count: number,
-  reason: word,
+  /** One word of ours, such as a pause reason or a signal; a sentence is withheld. */
+  reason: word<string>,
+  /** A sentence of ours: nothing that the service or the client said. */
   detail: sentence,
+  /** What a record was rejected for: the field, by its name in the mapping file, and the kind of mistake. */
   fieldErrors,
-  type: word,
-  loop: word,
+  type: word<string>,
+  loop: word<string>,
+  /** The records that it is about, if there are several; the first hundred are written. */
   records,
   port: number,
-  version: word,
+  version: word<string>,
+  /** Anything that was thrown; reduced to its class, its redacted message and its code. */
   error: showError,
 }
 
+export type LogFields = { [Field in keyof typeof shapes]?: Parameters<(typeof shapes)[Field]>[0] | null | undefined }
+
 function allowed(fields: LogFields): Record<string, unknown> {
   const line: Record<string, unknown> = {}
-  for (const [field, shape] of Object.entries(shapes)) {
+  for (const [field, shape] of Object.entries<(value: never) => unknown>(shapes)) {
     const value = fields[field as keyof LogFields]
-    if (value !== undefined && value !== null) line[field] = shape(value)
+    if (value !== undefined && value !== null) line[field] = shape(value as never)
   }
   return line
 }
@@ -135,36 +112,43 @@ function allowed(fields: LogFields): Record<string, unknown> {
 const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 
-function word(value: unknown): unknown {
-  if (typeof value === 'string' && plainWord.test(value)) return value
-  return typeof value === 'string' && /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheld
+function word<Word extends string>(value: Word): unknown {
+  if (typeof value !== 'string') return withheld
+  if (plainWord.test(value)) return value
+  return /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheld
 }
 
-function sentence(value: unknown): unknown {
+function sentence(value: string): unknown {
   return typeof value === 'string' ? redact(value.replace(/\s+/g, ' ')) : withheld
 }
 
-function moment(value: unknown): unknown {
+function moment(value: string): unknown {
   return typeof value === 'string' && /^[\d-]{10,13}T[\d:.]{8,12}Z$/.test(value) ? value : withheld
 }
 
-function fieldErrors(value: unknown): unknown {
+function fieldErrors(value: readonly FieldFault[]): unknown {
   if (!Array.isArray(value)) return withheld
   return value.slice(0, recordsMax).map(({ field, kind }: FieldFault) => ({ field: word(field), kind: word(kind) }))
 }
 
-function identifier(value: unknown): unknown {
-  if (typeof value === 'number') return number(value)
-  if (typeof value === 'string' && plainId.test(value)) return value
-  return typeof value === 'string' && /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheld
+function identifier(value: string | number): unknown {
+  if (typeof value !== 'string') return number(value)
+  if (plainId.test(value)) return value
+  return /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheld
 }
 
-function records(value: unknown): unknown {
+function records(value: readonly RecordNames[]): unknown {
   return Array.isArray(value) ? value.slice(0, recordsMax).map(allowed) : withheld
+}
+
+interface RecordNames {
+  submissionId?: string | number
+  outboxId?: string
+  transactionId?: string | null
 }
 
 const recordsMax = 100
 
-function number(value: unknown): unknown {
+function number(value: number): unknown {
   return typeof value === 'number' && Number.isFinite(value) ? value : withheld
 }

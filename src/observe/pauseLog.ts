@@ -2,15 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { PauseCall, PauseReason, PauseView } from '../model.ts'
 import type { Log } from './log.ts'
 
-/** Says in the log when a pause begins and when it ends, each once, whichever instance raised it. */
-export interface PauseLog {
-  /** These were written: this instance has raised or prolonged them. */
-  raised(calls: readonly PauseCall[]): void
-  /** These stand. */
-  seen(pauses: readonly PauseView[]): void
-}
-
-/** What is said of a pause that another instance or an operator has begun. */
+/** Said of a pause that another instance or an operator has begun. */
 const meanings: Record<PauseReason, string> = {
   throttled: 'the service says that we send too fast',
   unavailable: 'the service says that it is unavailable',
@@ -20,7 +12,10 @@ const meanings: Record<PauseReason, string> = {
   history: 'the ledger may have lost what was sent',
 }
 
-export function createPauseLog({ clock, log }: { clock: Clock; log: Log }): PauseLog {
+export type PauseLog = ReturnType<typeof createPauseLog>
+
+/** Logs when a pause begins and when it ends, each once, whichever instance raised it. */
+export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   const standing = new Map<PauseReason, { lastedMs: () => number }>()
   const lastCalls = new Map<PauseReason, PauseCall>()
 
@@ -41,14 +36,16 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }): Paus
   }
 
   return {
-    raised(calls) {
+    /** These pauses were written: this instance has raised or prolonged them. */
+    raised(calls: readonly PauseCall[]): void {
       for (const call of calls) {
         lastCalls.set(call.reason, call)
         if (call.reason === 'unauthorized')
           log.error('the service does not let us in', { reason: call.reason, detail: call.ownWords })
       }
     },
-    seen(pauses) {
+    /** These pauses are in force. */
+    seen(pauses: readonly PauseView[]): void {
       for (const pause of pauses) if (!standing.has(pause.reason)) begin(pause)
       for (const [reason, { lastedMs }] of standing)
         if (!pauses.some((pause) => pause.reason === reason)) end(reason, lastedMs())

@@ -1,21 +1,14 @@
-/** What was counted of a line and not written: how often it came, and when it last did, in ms since 1970. */
+/** What was counted of a line and not written: how often it came, and when last, in ms since 1970. */
 export interface Counted {
   times: number
   lastMs: number
 }
 
-/** Writes a line, with what was counted of it since the one before; undefined: it is the first. */
-export type Write = (counted?: Counted) => void
-
-export interface Repeats {
-  /** Writes a line at once, unless one just like it was written within the last minute: then it is counted. */
-  tell(line: string, write: Write): void
-  /** Says now what was counted: the process leaves. */
-  flush(): void
-}
+/** Writes a line; `counted` is undefined the first time. */
+type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** So many different lines are remembered at once; beyond that every line is written. */
+/** More different lines than this are not remembered: each of them is written. */
 const linesMax = 1_000
 
 interface Line extends Counted {
@@ -24,11 +17,11 @@ interface Line extends Counted {
 }
 
 /** Counts the lines that repeat each other: the first is written at once, the others as one line a minute. */
-export function createRepeats(): Repeats {
+export function createRepeats() {
   const lines = new Map<string, Line>()
 
-  /** The minute is over: what came in it is said, and the next begins; after a minute without any the line is forgotten. */
-  function sum(key: string): void {
+  /** Writes what was counted in the minute that is over, and counts on. A line that did not come in it is forgotten. */
+  function sumUp(key: string): void {
     const line = lines.get(key)
     if (line === undefined) return
     lines.delete(key)
@@ -38,11 +31,12 @@ export function createRepeats(): Repeats {
   }
 
   function remember(key: string, write: Write): void {
-    lines.set(key, { times: 0, lastMs: 0, write, timer: setTimeout(() => sum(key), countedForMs).unref() })
+    lines.set(key, { times: 0, lastMs: 0, write, timer: setTimeout(() => sumUp(key), countedForMs).unref() })
   }
 
   return {
-    tell(key, write) {
+    /** Writes a line at once, or counts it if one with its key was written within the last minute. */
+    tell(key: string, write: Write): void {
       const line = lines.get(key)
       if (line !== undefined) {
         line.times += 1
@@ -52,7 +46,8 @@ export function createRepeats(): Repeats {
       write()
       if (lines.size < linesMax) remember(key, write)
     },
-    flush() {
+    /** Writes what was counted: the process ends. */
+    flush(): void {
       for (const line of lines.values()) {
         clearTimeout(line.timer)
         if (line.times > 0) line.write(line)
