@@ -1,112 +1,99 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import { discardChange } from '../../operations/discard.ts'
-import type { Way } from '../../operations/explainSubmission.ts'
 import { replayable } from '../../operations/replay.ts'
 import type { Answer, Question } from '../../operations/resolve.ts'
 import { whyNotSettled } from '../../operations/whyNotSettled.ts'
 import { escapeControl } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { notice, paragraph } from '../html/elements.ts'
+import { notice, paragraph, section } from '../html/elements.ts'
 import { form, hidden, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** What can be done with a record: a form for each command that would do something. */
+/** What a person can do with a record: a form for each command that would do something, each with a place of its own. */
 export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
-  const { detail } = view
-  const canSettle = whyNotSettled(detail) === null
-  const forms = [
-    replayable.includes(detail.state) ? replayForm(view, viewer) : '',
-    canSettle ? arrivedForm(view, viewer) : '',
-    canSettle ? notArrivedForm(view, viewer) : '',
-    detail.idByPerson ? takeBackForm(view, viewer) : '',
-    discardChange.allowedStates.includes(detail.state) ? discardForm(view, viewer) : '',
-  ].filter((each) => each !== '')
-  if (forms.length === 0) return ''
-  return html`<section aria-labelledby="ways-head"><h2 id="ways-head">What you can do</h2><div class="side-by-side">${forms}</div></section>`
+  if (!viewer.canChange) return ''
+  const { detail, explanation } = view
+  const said = explanation.advice.flatMap(({ ways }) => ways)
+  const forms = ways
+    .filter(({ isOpen }) => isOpen(detail))
+    .map(({ id, title, means, fields, button }) => {
+      const isBulk = id === 'replay' || id === 'discard'
+      const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
+      // What has taken a step since the page was shown is left alone.
+      const seen = isBulk ? hidden('id', detail.id) : hidden('revision', String(view.submission.revision))
+      const submit = isBulk
+        ? html`<button name="do" value="${id}-ticked">${button}</button>`
+        : html`<button name="answer" value="${id}">${button}</button>`
+      return html`<div class="way" id="${id}"><h3>${title}</h3>
+<p class="quiet">${escapeControl(said.find(({ kind }) => kind === id)?.means || means)}</p>
+${form({ action, viewer }, [seen, fields, submit])}</div>`
+    })
+  return forms.length === 0 ? '' : section('ways', 'What you can do', html`<div class="side-by-side">${forms}</div>`)
 }
 
-/** What `show` says of it: to be read after the name of the form. */
-function means({ explanation }: RecordView, kind: Way['kind'], otherwise: string): HtmlValue {
-  const way = explanation.advice.flatMap(({ ways }) => ways).find((each) => each.kind === kind)
-  return html`<p class="quiet">${escapeControl(way?.means || otherwise)}</p>`
+interface WayForm {
+  id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
+  title: string
+  isOpen: (detail: RecordView['detail']) => boolean
+  /** Said unless `show` says it better. */
+  means: string
+  fields: HtmlValue
+  button: string
 }
 
-/** Each has its own place, so that a link to `/records/ID#replay` leads there. */
-function way(id: string, title: string, what: HtmlValue, formed: HtmlValue): HtmlValue {
-  return formed === '' ? '' : html`<div class="way" id="${id}"><h3>${title}</h3>${what}${formed}</div>`
-}
+const canSettle = (detail: RecordView['detail']) => whyNotSettled(detail) === null
 
-/** As it was seen: what has taken a step since is left alone. */
-const seen = ({ submission: { revision } }: RecordView) => hidden('revision', String(revision))
+const ways: readonly WayForm[] = [
+  {
+    id: 'replay',
+    title: 'Replay',
+    isOpen: ({ state }) => replayable.includes(state),
+    means: 'maps and sends it again; --refresh reads the row anew',
+    fields: tick('refresh', optionLabel('refresh')),
+    button: 'Replay …',
+  },
+  {
+    id: 'arrived',
+    title: 'It arrived',
+    isOpen: canSettle,
+    means: 'the service has it under this id: we follow it to its end',
+    fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
+${tick('unchecked', optionLabel('unchecked'))}`,
+    button: 'It arrived …',
+  },
+  {
+    id: 'not-arrived',
+    title: 'It did not arrive',
+    isOpen: canSettle,
+    means: 'the service does not have it: we send it again',
+    fields: tick('new-key', optionLabel('new-key')),
+    button: 'It did not arrive …',
+  },
+  {
+    id: 'take-back',
+    title: 'Take the id back',
+    isOpen: ({ idByPerson }) => idByPerson,
+    means: 'The id that a person gave is wrong, and no other is known yet: it is uncertain again.',
+    fields: '',
+    button: 'Take the id back …',
+  },
+  {
+    id: 'discard',
+    title: 'Discard',
+    isOpen: ({ state }) => discardChange.allowedStates.includes(state),
+    means: 'it no longer matters',
+    fields: '',
+    button: 'Discard …',
+  },
+]
 
-const replayForm = (view: RecordView, viewer: Viewer) =>
-  way(
-    'replay',
-    'Replay',
-    means(view, 'replay', 'maps and sends it again; --refresh reads the row anew'),
-    form({ action: '/records/choose', viewer }, [
-      hidden('id', view.detail.id),
-      tick('refresh', optionLabel('refresh')),
-      html`<button name="do" value="replay-ticked">Replay …</button>`,
-    ]),
-  )
-
-const arrivedForm = (view: RecordView, viewer: Viewer) =>
-  way(
-    'arrived',
-    'It arrived',
-    means(view, 'arrived', 'the service has it under this id: we follow it to its end'),
-    form({ action: resolvePath(view), viewer }, [
-      seen(view),
-      html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>`,
-      tick('unchecked', optionLabel('unchecked')),
-      html`<button name="answer" value="arrived">It arrived …</button>`,
-    ]),
-  )
-
-const notArrivedForm = (view: RecordView, viewer: Viewer) =>
-  way(
-    'not-arrived',
-    'It did not arrive',
-    means(view, 'not-arrived', 'the service does not have it: we send it again'),
-    form({ action: resolvePath(view), viewer }, [
-      seen(view),
-      tick('new-key', optionLabel('new-key')),
-      html`<button name="answer" value="not-arrived">It did not arrive …</button>`,
-    ]),
-  )
-
-const takeBackForm = (view: RecordView, viewer: Viewer) =>
-  way(
-    'take-back',
-    'Take the id back',
-    html`<p class="quiet">The id that a person gave is wrong, and no other is known yet: it is uncertain again.</p>`,
-    form({ action: resolvePath(view), viewer }, [
-      seen(view),
-      html`<button name="answer" value="take-back">Take the id back …</button>`,
-    ]),
-  )
-
-const discardForm = (view: RecordView, viewer: Viewer) =>
-  way(
-    'discard',
-    'Discard',
-    means(view, 'discard', 'it no longer matters'),
-    form({ action: '/records/choose', viewer }, [
-      hidden('id', view.detail.id),
-      html`<button name="do" value="discard-ticked">Discard …</button>`,
-    ]),
-  )
-
-const resolvePath = ({ detail: { id } }: RecordView) => `/records/${id}/resolve`
-
-/** What a person's word about a record would come to, and the question whether it is meant. */
+/** What a person's answer about a record would do, and the questions to ask first. */
 export interface ResolvePreview {
   id: string
   revision: number
   answer: Answer
-  /** What it would come to. */
+  /** What the answer would do. */
   message: string
   questions: readonly Question[]
 }
