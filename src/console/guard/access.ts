@@ -5,13 +5,12 @@ import { isLoopback } from './refuseForeign.ts'
 
 /** How the console knows who asks. */
 export type Access =
-  /** Nobody but this machine's own users can ask, and none of them is asked who they are. */
+  /** Only users of this machine can ask, and they need not sign in. */
   | { kind: 'open' }
   | { kind: 'password'; hash: PasswordHash }
-  /** A proxy has asked them, and says so in a header. */
+  /** A proxy signs people in, and names them in a header. */
   | { kind: 'proxy'; header: string }
 
-/** How the console knows who asks, and whom it believes what they say of others. */
 export interface AccessRead {
   access: Access
   /** Whether an address is the proxy's. */
@@ -23,8 +22,8 @@ export interface AccessRead {
 /**
  * Decides how the console knows who asks. Pure.
  *
- * @param host what it is to listen on
- * @returns what stands in the way, in words, where it must not start like that
+ * @param host the value of --host
+ * @returns in words why the console must not start like that
  */
 export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config

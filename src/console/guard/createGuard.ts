@@ -7,7 +7,7 @@ import type { Access } from './access.ts'
 import { loginRoutes, sendLogin } from './login.ts'
 import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost, refuseForeignUse } from './refuseForeign.ts'
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
-import { createFormTokens, isSameToken } from './viewer.ts'
+import { createFormTokens, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends Place {
   access: Access
@@ -16,19 +16,15 @@ export interface GuardOptions extends Place {
   isReadOnly: boolean
 }
 
-/** Answers of one session under way at once: fewer than there are connections to the ledger, so that some are left for others. */
+/** Answers of one session that are under way at once: some connections to the ledger are left for other sessions. */
 const answersAtOnce = 4
 const answersWaitingMax = 40
 
-/** Who asks: the name for the event log, and what the tokens of their forms are made for. */
-interface Person {
-  who: string
-  session: string
-}
+type Person = Pick<Viewer, 'who' | 'session'>
 
 /**
- * Stands in front of every route: whether the Host is ours; who asks; and of what is posted, whether a page of ours posts it, with
- * the token of whoever it was shown to, and whether something may be changed at all.
+ * Guards every route: is the Host ours, and who asks? For a form: did a page of ours send it, with the token of the viewer whom it
+ * was shown to, and may anything be changed at all?
  */
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
@@ -79,7 +75,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
-/** @returns null: they have to say who they are. @throws Refused where they cannot */
+/** @returns null if the viewer has to sign in first @throws Refused if the proxy does not say who asks */
 function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
   switch (access.kind) {
     case 'open':
@@ -108,7 +104,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
   }
 }
 
-/** Once, and UTF-8: a header that came twice is one that the proxy has let through. */
+/** The header's name in UTF-8. A header that came twice counts as none: the proxy has let one of them through. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null

@@ -3,21 +3,21 @@ import { hostname as machineName } from 'node:os'
 import type { FastifyRequest } from 'fastify'
 import { Refused } from '../errors.ts'
 
-/** Where the console is. */
+/** Where the console listens, and its names. */
 export interface Place {
-  /** As it was told to listen. */
+  /** The value of --host. */
   host: string
-  /** Further names under which browsers ask for it (CONSOLE_NAME), in lower case. */
+  /** Further names in the address bar (CONSOLE_NAME), in lower case. */
   names: readonly string[]
   isProxy: (address: string) => boolean
 }
 
 const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
-/** Whether it is the proxy that asks, which knows its own names. */
+/** Whether the proxy asks; the proxy knows its own names. */
 export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
 
-/** @throws Refused where the Host is not ours: the page would be another site's to the browser */
+/** @throws Refused if the Host is not ours: to the browser the page would belong to another site */
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
@@ -30,22 +30,22 @@ export function refuseForeignHost(request: FastifyRequest, place: Place): void {
 }
 
 /**
- * A browser says whose page sends a form. Who says nothing is no browser of today, and has no page of ours.
+ * Lets only forms through that a page of ours sends. Every browser of today says whose page it is.
  *
- * @throws Refused where it is not ours
+ * @throws Refused
  */
 export function refuseForeignForm(request: FastifyRequest, place: Place): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
-  // A proxy may ask us under another name than the browser asked it: then the browser's word counts alone.
+  // A proxy may ask us under another name than the browser used: then only the browser's word counts.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
   if (!isOurs) throw new Refused(403, 'The page of another site sent this form. Nothing was changed.')
 }
 
 /**
- * A link on another site's page may lead here. Nothing else of ours is for it: no frame, no picture, no stream.
+ * Lets a link on another site's page lead here, and refuses it everything else: frames, pictures, streams.
  *
- * @throws Refused where that is what it asks for
+ * @throws Refused
  */
 export function refuseForeignUse({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
@@ -53,18 +53,18 @@ export function refuseForeignUse({ headers }: FastifyRequest): void {
   if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'The page of another site asks for this.')
 }
 
-/** Whether an address or name leads to this very machine, which nobody else can ask by it. */
+/** Whether an address or a name leads to this machine only. */
 export function isLoopback(host: string): boolean {
   const name = bare(host)
   return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 }
 
-/** A host without the brackets of IPv6. */
+/** The host without the brackets of IPv6. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }
 
-/** The name in a Host header, whatever the port, which a tunnel may have changed; null where it is none. */
+/** The name in a Host header, without the port, which a tunnel may have changed; null if the header is not valid. */
 export function nameInHost(header: string | undefined): string | null {
   if (header === undefined || !/^[\w.:[\]-]+$/.test(header) || !URL.canParse(`http://${header}`)) return null
   return bare(new URL(`http://${header}`).hostname)

@@ -1,16 +1,16 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Who looks at a page: `request.viewer` of every route. */
+/** The person who asks for a page: `request.viewer` of every route. */
 export interface Viewer {
-  /** For the event log, as the commands name it: `operator NAME`. */
+  /** `operator NAME`, for the event log. */
   who: string
-  /** What a form of theirs must carry. */
+  /** The token that a form of theirs must carry. */
   csrf: string
-  /** Their session, or the name by which the proxy knows them; '' where nobody is asked who they are. */
+  /** Their session, or the proxy's name for them; '' if nobody is asked to sign in. */
   session: string
   /** Whether they may change something; false with --read-only. */
   canChange: boolean
-  /** Whether they came by a password. */
+  /** Whether they signed in with a password. */
   canSignOut: boolean
 }
 
@@ -19,22 +19,22 @@ declare module 'fastify' {
     viewer: Viewer
   }
   interface FastifyContextConfig {
-    /** Shown to everybody who gets as far: the stylesheet, the page to sign in. */
+    /** Served without signing in: the stylesheet, the page to sign in. */
     needsNoViewer?: true
     /** A form that changes nothing in the ledger: it is taken with --read-only, too. */
     changesNothing?: true
-    /** Stays open: it has a bound of its own (liveRoutes.ts). */
+    /** Stays open, so it has bounds of its own (liveRoutes.ts). */
     isStream?: true
   }
 }
 
-/** Makes the token of the forms that are shown to somebody: of no use to others, nor after another start of the console. */
+/** Makes tokens for forms: each is of use to one viewer, until the console ends. */
 export function createFormTokens(): (whom: string) => string {
   const key = randomBytes(32)
   return (whom) => createHmac('sha256', key).update(whom).digest('base64url')
 }
 
-/** Compares without telling by its time how much was right. */
+/** Compares in a time that does not tell how much was right. */
 export function isSameToken(given: unknown, wanted: string): boolean {
   const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(wanted)]
   return a.length === b.length && timingSafeEqual(a, b)
