@@ -205,3 +205,10 @@ export function clientsOf({ clients, clientId, clientSecret }: Credentials): rea
 type Credentials = Pick<z.infer<typeof fixedSettingsSchema>, 'clients' | 'clientId' | 'clientSecret'>
 
 export type SandboxSettings = z.infer<typeof optionsSchema>
+
+export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
+
+/** Whether the sandbox brings its own server: if asked for, that goes before a database which the environment names. */
+export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
+  return embedded || dataDir !== undefined
+}

@@ -28,10 +28,9 @@ import { writeEntries } from './storage/writeEntries.ts'
 
 export { isEveryInterface } from './gate/addresses.ts'
 export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
-export { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
+export { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 export { SettingsWrong } from './settingsWrong.ts'
-export { isEmbedded } from './storage/sandboxDatabase.ts'
 
 /** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
 export interface Sandbox extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { startPrivatePostgres } from '../../embedded/privatePostgres.ts'
-import type { SandboxSettings } from '../sandboxSettings.ts'
+import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
 /** The sandbox's database: where it is, how it is asked, and what its errors say. */
 export interface SandboxDatabase {
@@ -12,7 +12,7 @@ export interface SandboxDatabase {
 }
 
 /** @throws DataFolderUnusable, or Error if no server of our own can be started */
-export async function openDatabase(settings: Place): Promise<SandboxDatabase> {
+export async function openDatabase(settings: DatabasePlace): Promise<SandboxDatabase> {
   const { databaseUrl, dataDir } = settings
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
     return { url: databaseUrl, failed: new Promise(() => {}), async close() {} }
@@ -20,13 +20,6 @@ export async function openDatabase(settings: Place): Promise<SandboxDatabase> {
   const server = await startPrivatePostgres((words) => process.stderr.write(`sandbox: ${words}\n`), dataDir)
   return { url: server.url, failed: server.failed, close: server.stop }
 }
-
-/** Whether the sandbox brings its own server: if asked for, that goes before a database which the environment names. */
-export function isEmbedded({ embedded, dataDir }: Place): boolean {
-  return embedded || dataDir !== undefined
-}
-
-type Place = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
 
 /** The server's limits are lower than our `query_timeout`, so that we hear the server's word about a statement. */
 interface Limits {
