@@ -1,7 +1,6 @@
-import { uptime } from 'node:os'
 import { createChain } from '../ledger/audit/chain.ts'
 import { createDayVerification } from '../ledger/audit/verifyChain.ts'
-import { createClockWatch } from '../ledger/clockWatch.ts'
+import { lookAtClock } from '../ledger/clockWatch.ts'
 import { deleteStaleInstances } from '../ledger/instances.ts'
 import { releaseWaitingKeys } from '../ledger/keyOrder.ts'
 import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
@@ -60,14 +59,13 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
 const roundMaxMs = 20_000
 
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
-  const clockWatch = createClockWatch({
-    ...{ pool: databases.ledger, host: databases.instance.host },
-    ...{ nowMs: Date.now, uptimeMs: () => uptime() * 1000 },
-  })
   return every(3_000, async () => {
-    const { jumpMs } = await clockWatch.look() // before any instance is judged by it
-    if (jumpMs !== 0) {
-      log.warn(`the database’s clock jumped by ${Math.round(jumpMs)} ms: what waits for its time was moved with it`)
+    // Before any instance is judged by the clock.
+    const backMs = await lookAtClock(databases.ledger, databases.instance.host, Date.now)
+    if (backMs > 0) {
+      log.warn(
+        `the database’s clock was set back by ${Math.round(backMs)} ms: what waits for its time was moved with it`,
+      )
       wakeups.dispatch.wake()
     }
     telemetry.orphansRescued(await rescueOrphans(databases, options))

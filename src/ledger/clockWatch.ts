@@ -1,198 +1,117 @@
-import type pg from 'pg'
-import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
+import { type Database, epochMs, inTransaction, type Pool } from '../postgres/database.ts'
+import { holdSlotsFromNow } from './budget.ts'
 import { isAlive } from './instances.ts'
-import { moveTimes } from './moveTimes.ts'
 import { raiseProblems, subjectOf } from './problems.ts'
+import { queueSchema } from './queue.ts'
 
-/** The database's clock, as it was looked at. Milliseconds. */
-export interface ClockLook {
-  /** By how much it had jumped since it was last looked at, 0 where it had not. */
-  jumpMs: number
-  /** What this host's clock is ahead of it. */
-  hostAheadMs: number
-}
+/*
+ * The database's clock tells when what waits is due. If it is set back, all of that would wait until it has caught up. So each instance
+ * notes every few seconds what the clock says. If the clock is earlier than that note, it was set back by at least the difference, and
+ * what waits for its time is moved by as much. Nothing is moved after a clock that was set forward: it is due early.
+ */
 
-export interface ClockWatch {
-  /** Looks at the database's clock; where it has jumped, what the ledger has in time jumps with it. */
-  look(): Promise<ClockLook>
-}
-
-export interface ClockWatchDeps {
-  pool: pg.Pool
-  host: string
-  nowMs(): number
-  /** Time that has gone by whatever anybody's clock says: since the machine was started, sleep included. */
-  uptimeMs(): number
-}
-
-/** A clock that is slewed, and the way to the database, stay far below. */
+/** A clock that is slewed stays far below. */
 const toleranceMs = 2_000
-/** A host whose clock differs by more is said to. */
+/** A host's clock that differs by more is a problem. */
 const hostToleranceMs = 5_000
-/** A reading with more doubt may have waited for a connection: it is made again on one that is there. */
-const promptMs = 50
-/** What a jump is told of, beside the names of hosts. */
+/** How long a jump is a problem. */
+const jumpIsToldForMs = 3_600_000
+/** The subject of a jump, beside the names of hosts. */
 const database = 'the database'
-/** For so long a jump is told. */
-const toldMs = 3_600_000
-
-/** A reading of the database's clock beside the time that has gone by. */
-interface Reading {
-  dbMs: number
-  uptimeMs: number
-  /** By so much the one may have been read before or after the other. */
-  doubtMs: number
-}
-
-/** What an instance remembers of its last look. */
-interface Remembered extends Reading {
-  jumps: number
-}
-
-export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
-  let last: Remembered | null = null
-  return {
-    async look() {
-      const { look, remembered } =
-        (await lookOnly(deps, last)) ?? (await inTransaction(deps.pool, (db) => lookAlone(deps, db, last)))
-      last = remembered
-      return look
-    },
-  }
-}
-
-/** What a look has come to. */
-interface Looked {
-  look: ClockLook
-  remembered: Remembered
-}
-
-/** The usual look, for which nobody waits. @returns null where there is more to do than to note that it was made */
-async function lookOnly(deps: ClockWatchDeps, last: Remembered | null): Promise<Looked | null> {
-  const { isQuiet, now, jumps, jumpMs, hostAheadMs } = await measure(deps, deps.pool, last)
-  if (!isQuiet || now.doubtMs > promptMs || jumpMs !== 0 || isHostOff(hostAheadMs)) return null
-  await deps.pool.query('update outboxd.clock set seen_at = clock_timestamp()')
-  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
-}
-
-/** Looks while nobody else does: of several that notice a jump one moves the times. In a transaction */
-async function lookAlone(deps: ClockWatchDeps, db: Database, last: Remembered | null): Promise<Looked> {
-  await lockClock(db)
-  const { now, jumps, jumpMs, hostAheadMs } = await measure(deps, db, last)
-  if (jumpMs !== 0) await moveTimes(db, jumpMs)
-  const told = await noteClock(db, jumpMs)
-  await tellClock(db, deps.host, { told, hostAheadMs })
-  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps: jumps + (jumpMs === 0 ? 0 : 1) } }
-}
-
-/** Reads the database's clock beside the time that goes by, and what has been seen of it. */
-async function measure({ uptimeMs, nowMs }: ClockWatchDeps, db: Database, last: Remembered | null) {
-  const beforeMs = uptimeMs()
-  const { isQuiet, dbMs, ...seen } = await readClock(db)
-  const doubtMs = (uptimeMs() - beforeMs) / 2
-  const now = { dbMs, uptimeMs: beforeMs + doubtMs, doubtMs }
-  return { isQuiet, now, jumps: seen.jumps, jumpMs: jumpOf(now, seen, last), hostAheadMs: nowMs() - dbMs }
-}
 
 /**
- * By how much the clock has jumped, as this instance measures it between two looks, less what others have noticed of it.
- * An instance that has not looked before, or not at this ledger, can still tell that the clock is earlier than somebody
- * has seen it: it jumped back by at least so much. Pure.
+ * Looks at the database's clock. If it was set back, moves what the ledger has in time. Of several instances one does.
+ *
+ * @returns by how many milliseconds the clock was set back; 0 if it was not
  */
-export function jumpOf(
-  now: Reading,
-  seen: { seenMs: number; jumps: number; jumpMs: number },
-  last: Remembered | null,
-): number {
-  const backMs = now.dbMs - seen.seenMs
-  const measuredMs = measuredJump(now, seen, last)
-  return backMs < -toleranceMs ? Math.min(backMs, measuredMs) : measuredMs
+export async function lookAtClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
+  const beforeMs = nowMs()
+  const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
+    `update outboxd.clock set seen_at = clock_timestamp() where seen_at < clock_timestamp() + $1 * interval '1 ms'
+     returning ${epochMs('seen_at')} as "dbMs", exists (select from outboxd.problem where kind = 'clock_off') as "isTold"`,
+    [toleranceMs],
+  )
+  const [seen] = rows
+  if (seen === undefined) return inTransaction(pool, followJump)
+  const aheadMs = leadOf(beforeMs, nowMs(), seen.dbMs)
+  if (seen.isTold || aheadMs !== 0) await tellHost(pool, host, aheadMs)
+  return 0
 }
 
-function measuredJump(now: Reading, seen: { jumps: number; jumpMs: number }, last: Remembered | null): number {
-  // Of several that others have noticed only the last is known: they were there for each.
-  if (last === null || seen.jumps > last.jumps + 1) return 0
-  const notedMs = seen.jumps === last.jumps ? 0 : seen.jumpMs
-  const doubtMs = now.doubtMs + last.doubtMs
-  const isJump = (ms: number) => Math.abs(ms) > toleranceMs + doubtMs
-  const wholeMs = now.dbMs - last.dbMs - (now.uptimeMs - last.uptimeMs)
-  const restMs = wholeMs - notedMs
-  // Rather later than earlier: a slot must not be free too soon.
-  return isJump(wholeMs) && isJump(restMs) && wholeMs > 0 === restMs > 0 ? restMs + doubtMs : 0
+/** By how much a host's clock, read before and after the database's, is ahead of it; 0 if that is within the tolerance. Pure. */
+export function leadOf(beforeMs: number, afterMs: number, dbMs: number): number {
+  const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
+  return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
 
-/** Nobody else looks until the transaction ends, but for those that change nothing. */
-async function lockClock(db: Database): Promise<void> {
-  const { rowCount } = await db.query('select from outboxd.clock for update')
-  if (rowCount === 1) return
+/** Moves all times by as much as the clock was set back, while no other instance does. In a transaction. */
+async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
-  await db.query('select from outboxd.clock for update')
-}
-
-interface SeenClock {
-  dbMs: number
-  seenMs: number
-  jumps: number
-  jumpMs: number
-  /** It has been seen before, and nothing stands of it that may be over. */
-  isQuiet: boolean
-}
-
-async function readClock(db: Database): Promise<SeenClock> {
-  const { rows } = await db.query<SeenClock>(
-    `select ${epochMs('clock_timestamp()')} as "dbMs", ${epochMs('seen_at')} as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs",
-       seen_at is not null and not exists (select from outboxd.problem where kind = 'clock_off') as "isQuiet"
-     from (select) once left join outboxd.clock on true`,
+  const { rows } = await db.query<{ backMs: number }>(
+    `select ${epochMs('seen_at - clock_timestamp()')} as "backMs" from outboxd.clock for update`,
   )
-  return rows[0] as SeenClock
-}
-
-/** @returns the last jump, for as long as it is told */
-async function noteClock(db: Database, jumpMs: number): Promise<ToldJump | null> {
-  const { rows } = await db.query<ToldJump & { isTold: boolean }>(
-    `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + case when $1::float8 = 0 then 0 else 1 end,
-       jump_ms = case when $1 = 0 then jump_ms else $1 end,
-       jumped_at = case when $1 = 0 then jumped_at else clock_timestamp() end
-     returning jump_ms as "jumpMs", to_char(jumped_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as at,
-       coalesce(jumped_at > clock_timestamp() - $2 * interval '1 ms', false) as "isTold"`,
-    [jumpMs, toldMs],
-  )
-  return rows[0]?.isTold ? rows[0] : null
-}
-
-interface ToldJump {
-  jumpMs: number
-  at: string
-}
-
-const isHostOff = (aheadMs: number): boolean => Math.abs(aheadMs) > hostToleranceMs
-
-/** A jump is told for an hour, a host's clock that differs for as long as it does and an instance runs there. */
-async function tellClock(
-  db: Database,
-  host: string,
-  { told, hostAheadMs }: { told: ToldJump | null; hostAheadMs: number },
-): Promise<void> {
-  const standing = [
-    ...(told === null ? [] : [{ subject: database, detail: jumpMessage(told) }]),
-    ...(isHostOff(hostAheadMs) ? [{ subject: host, detail: hostMessage(hostAheadMs) }] : []),
-  ]
-  // Of these two nobody else speaks here; of another host its own instances do, while they live.
+  const backMs = rows[0]?.backMs ?? 0
+  if (backMs < toleranceMs) return 0 // another instance was quicker
+  await moveTimes(db, backMs)
   await db.query(
-    `delete from outboxd.problem where kind = 'clock_off' and subject <> all($1)
-       and (subject = any($2) or subject not in (select host from outboxd.instance i where ${isAlive('i')}))`,
-    [standing.map(({ subject }) => subjectOf(subject)), [database, host].map(subjectOf)],
+    `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + 1, jump_ms = -$1::float8, jumped_at = clock_timestamp()`,
+    [backMs],
   )
-  await raiseProblems(
-    db,
-    standing.map((problem) => ({ kind: 'clock_off', retryInMs: null, ...problem })),
+  const detail = `the database’s clock was set back by ${seconds(backMs)}; what waits for its time was moved with it`
+  await raiseProblems(db, [{ kind: 'clock_off', subject: database, detail, retryInMs: null }])
+  return backMs
+}
+
+/** A host's clock is a problem for as long as it is off and an instance runs there. */
+async function tellHost(db: Database, host: string, aheadMs: number): Promise<void> {
+  await db.query(
+    `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
+       then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()
+       else subject = $3 or subject not in (select host from outboxd.instance i where ${isAlive('i')}) end`,
+    [database, jumpIsToldForMs, subjectOf(host)],
   )
+  if (aheadMs === 0) return
+  const detail = `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`
+  await raiseProblems(db, [{ kind: 'clock_off', subject: host, detail, retryInMs: null }])
 }
 
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
-const jumpMessage = ({ jumpMs, at }: ToldJump) =>
-  `the database’s clock jumped ${jumpMs < 0 ? 'back' : 'forward'} by ${seconds(jumpMs)}, noticed ${at}; what waits for its time was moved with it`
-
-const hostMessage = (aheadMs: number) =>
-  `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`
+/**
+ * Moves what lies later than now back by as much as the clock went. A slot, or a pause, that was set later than now lasts from now for as
+ * long as it was set for, which is no less than it had left: the proof of docs/budget.md holds. Ages stay what they are.
+ *
+ * Jobs come before submissions, as everywhere (queue.ts), or each could hold what the other waits for.
+ */
+async function moveTimes(db: Database, backMs: number): Promise<void> {
+  const back = `$1 * interval '1 ms'`
+  const later = (column: string) =>
+    `${column} = case when ${column} > clock_timestamp() then ${column} - ${back} else ${column} end`
+  await holdSlotsFromNow(db)
+  await db.query(
+    `update outboxd.pause set until = until + (clock_timestamp() - set_at),
+       probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())
+     where set_at > clock_timestamp()`,
+  )
+  for (const statement of [
+    `update ${queueSchema}.job set ${later('start_after')} where state in ('created', 'retry')`,
+    `update ${queueSchema}.job set started_on = started_on - ${back}, heartbeat_on = clock_timestamp() where state = 'active'`,
+    `update outboxd.submission set ${later('due_at')} where state = 'queued'`,
+    `update outboxd.submission set sent_at = sent_at - ${back} where state = 'sending'`,
+    `update outboxd.submission set accepted_at = accepted_at - ${back}, unknown_since = unknown_since - ${back}, ${later('poll_at')}
+     where job_id is not null`,
+    `update outboxd.submission set ${later('report_not_before')} where report_due`,
+    `update outboxd.skipped_row set ${later('retry_at')}`,
+    `update outboxd.problem set ${later('retry_at')}`,
+    `update outboxd.believed_refusal set ${later('until')}`,
+    `update outboxd.instance set beat_at = least(beat_at, clock_timestamp()), started_at = started_at - ${back}
+     where greatest(beat_at, started_at) > clock_timestamp()`,
+  ])
+    await db.query(statement, [backMs])
+  await db.query('update outboxd.outbox set compared_at = null where compared_at > clock_timestamp()')
+  await db.query('update outboxd.instance_setting set said_at = clock_timestamp() where said_at > clock_timestamp()')
+  await db.query(
+    `update ${queueSchema}.queue set monitor_on = null, monitor_claim_on = null, maintain_on = null
+     where greatest(monitor_on, monitor_claim_on, maintain_on) > clock_timestamp()`,
+  )
+}

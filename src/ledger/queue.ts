@@ -210,7 +210,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
  * Whoever locks several things of the ledger in one transaction does so in one order, so that no two wait for each other
  * in a circle:
  *
- *   1  jobs of polls           writeSteps completes them, which is its fence; moveTimes moves them all
+ *   1  jobs of polls           writeSteps completes them, which is its fence; lookAtClock moves them all
  *   2  ids of transactions     lockTransactionIds
  *   3  submissions             lockSubmissions, by their ids
  *   4  lines of keys           lockKeys
