@@ -38,22 +38,23 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 
 export interface App {
   readonly http: HttpServer
-  /** Whether the outbox could be read by another description, null: by its name alone. Changes nothing. */
+  /** Whether the outbox could be read by another description; null: by its name alone. Changes nothing. */
   tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
   /**
    * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
    *
-   * @param options.beginsAgain keeps the instance among the living ones, because the same process goes on with another table
-   * @returns whether all became known and written; false where that was given up
+   * @param options.beginsAgain keeps the instance alive for the others, because the process goes on with another table
+   * @returns whether every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
 }
 
 /**
- * Builds every part of the daemon once, and starts it: listens first and takes on work last, so that a start that fails
- * has not begun. What was opened by then is closed in order.
+ * Builds every part of the daemon once and starts it. It listens first and takes on work last, so that a start that
+ * fails has not begun. What was opened by then is closed in reverse.
  *
- * @throws AddressUnusable when it cannot be listened on, ForeignOutbox and ForeignService, Error when a database cannot be used as it is
+ * @throws AddressUnusable if it cannot listen there, ForeignOutbox, ForeignService, Error if a database cannot be used
+ * as it is
  */
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, credentials, version } = deps
@@ -94,7 +95,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const parts = createParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // What an instance leaves in doubt is rescued by others, and only after they can be sure that it is dead.
+  // If records are left in doubt, its row stays, so that the others rescue them once they are sure that it is dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -102,7 +103,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Before anything is told to rows or taken of them; if it fails, its loop says so.
+  // Before rows are claimed or written to. If it fails, its loop logs it.
   await parts.rounds.history.runOnce().catch(() => {})
   await tellOutboxHistory(daemon)
 
@@ -133,7 +134,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
 const renewEveryMs = 1_000
 
-/** What a connection needs is looked for before each, but not in each of hundreds a second. The secret stays until it is refused. */
+/** Reads the files that a connection needs before a request, but at most once a second. The secret stays until it is refused. */
 function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock): () => Credentials {
   let ageMs = clock.stopwatch()
   return () => {
@@ -145,7 +146,6 @@ function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock):
   }
 }
 
-/** What ends each loop's wait. */
 function createWakeups(): Record<LoopName, Wakeup> {
   return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
 }
@@ -154,9 +154,9 @@ const patienceMs = 30_000
 const tryAgainMs = 1_000
 
 /**
- * Opens the databases; one that is just starting, too, is waited for a while.
+ * Opens the databases. Waits up to `patienceMs` for one that is away, because it may be starting, too.
  *
- * @param waitsFor called with what is waited for, in words
+ * @param waitsFor called with the reason
  */
 async function openPatiently(
   deps: AppDeps,
@@ -205,8 +205,10 @@ function addressOf(deps: AppDeps, name: keyof DatabaseUrls, variable: string): D
       const urls = readDatabaseUrls()
       return typeof urls === 'string' ? { problem: urls } : { url: urls[name] }
     },
-    onRenewed: () => log.info('a database refused us: read its address again, and sign in anew', { detail: variable }),
+    onRenewed: () => log.info('database refused our sign-in: will read its URL again and retry', { detail: variable }),
     onRefused: (why) =>
-      log.error('a database refuses us, and its address read again does not help', { detail: `${variable}: ${why}` }),
+      log.error('database refused our sign-in, and reading its URL again did not help', {
+        detail: `${variable}: ${why}`,
+      }),
   })
 }

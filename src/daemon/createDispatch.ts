@@ -24,7 +24,7 @@ import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchOptions {
   planner: PollPlanner
-  /** Whether others still believe that this instance lives. */
+  /** Whether the other instances still believe that this one lives. */
   mayClaim(): boolean
   /** How many rows waited in the outbox when they were last counted. */
   outboxWaiting(): number
@@ -32,7 +32,7 @@ export interface DispatchOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-/** Everything between a slot and a written outcome, put together. */
+/** Everything between a slot and a written outcome. */
 export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>, Pick<OutcomeWriter, 'unwritten'> {
   /** Works out what an answer to a submission's POST means. */
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
@@ -40,7 +40,7 @@ export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>,
   pauses(): SendingReadiness['pauses']
 }
 
-/** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. Decides nothing. */
+/** Puts together what submits and polls: token, budget, stages, and what writes the outcomes. Decides nothing. */
 export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
@@ -201,7 +201,7 @@ function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSig
   return { fingerprint: fingerprintOf(answer), outcome: outcomeOf(answer), judged: { verdict, isTokenOutlived } }
 }
 
-/** Asks the service about something that does not exist. @returns null where the question never left */
+/** Asks the service about something that does not exist. @returns null if the question never left */
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
   tokens: Tokens,
@@ -216,7 +216,7 @@ async function askHarmlessly(
   return answer
 }
 
-/** Who hears of it when it is known whether a request left, and how it was answered. */
+/** Notes each attempt: whether it left and how it was answered. */
 function attemptListener({ telemetry }: DaemonContext, tokens: Tokens, starvation: StarvationWatch) {
   return (submission: Submission, attempted: AttemptResult, accessToken: string): void => {
     if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
@@ -226,10 +226,10 @@ function attemptListener({ telemetry }: DaemonContext, tokens: Tokens, starvatio
 }
 
 /**
- * What the poll planner has to know of a look at the ledger. All that waits counts, also in the outbox; but only where the
- * ledger is full, for else what was counted there some seconds ago has been captured since. Pure.
+ * What the poll planner needs from a look at the ledger. Rows that wait in the outbox count only while the ledger is
+ * full: otherwise what was counted some seconds ago has been captured since. Pure.
  *
- * @param outboxWaiting rows, or an estimate of them
+ * @param outboxWaiting rows, or an estimate
  */
 export function budgetSeen(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,

@@ -6,29 +6,32 @@ import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import type { TableTrial } from './databases.ts'
 
-/** The mapping files and outbox.yaml: those in force, and how those in the folder are. */
+/** The mapping files and outbox.yaml: those in force, and what is wrong with those in the folder. */
 export interface FilesInForce {
   mappings(): Mappings
-  /** How the outbox table is read; null where no file says it. */
+  /** How the outbox table is read; null if no file says it. */
   outboxTable(): OutboxTable | null
-  /** What keeps the files in the folder from being used; null where nothing does. */
+  /** Why the files in the folder cannot be used; null if they can. */
   broken(): string | null
-  /** Reads the folder again, and takes it into force, unless it is broken. One at a time. @returns what keeps it from that */
+  /** Reads the folder again and takes it into force, unless it is broken. One at a time. @returns why it cannot be used */
   reload(): Promise<string | null>
-  /** Reads the folder, as the next start would, and changes nothing: `broken` tells what it found. */
+  /** Reads the folder as the next start would. Changes nothing but what `broken` returns. */
   look(): void
-  /** The outbox table cannot be read as the file says: what held before is in force again. @returns false where nothing did */
+  /**
+   * Takes the outbox.yaml of before into force again, because the table cannot be read as the new one says. @returns
+   * false if there was none before
+   */
   refuseOutboxTable(error: unknown): boolean
 }
 
 export interface FilesInForceDeps {
-  /** Told what a reload has taken into force, and whether that reads the outbox table in another way. */
+  /** Called with what a reload has taken into force, and whether the outbox table is read differently from now on. */
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
-  /** Told why a reload has changed nothing. */
+  /** Called with the reason if a reload has changed nothing. */
   onBroken(error: unknown): void
-  /** Told why the outbox table is read as before. */
+  /** Called with the reason if the outbox table is read as before. */
   onRefused(error: unknown): void
-  /** Tries whether the outbox table can be read in another way. */
+  /** Tries whether the outbox table can be read by another description. */
   tryTable(table: OutboxTable | null): Promise<TableTrial>
 }
 
@@ -44,7 +47,7 @@ export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesI
   let inForce = read()
   let before: Files | null = null
   let broken: string | null = null
-  /** It can be read, and the table is not so. */
+  /** The outbox.yaml in the folder that reads well and that the table contradicts. */
   let refused: { outboxTable: OutboxTable | null; why: string } | null = null
 
   let underWay: Promise<string | null> = Promise.resolve(null)

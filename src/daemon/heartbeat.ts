@@ -6,22 +6,22 @@ import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { Starvation } from './dispatch/starvation.ts'
 import type { FailingLoop } from './loop.ts'
 
-/** Says again and again that this instance lives, and knows for how long others will believe it. */
+/** Says every 3 s that this instance lives, and knows for how long the others believe it. */
 export interface Heartbeat {
   /** One sign of life. @returns after how many milliseconds to give the next */
   runOnce(): Promise<number>
   /**
-   * Whether this instance may take on work and begin to send it. Not so long before others may call it dead that what it
-   * has claimed could still be on its way to the wire by then.
+   * Whether this instance may take on work and begin to send it. False early enough that nothing it has claimed is
+   * still about to leave when the others may call it dead.
    */
   mayClaim(): boolean
 }
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  /** Says that it lives. @returns the number of the reload that an operator has asked for; null where none waits for an answer */
+  /** Writes a sign of life. @returns the number of the reload that waits for an answer; null if none does */
   beat(): Promise<number | null>
-  /** Told with each beat until it is answered. */
+  /** Called with each beat until the reload is answered. */
   onReloadAsked(asked: number): void
 }
 
@@ -30,13 +30,13 @@ const beatEveryMs = 3_000
 /**
  * How old the last sign of life may be for an instance to begin sending.
  *
- *     0 s   the beat begins: the stopwatch is started. The database reads its clock after that, so others hear of a
- *           moment no earlier than this
- *     8 s   nothing is claimed any more, and no request begins to leave: this is asked as the first byte is written
- *    12 s   others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
+ *      0 s   the beat begins and the stopwatch starts. The database reads its clock later, so that the others see a time
+ *            no earlier than this
+ *      8 s   nothing is claimed any more, and no request begins to leave: asked as the first byte is written
+ *     12 s   the others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for writing that the rest was never sent, and for clocks that run at different speeds. Beats come
- * every 3 s and give up after 5 s, so that one may be lost without anything standing still.
+ * The 4 s between are for writing that the rest was never sent, and for clocks of different speeds. Beats come every 3
+ * s and give up after 5 s, so that one may be lost without any effect.
  */
 const mayClaimMs = 8_000
 
@@ -54,14 +54,15 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
   }
 }
 
+/** Writes what is wrong in this instance where `outboxd status` finds it. Never throws. */
 export interface ProblemTellingDeps<Problem> {
-  /** Whether an outcome has waited to be written for so long that it matters who holds it up. */
+  /** Whether an outcome has waited to be written so long that it matters which session holds it up. */
   waitsLong(): boolean
-  /** The server's processes of others that are waited for just now. */
+  /** The pids of the sessions of others that the daemon's sessions wait for just now. */
   readBlockers(): Promise<number[]>
   /** What is wrong in this instance. */
   problems(blockers: readonly number[]): readonly Problem[]
-  /** Says that exactly these stand. */
+  /** Writes that exactly these problems stand. */
   tell(problems: readonly Problem[]): Promise<void>
   /** They could not be told; the next round tells them. */
   onFailed(error: unknown): void
@@ -70,12 +71,12 @@ export interface ProblemTellingDeps<Problem> {
 /** Says where `outboxd status` finds it what is wrong in this instance. Never throws. */
 export interface ProblemTelling {
   runOnce(): Promise<void>
-  /** Says that nothing is wrong any more: the instance leaves. */
+  /** Writes that nothing is wrong any more, because the instance leaves. */
   clear(): Promise<void>
 }
 
 export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>): ProblemTelling {
-  /** A lock is waited for again and again: in between nobody is seen to hold it. */
+  /** Kept while an outcome waits: between two tries no session is seen to hold the lock. */
   let blockers: number[] = []
 
   async function look(): Promise<void> {
@@ -93,8 +94,9 @@ export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>)
   }
 }
 
+/** Does what `outboxd reload` asks for, and answers it. Never throws. */
 export interface ReloadAnsweringDeps {
-  /** Reads the files again, and takes them into force where that is possible. @returns what keeps them from that */
+  /** Reads the files again and takes them into force if possible. @returns why that is not possible */
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
   /** It is asked for again. */
@@ -103,7 +105,7 @@ export interface ReloadAnsweringDeps {
 
 /** Does what `outboxd reload` asks for, and says what came of it. Never throws. */
 export interface ReloadAnswering {
-  /** @param asked the number of the question; those that come while one is answered are asked again */
+  /** @param asked the number of the reload. One that comes while another is answered is asked again */
   asked(asked: number): Promise<void>
 }
 
@@ -124,13 +126,13 @@ export function createReloadAnswering(deps: ReloadAnsweringDeps): ReloadAnswerin
   }
 }
 
-/** A claim's COMMIT may take as long as this without anybody being told. */
+/** A claim's COMMIT may take this long without a problem being told. */
 const lostToTellMs = 10_000
 
-/** Outcomes are written at once; those that have waited for longer are told. */
+/** Outcomes are written at once; one that has waited for longer is told as a problem. */
 const unwrittenToTellMs = 10_000
 
-/** Whether an outcome has waited to be written for so long that somebody is told. Pure. */
+/** Whether an outcome has waited long enough to be told as a problem. Pure. */
 export const waitsLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean => nowMs - sinceMs >= unwrittenToTellMs
 
 /** What is wrong in this instance, as `outboxd status` tells it. Pure. */
@@ -159,12 +161,12 @@ export function instanceProblems(
   ]
 }
 
-/** What the next start would meet. Pure. */
+/** What the next start would meet in the folder of mappings. Pure. */
 export function filesProblem(broken: string | null): InstanceProblem[] {
   return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
 }
 
-/** The files of secrets and certificates as they lie there: those read before are in force. Pure. */
+/** What is wrong with the files of secrets and certificates; those read before stay in force. Pure. */
 export function credentialsProblem(broken: string | null): InstanceProblem[] {
   if (broken === null) return []
   return [{ kind: 'credentials_broken', part: 'credentials', detail: broken.replaceAll('\n', '; ') }]

@@ -1,10 +1,10 @@
 import type { Log } from '../observe/log.ts'
 
-/** A record of which it is not known, or not written yet, what became of it. */
+/** A record whose outcome is unknown or not written yet. */
 export interface Unsettled {
   submissionId: string
   outboxId: string
-  /** Where the service has given one. */
+  /** Null if the service has given none. */
   transactionId: string | null
 }
 
@@ -17,22 +17,22 @@ export interface LeavingDeps {
   drained(): Promise<void>
   /** Claims whose COMMIT went unanswered. */
   lostClaims(): { readonly length: number }
-  /** The records of both. */
+  /** The records that are on the wire, wait to be written, or are of a lost claim. */
   unsettled(): Unsettled[]
-  /** Looks once for what became of the lost claims. */
+  /** Asks the database once what became of the lost claims. */
   recoverClaims(): Promise<void>
 }
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** Whoever started the daemon kills it long before; without anybody it does not wait for ever. */
+/** A supervisor kills the daemon long before. Without one it does not wait for ever. */
 const giveUpMs = 600_000
 
 /**
- * Takes on no more work, and waits until everything is known and written of what was in hand: an instance that leaves
- * before puts records in doubt that were never sent, or whose answer it holds.
+ * Takes on no more work, and waits until everything in hand is known and written. An instance that leaves earlier puts
+ * records in doubt that were never sent, or whose answer it holds.
  *
- * @returns false where it was given up
+ * @returns false if it was given up
  */
 export async function settleAll(deps: LeavingDeps): Promise<boolean> {
   const giveUp = new AbortController()

@@ -2,7 +2,7 @@ import type { Readiness } from '../observe/httpServer.ts'
 
 /** A piece of work that can be done again and again. */
 export interface Part {
-  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  /** Does one round. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
 }
 
@@ -21,22 +21,22 @@ export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise
   if (failures.length > 0) throw failures[0]
 }
 
-/** A part whose rounds follow each other: when they say, when woken, and after a failure with backoff. */
+/** Rounds of a part, one after the other: when the part says, when woken, and after a failure with backoff. */
 export interface Loop {
   readonly name: string
-  /** Lets a round that has begun come to its end, and begins no other. */
+  /** Lets the round that has begun end, and begins no other. */
   stop(): Promise<void>
 }
 
 export interface LoopDeps {
   name: string
   part: Part
-  /** Begins a round as soon as possible; several wakes while one runs count as one. */
+  /** Begins a round as soon as possible; several wakes during a round count as one. */
   wakeup: Wakeup
   succeeded(name: string): void
-  /** A round threw; the next comes after a while. */
+  /** A round threw; the next comes after a backoff. */
   failed(name: string, error: unknown): void
-  /** How long that while may become. */
+  /** The longest backoff. */
   backoffMaxMs: number
 }
 
@@ -45,7 +45,7 @@ const backoffMinMs = 250
 export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
-  /** After a failure a wake does not count: whoever wakes cannot know that it would help. Only the end interrupts it. */
+  /** After a failure a wake does not count, because it says nothing about the failure. Only `stop` ends the backoff. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -83,15 +83,15 @@ export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs 
 }
 
 /**
- * What ends a loop's wait. It is made before the loop, and before the parts that wake the loop, so that each can be given
- * what it needs when it is made.
+ * Ends a loop's wait. It is made before the loop and before the parts that wake the loop, so that each is given it
+ * when it is made.
  */
 export interface Wakeup {
-  /** Ends the wait that is under way, or keeps the next from beginning. */
+  /** Ends the current wait, or keeps the next from beginning. */
   wake(): void
-  /** Forgets that it was woken: what comes from now on counts. */
+  /** Forgets earlier wakes. */
   reset(): void
-  /** Waits so long, unless woken since the last reset. */
+  /** Waits `ms`, unless woken since the last reset. */
   sleep(ms: number): Promise<void>
 }
 
@@ -131,7 +131,7 @@ export interface LoopHealth {
   started(loop: string): void
   succeeded(loop: string): void
   failed(loop: string, error: unknown): void
-  /** Those that fail again and again, or have for a while, or do not come round any more. */
+  /** The loops that fail again and again, that have failed for a while, or that hang. */
   failing(): FailingLoop[]
   live(): Readiness
   /** @param needed the loops without which no record gets on */
@@ -149,7 +149,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** A failure or two in a moment may pass; three in a row, or 10 s of them, are told. */
+/** One or two failures may pass by themselves. Three in a row, or 10 s of them, are told. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 

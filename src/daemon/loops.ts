@@ -8,19 +8,19 @@ import { type Loop, type Part, startLoop } from './loop.ts'
 export interface Loops {
   /** Stops what takes on work: capture and dispatch. */
   stopTaking(): Promise<void>
-  /** Stops the rest, after the outbox has been told what it can be. */
+  /** Stops the rest, after telling the outbox what can be told. */
   stop(): Promise<void>
   live(): Readiness
   ready(): SendingReadiness
 }
 
 const usualMs = 10_000
-/** An instance that was away is to be heard again well before others may judge. */
+/** An instance that was away has to be heard again well before the others may judge it. */
 const heartbeatMs = 1_000
-/** What an instance knows of the ledger's history it says before others go on. */
+/** What an instance knows of the ledger's history has to be said before the others go on. */
 const historyMs = 1_000
 
-/** Without these no record gets on. */
+/** Without these loops no record gets on. */
 export const neededLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 /** Starts what the daemon does again and again. */

@@ -32,7 +32,7 @@ export function createClaims(deps: Claimant): Claims {
   /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
   const committing = new Map<string, string>()
 
-  /** Takes what is to be sent, where the ledger has all that was sent before: as durable as COMMITs are here, or not at all. */
+  /** Runs `work`, which takes what is to be sent, if the ledger has everything that was sent before. */
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
     return inTransaction(deps.ledger, take, { isCertain: true })
@@ -147,8 +147,8 @@ export interface CommittedSubmission extends ClaimedSubmission {
 }
 
 /**
- * Takes up to `limit` submissions whose turn it is and commits them to the wire: state `sending`, the next attempt,
- * under this claim. The caller sends only after its transaction has committed.
+ * Takes up to `limit` submissions whose turn it is and makes them `sending`, the next attempt, under this claim. The
+ * caller sends only after its transaction has committed.
  */
 export async function claimQueued(
   db: Database,
@@ -181,8 +181,8 @@ export async function claimQueued(
 }
 
 /**
- * Whether a transaction has come to its end: neither a COMMIT that hangs nor a session that lingers may still make it
- * true. One that the server knows nothing of is over: it is long ago, or of a server that was lost in a failover.
+ * Whether a transaction has ended, so that neither a hanging COMMIT nor a lingering session may still make it true.
+ * One that the server does not know is over: it is long ago, or of a server that was lost in a failover.
  */
 export async function isOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -198,8 +198,8 @@ export async function isOver(db: Database, xid: string): Promise<boolean> {
 const transactionInFuture = '22023'
 
 /**
- * Gives back what a claim took that was never sent: its COMMIT went unanswered, or came true too late. Also what
- * another instance has put in doubt since, when this one was silent: its owner knows better.
+ * Gives back what a claim took that was never sent, because its COMMIT went unanswered or came true too late. Also
+ * what another instance has put in doubt since, while this one was silent: its owner knows that it was not sent.
  */
 export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(
@@ -222,7 +222,7 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
   )
 }
 
-/** The accepted or probing submissions of polls in hand: found by their key, each only while the job is still its own. */
+/** The accepted or probing submissions of these polls, each only while the job is still its own. */
 export async function readPolled(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumns} from outboxd.submission s

@@ -3,9 +3,8 @@ import type { Database } from '../postgres/database.ts'
 export type KeyOnFailure = 'continue' | 'block'
 
 /**
- * Locks submissions until the transaction ends, in one order, so that nobody waits for another in a circle.
- *
- * @returns their keys as they are now
+ * Locks submissions until the transaction ends, in one order, so that no two transactions wait in a circle. @returns
+ * their keys as they are now
  */
 export async function lockSubmissions(
   db: Database,
@@ -19,9 +18,9 @@ export async function lockSubmissions(
 }
 
 /**
- * Makes everyone who appends records of these keys, or lets their next ones go, take turns until the transaction ends.
- * Without it a record captured while its predecessor is being accepted could be held with nobody left to release it.
- * Sorted, so that two batches never wait for each other in a circle.
+ * Takes turns with every other transaction that appends records of these keys, or releases their next ones, until this
+ * one ends. Without that, a record captured while its predecessor is being accepted could be held with nothing left to
+ * release it. Sorted, so that two batches never wait in a circle.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
@@ -33,7 +32,7 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
 }
 
 /**
- * Lets the first record of each key's line go, if it is waiting and nothing before it blocks: queued and sending ones
+ * Releases the first record of each key's line, if it is held and nothing before it blocks: queued and sending records
  * do, uncertain ones always, failed and rejected ones under `block`.
  *
  * @returns how many were released
@@ -43,7 +42,7 @@ export async function releaseNext(db: Database, keys: readonly string[], onFailu
   return rowCount ?? 0
 }
 
-/** Runs `work` while the lines of these records are ours, and lets their heads go after it. */
+/** Runs `work` while it holds the lines of these records, then releases the heads of the lines. */
 export async function inLines<T>(
   db: Database,
   records: readonly { key: string | null }[],
@@ -58,14 +57,12 @@ export async function inLines<T>(
   return result
 }
 
-/** Lines looked at in one round. */
+/** The most lines that one round looks at. */
 const linesMax = 1_000
 
 /**
- * Lets records go that wait though nothing before them blocks any more: KEY_ON_FAILURE may have changed since. In a
- * transaction.
- *
- * @returns how many
+ * Releases records that are held though nothing before them blocks any more, because KEY_ON_FAILURE has changed. In a
+ * transaction. @returns how many
  */
 export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
@@ -78,14 +75,14 @@ export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure):
   return releaseNext(db, keys, onFailure)
 }
 
-/** The states in which a record waits for a person and holds back those behind it. */
+/** SQL: the states in which a record waits for a person and holds back those behind it. */
 export const stoppingStates: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
 
 /**
- * The states of a record that hold back those behind it, as literals so that the planner can prove that the partial
+ * SQL: the states of a record that hold back those behind it. Literals, so that the planner can prove that the partial
  * index submission_line fits.
  */
 export const blockingStates: Record<KeyOnFailure, string> = {

@@ -69,7 +69,7 @@ async function writeBatch(
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }
 
-/** Of the records that were rejected in this batch, those that were under its fence. */
+/** Notes the refusals of records that this batch rejected under its fence. */
 async function hearRefusals(
   { instance: { who }, keyOnFailure }: Writer,
   db: Database,
@@ -97,8 +97,8 @@ export function writeSteps(deps: Writer, transitions: readonly Transition[]): Pr
 }
 
 /**
- * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. What
- * was accepted under another's id is written as uncertain.
+ * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls.
+ * Writes a record as uncertain if it was accepted under another record's id.
  */
 async function writeUnderFence(
   { queue, instance }: Writer,
@@ -129,7 +129,10 @@ async function writeUnderFence(
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 
-/** Lets the next records go of the lines in which steps were written. After all records are locked: lines come last (lockJobs.ts). */
+/**
+ * Releases the next records of the lines in which steps were written. After all records are locked, because lines come
+ * last (queue.ts).
+ */
 async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
@@ -141,7 +144,7 @@ async function releaseBehind(
   await inLines(db, records, keyOnFailure, async () => {})
 }
 
-/** Compares the ids that the service has just given with those that the ledger has. */
+/** Compares the ids that the service has just given with those in the ledger. */
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
   const ids = transitions.flatMap((transition) => givenId(transition) ?? [])
   if (ids.length === 0) return transitions
@@ -149,15 +152,15 @@ async function checkIds(db: Database, transitions: readonly Transition[]): Promi
   return withoutDuplicates(transitions, await readHolders(db, ids))
 }
 
-/** What is written of a transition, with what the store adds to it: the next poll's job, where there is one. */
+/** A transition, with the job of its next poll if there is one. */
 export interface WritableTransition extends Omit<Transition, 'request'> {
   nextJobId: string | null
 }
 
 /**
  * Writes steps of submissions and their events, each under its fence: a step after a POST only while that attempt of
- * that claim is still the one that is sending, a step after a poll only while its job is still the submission's.
- * A worker that was thought dead and wakes up therefore changes nothing.
+ * that claim is still sending, a step after a poll only while its job is still the submission's. So a worker that was
+ * thought dead and wakes up changes nothing.
  */
 export async function writeTransitions(
   db: Database,
@@ -235,7 +238,7 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** The service's words may bring what Postgres cannot hold, or an index. */
+/** Fits the service's words to what Postgres and an index can hold. */
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]

@@ -23,28 +23,28 @@ export interface DuePoll {
 
 /** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md). */
 export interface Queue {
-  /** Takes up to `limit` due jobs, those that are polled rarely or the others, within the caller's transaction. */
+  /** Takes up to `limit` due jobs in the caller's transaction: those that are polled rarely, or the others. */
   fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>
-  /** Completes jobs within the caller's transaction. @returns the ids of those that were still ours */
+  /** Completes jobs in the caller's transaction. @returns the ids of those that were still ours */
   complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
   insert(db: Database, plans: readonly PollPlan[]): Promise<void>
-  /** Makes a job due at another time, within the caller's transaction; one that is being worked on stays as it is. */
+  /** Makes a job due at another time, in the caller's transaction. One that is being worked on stays as it is. */
   move(db: Database, jobId: string, inMs: number): Promise<void>
-  /** Takes polls away that are not to come any more, within the caller's transaction; also one that is in hand. */
+  /** Deletes polls, in the caller's transaction; also one that is being worked on. */
   remove(db: Database, jobIds: readonly string[]): Promise<void>
-  /** Says that the jobs in hand are still being worked on. */
+  /** Says that the jobs are still being worked on. */
   touch(jobs: readonly PollJob[]): Promise<void>
-  /** Brings jobs back whose holder has been silent for 10 s, and clears away what is long done; more often than every 5 s does nothing. */
+  /** Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again within 5 s. */
   supervise(): Promise<void>
   close(): Promise<void>
 }
 
-/** A row of pg-boss's table of jobs that is one of ours has it. */
+/** Marks our rows in pg-boss's table of jobs. */
 export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 
-/** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction is over. */
+/** pg-boss never gives up or deletes a poll: the ledger decides when a transaction is over. */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,
@@ -98,7 +98,7 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 
 /** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
 export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void): Promise<Queue> {
-  // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
+  // pg-boss's own pool would wait without limit for a locked job.
   const pool = createPool({
     url,
     name: daemonSessions.queue,
@@ -112,7 +112,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     migrate: false,
     createSchema: false,
     schedule: false,
-    supervise: false, // our reconciler calls it when there is reason to; by itself it asks five times a second
+    supervise: false, // maintenance calls it when there is reason to; by itself it asks five times a second
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
   })
@@ -174,7 +174,7 @@ function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** The polls that are not yet due, the next ones first. Those in backoff after a useless answer stay where they are. */
+/** The polls that are not due yet, the next ones first, without those in backoff after a useless answer. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
   const { rows } = await db.query<PlannedPoll>(
     `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
@@ -207,18 +207,17 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
 }
 
 /*
- * Whoever locks several things of the ledger in one transaction does so in one order, so that no two wait for each other
- * in a circle:
+ * A transaction that locks several things of the ledger does so in this order, so that no two wait for each other in a circle:
  *
  *   1  jobs of polls           writeSteps completes them, which is its fence; lookAtClock moves them all
  *   2  ids of transactions     lockTransactionIds
  *   3  submissions             lockSubmissions, by their ids
  *   4  lines of keys           lockKeys
  *
- * Who claims work waits for none of these: he skips what is locked.
+ * A claim waits for none of these: it skips what is locked.
  */
 
-/** Locks the polls to come of these submissions, as they are now, until the transaction ends. */
+/** Locks the current polls of these submissions until the transaction ends. */
 export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
   await db.query(
     `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
@@ -228,7 +227,7 @@ export async function lockJobsOf(db: Database, submissions: readonly { id: strin
   )
 }
 
-/** Locks jobs, but for those that somebody else has locked. @returns the ids of those that are ours until the transaction ends */
+/** Locks the jobs that no other transaction has locked, until this one ends. @returns their ids */
 export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,

@@ -6,7 +6,10 @@ import { historyIsFoundSql } from './history/readHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { bringBack } from './retention.ts'
 
-/** The reports that are due to rows of the outbox that is served now, none while the ledger went back in time and the rows may know more, those put off after all others: first those never tried, the oldest first. */
+/**
+ * The reports that are due to rows of the outbox that is served: fresh ones first in the order of their records, then
+ * those that were put off. None while the ledger's history is found to be different, because rows may know more.
+ */
 export async function readDueReports(
   db: Database,
   { freshMax, againMax }: { freshMax: number; againMax: number },
@@ -45,8 +48,7 @@ export async function readReports(
 }
 
 /**
- * Writes what came of telling rows, each unless its submission has taken a step since: that has its own report.
- *
+ * Writes what came of telling rows, unless the submission has taken a step since: that step has its own report.
  * @returns those that were written
  */
 async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
@@ -73,7 +75,7 @@ async function writeTold(db: Database, told: readonly ToldReport[]): Promise<Tol
   return told.filter(({ report }) => written.has(report.submissionId))
 }
 
-/** Makes reports due of rows that were not told what they were meant to be. */
+/** Makes reports due again for rows that were not told what they should say. */
 export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
     'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
@@ -82,9 +84,10 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
 }
 
 /**
- * Makes the ends due of rows that say that they are under way, though their submissions have come to an end; also where these were pruned.
+ * Makes reports due for rows that say they are under way though their submissions have ended, also if these were
+ * pruned.
  *
- * @param who whose word it is, for the log
+ * @param who the actor, for the log
  * @returns how many
  */
 export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
@@ -102,7 +105,7 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
   return rows[0]?.count ?? 0
 }
 
-/** The kinds of problems that a row which is told again may have had. */
+/** The kinds of problems that a row may have had before it was told again. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
 /** Writes what came of telling rows, and the problems that stand, or stand no longer. */

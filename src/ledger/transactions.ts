@@ -8,13 +8,13 @@ export interface TransactionRef {
   transactionId: string
 }
 
-/** A transaction and an order may be called the same. */
+/** Names a transaction. A transaction and an order may have the same id. */
 export const nameOf = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
 /**
- * SQL: the submission `s` has this id. As `isSameId`, for UUIDs that are all in small letters or all in capitals: these two
- * spellings an index finds.
+ * SQL: the submission `s` has this id. Compares as `isSameId` does, for UUIDs all in small letters or all in capitals:
+ * an index finds both spellings.
  */
 export function hasTransactionIdSql(id: string): string {
   const spelled = (how: string) =>
@@ -26,14 +26,14 @@ export function hasTransactionIdSql(id: string): string {
 export interface Holder extends TransactionRef {
   submissionId: string
   outboxId: string
-  /** That it has this id is a person's word, not the service's. */
+  /** The id is a person's word, not the service's. */
   idByPerson: boolean
 }
 
 /**
- * Makes everyone who writes one of these ids take turns until the transaction ends: two instances that are given the
- * same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a circle; and
- * taken before the locks of keys, by whoever needs both.
+ * Takes turns with every other transaction that writes one of these ids, until this one ends: two instances that are
+ * given the same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a
+ * circle. Taken before the locks of keys.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -44,7 +44,7 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
   )
 }
 
-/** The submissions that have one of these ids. A transaction and an order may be called the same: they are not compared. */
+/** The submissions that have one of these ids. */
 export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
     `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
@@ -56,7 +56,7 @@ export async function readHolders(db: Database, ids: readonly TransactionRef[]):
   return rows
 }
 
-/** Another submission than this one that has the id; null where there is none. */
+/** Another submission that has this id; null if there is none. */
 export async function readOtherHolder(
   db: Database,
   transaction: TransactionRef,
@@ -65,7 +65,7 @@ export async function readOtherHolder(
   return (await readHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
 }
 
-/** The id that the service has just given for a transition's record; null where the step is another. */
+/** The id that the service has just given for a transition's record; null if the step brings none. */
 export function givenId({ submission, change }: Transition): TransactionRef | null {
   // A probe asks for the submission's own id, or for one that the service's Location names.
   const isOwn = change.state === 'sending' && change.transactionId === submission.id
@@ -74,9 +74,9 @@ export function givenId({ submission, change }: Transition): TransactionRef | nu
 }
 
 /**
- * Makes uncertain what was accepted under an id that is another's already, in the ledger or earlier in the batch: one
- * of the two answers was not the service's own (a proxy that caches gives the same to many), and who follows the id
- * would say `completed` of a record that may never have arrived. The one who had it first keeps it. Pure.
+ * Makes each record uncertain that was accepted under an id which another record already has, in the ledger or earlier
+ * in the batch. One of the two answers was not the service's own (a caching proxy gives the same to many), and polling
+ * that id would say `completed` of a record that may never have arrived. The record that had it first keeps it. Pure.
  */
 export function withoutDuplicates<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
   const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
@@ -98,9 +98,9 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 }
 
 /**
- * Returns one problem for the accepted records that the service has not ended for `stuckAfterMs`. Its subject is empty.
- * Returns another for the records that were sent and that the service does not say it has. Its subject is `sending`.
- * Both are counted in the small index of records that are polled.
+ * Returns one problem for the accepted records that the service has not ended for `stuckAfterMs` (its subject is
+ * empty), and one for records that were sent and that the service does not say it has (its subject is `sending`).
+ * Reads only the small index of records that are polled.
  */
 export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(
