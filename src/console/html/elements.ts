@@ -45,7 +45,7 @@ export function table(
 }
 
 /** Names with their values; a value that is null is left out. */
-export function factList(facts: readonly (readonly [name: string, value: HtmlValue])[]): HtmlSafeString {
+export function factList(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlSafeString {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined)
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }

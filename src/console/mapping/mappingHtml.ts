@@ -1,14 +1,13 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { describeField, describeOptions } from '../../mapping/describeMapping.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
-import type { MapPreview } from '../../operations/mapRecords.ts'
-import { escapeLines, pluralize } from '../../plainText.ts'
+import { pluralize } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { empty, factList, foreign, notice, table } from '../html/elements.ts'
+import { empty, factList, foreign, notice, paragraph, section, table } from '../html/elements.ts'
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
-import { mappedTable, shownJson } from '../record/valuesHtml.ts'
+import { jsonText, mappedTable } from '../record/valuesHtml.ts'
 import { maskedWords } from '../sights.ts'
 import type { MappingResult, MappingView } from './readMapping.ts'
 
@@ -23,92 +22,74 @@ export function renderMapping(view: MappingView, viewer: Viewer): string {
   ])
 }
 
-const lines = (text: string) => text.split('\n').map((line) => html`<p>${foreign(line.trim(), 600)}</p>`)
+const lines = (text: string) => text.split('\n').map((line) => paragraph(line.trim()))
 
 function pasteSection({ files, form: { type, payload } }: MappingView, viewer: Viewer): HtmlValue {
   const types = files.kind === 'value' ? [...files.mappings.keys()].sort() : []
   const options = types.map((each) => html`<option${each === type ? html` selected` : ''}>${each}</option>`)
-  return html`<section aria-labelledby="try-head"><h2 id="try-head">Try a payload</h2>
-<p class="quiet">Shows the request that it would become. Sends nothing, and keeps nothing.</p>
-${form({ action: '/mapping', viewer, class: 'paste', changes: false }, [
-  html`<p><label>Type<select name="type">${options}</select></label></p>`,
-  html`<p><label for="payload">Payload, or one a line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
+  return section('try', 'Try a payload', [
+    html`<p class="quiet">Shows the request that it would become. Sends nothing, and keeps nothing.</p>`,
+    form({ action: '/mapping', viewer, class: 'paste', changes: false }, [
+      html`<p><label>Type<select name="type">${options}</select></label></p>`,
+      html`<p><label for="payload">Payload, or one a line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
 ${payload}</textarea></p>`,
-  html`<button class="main">Map</button>`,
-])}</section>`
-}
-
-function resultSection({ files, isShown }: MappingView, result: MappingResult, viewer: Viewer): HtmlValue {
-  if (result.kind === 'refused') return notice('bad', html`<p>${foreign(`${result.problem}.`, 600)}</p>`)
-  const { previews, warnings, outboxId } = result
-  const isMasked = outboxId !== null && !isShown
-  const failing = previews.filter(({ kind }) => kind === 'refused').length
-  const asking =
-    outboxId === null
-      ? ''
-      : form(
-          { action: '/mapping/show', viewer, changes: false },
-          isShown
-            ? html`<p>Shown to you for a quarter of an hour.</p>`
-            : html`<p>${maskedWords(viewer)}</p>
-${hidden('outbox', outboxId)}<button>Show the values</button>`,
-        )
-  return html`<section aria-labelledby="result-head"><h2 id="result-head">What ${previews.length === 1 ? foreign(previews[0]?.name ?? '', 60) : 'they'} would become</h2>
-${previews.length > 1 ? html`<p>${previews.length - failing} of ${pluralize(previews.length, 'record')} map.</p>` : ''}
-${
-  warnings.length > 0
-    ? notice(
-        'attention',
-        warnings.map((warning) => html`<p>${foreign(warning, 600)}</p>`),
-      )
-    : ''
-}
-${asking}
-${previews.slice(0, previewsShown).map((preview) => previewOf(preview, files.kind === 'value' ? files.mappings.get(preview.type) : undefined, isMasked, previews.length > 1))}
-${previews.length > previewsShown ? html`<p class="quiet">… and ${previews.length - previewsShown} more</p>` : ''}
-</section>`
+      html`<button class="main">Map</button>`,
+    ]),
+  ])
 }
 
 const previewsShown = 20
 
-function previewOf(preview: MapPreview, mapping: Mapping | undefined, isMasked: boolean, isNamed: boolean): HtmlValue {
-  const request = preview.kind === 'mapped' ? shownJson(preview.body, isMasked) : null
-  return html`${isNamed ? html`<h3>${preview.name}</h3>` : ''}
-${mappedTable(preview, mapping, isMasked)}
-${request === null ? '' : html`<pre tabindex="0" role="group" aria-label="The request of ${preview.name}">${escapeLines(request.text)}</pre>${request.isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''}`}`
+function resultSection({ files, isShown }: MappingView, result: MappingResult, viewer: Viewer): HtmlValue {
+  if (result.kind === 'refused') return notice('bad', paragraph(`${result.problem}.`))
+  const { previews, warnings, outboxId } = result
+  const isMasked = outboxId !== null && !isShown
+  const mapped = previews.filter(({ kind }) => kind === 'mapped').length
+  const mappingOf = (type: string) => (files.kind === 'value' ? files.mappings.get(type) : undefined)
+  const askingFields = isShown
+    ? html`<p>Shown to you for a quarter of an hour.</p>`
+    : html`<p>${maskedWords(viewer)}</p>${hidden('outbox', outboxId ?? '')}<button>Show the values</button>`
+  const [first] = previews
+  const title = html`What ${previews.length === 1 ? foreign(first?.name ?? '', 60) : 'they'} would become`
+  return section('result', title, [
+    previews.length > 1 ? html`<p>${mapped} of ${pluralize(previews.length, 'record')} map.</p>` : '',
+    warnings.length > 0 ? notice('attention', warnings.map(paragraph)) : '',
+    outboxId === null ? '' : form({ action: '/mapping/show', viewer, changes: false }, askingFields),
+    previews
+      .slice(0, previewsShown)
+      .map((preview) => [
+        previews.length > 1 ? html`<h3>${preview.name}</h3>` : '',
+        mappedTable(preview, mappingOf(preview.type), isMasked),
+        preview.kind === 'mapped' ? jsonText(preview.body, isMasked, `The request of ${preview.name}`) : '',
+      ]),
+    previews.length > previewsShown ? html`<p class="quiet">… and ${previews.length - previewsShown} more</p>` : '',
+  ])
 }
 
-function waitingSection({ waiting }: MappingView): HtmlSafeString {
-  const shown =
-    waiting.kind === 'unreadable'
-      ? notice('attention', lines(waiting.problem))
-      : waiting.rows.length === 0
-        ? empty('No row waits in the outbox.')
-        : table(
-            'Rows that wait',
-            ['Row', 'Type', 'Key', 'Created'],
-            waiting.rows.map(({ outboxId, type, key, createdAt }) => [
-              html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreign(outboxId, 36)}</a>`,
-              foreign(type, 24),
-              key === null ? '–' : foreign(key, 24),
-              foreign(createdAt ?? '–', 40),
-            ]),
-          )
-  return html`<section aria-labelledby="waiting-head"><h2 id="waiting-head">Rows that wait in the outbox, the next first</h2>${shown}</section>`
+const waitingSection = ({ waiting }: MappingView) =>
+  section('waiting', 'Rows that wait in the outbox, the next first', waitingRows(waiting))
+
+function waitingRows(waiting: MappingView['waiting']): HtmlValue {
+  if (waiting.kind === 'unreadable') return notice('attention', lines(waiting.problem))
+  if (waiting.rows.length === 0) return empty('No row waits in the outbox.')
+  const rows = waiting.rows.map(({ outboxId, type, key, createdAt }) => [
+    html`<a href="/mapping?outbox=${encodeURIComponent(outboxId)}">${foreign(outboxId, 36)}</a>`,
+    foreign(type, 24),
+    key === null ? '–' : foreign(key, 24),
+    foreign(createdAt ?? '–', 40),
+  ])
+  return table('Rows that wait', ['Row', 'Type', 'Key', 'Created'], rows)
 }
 
 function filesSection({ files, dir, differing }: MappingView): HtmlValue {
   if (files.kind === 'invalid') return ''
-  const other =
-    differing === null || differing.length === 0
-      ? ''
-      : notice(
-          'attention',
-          html`<p>The daemon has other files than this machine: they differ in ${differing.map((type) => `“${type}”`).join(', ')}. <code>outboxd reload</code> has it read its own again.</p>`,
-        )
-  return html`<section aria-labelledby="files-head"><h2 id="files-head">The mapping files</h2>
-<p class="quiet">Of <code>${dir}</code> on the machine where this console runs.</p>${other}
-${[...files.mappings.values()].map(fileOf)}</section>`
+  const types = (differing ?? []).map((type) => `“${type}”`).join(', ')
+  const other = html`<p>The daemon has other files than this machine: they differ in ${types}. <code>outboxd reload</code> has it read its own again.</p>`
+  return section('files', 'The mapping files', [
+    html`<p class="quiet">Of <code>${dir}</code> on the machine where this console runs.</p>`,
+    types === '' ? '' : notice('attention', other),
+    [...files.mappings.values()].map(fileOf),
+  ])
 }
 
 const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
@@ -127,19 +108,20 @@ ${table(
   ]),
 )}`
 
-/** What the JSON Schema says of each thing that a file can say. */
+/** An option that nearly every type takes is not listed with its types. */
+const typesListedMax = 6
+
+/** What the JSON Schema says of each option of a mapping file. */
 function optionsSection(): HtmlSafeString {
   const options = describeOptions()
-  const list = (title: string, isOfFile: boolean) => html`<h3>${title}</h3>
-<dl>${options
-    .filter(({ types }) => (types === null) === isOfFile)
-    .map(
-      ({ name, description, types }) =>
-        html`<div><dt><code>${name}</code></dt><dd>${description}${types === null || types.length >= typesMost ? '' : html` <span class="quiet">(${types.join(', ')})</span>`}</dd></div>\n`,
-    )}</dl>`
+  const typesOf = (types: readonly string[] | null) =>
+    types === null || types.length > typesListedMax ? '' : html` <span class="quiet">(${types.join(', ')})</span>`
+  const list = (isOfFile: boolean) =>
+    factList(
+      options
+        .filter(({ types }) => (types === null) === isOfFile)
+        .map(({ name, description, types }) => [html`<code>${name}</code>`, [description, typesOf(types)]]),
+    )
   return html`<section aria-labelledby="options-head"><details><summary id="options-head">What a mapping file can say</summary>
-${list('At its top', true)}${list('Of a field', false)}</details></section>`
+<h3>At its top</h3>${list(true)}<h3>Of a field</h3>${list(false)}</details></section>`
 }
-
-/** What nearly every type takes need not be said to be of each. */
-const typesMost = 7

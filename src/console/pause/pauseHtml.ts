@@ -10,8 +10,8 @@ import { layout } from '../html/layout.ts'
 
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
-/** Where somebody says why and for how long; nothing is changed by asking. */
-export function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeString {
+/** A form that asks why and for how long; it leads to the preview. */
+function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeString {
   return html`<form class="line" action="/pause">
 <label>why <input name="reason" maxlength="1000" required value="${reason ?? ''}"></label>
 <label>for how long <input name="for" size="10" placeholder="2h, 1h30m" value="${duration ?? ''}"></label>
@@ -19,62 +19,56 @@ export function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeSt
 </form>`
 }
 
-/** What a pause would do, and the button that does it; or what is wrong with what was asked for. */
+/** What a pause would do, with the button that does it; or what is wrong with the request. */
 export function renderPausePreview(request: PauseRequest, read: PauseRead, viewer: Viewer, nowMs: number): string {
   if (read.kind === 'invalid') {
     const problems = read.problems.map(({ field, problem }) => html`<p>${fieldNames[field]}: ${problem}</p>`)
-    return page('Pause', viewer, html`${notice('bad', problems)}${pauseFields(request)}`)
+    return page('Pause', viewer, [notice('bad', problems), pauseFields(request)])
   }
-  return page(
-    'Pause',
-    viewer,
-    html`${notice(
-      'attention',
-      html`${paragraph(pauseMessage(read.forMs, { dryRun: true, nowMs }))}
-<p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
-<p>Why: ${foreign(read.reason, 1_000)}</p>`,
-    )}
-${form(
-  { action: '/pause', viewer },
-  html`${hidden('reason', read.reason)}${hidden('for', request.for ?? '')}
-<button class="main">Pause now</button> <a href="/">leave it</a>`,
-)}
-${isReadOnly(viewer)}`,
-  )
+  return page('Pause', viewer, [
+    notice('attention', [
+      paragraph(pauseMessage(read.forMs, { dryRun: true, nowMs })),
+      html`<p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>`,
+      html`<p>Why: ${foreign(read.reason, 1_000)}</p>`,
+    ]),
+    form({ action: '/pause', viewer }, [
+      hidden('reason', read.reason),
+      hidden('for', request.for ?? ''),
+      html`<button class="main">Pause now</button> <a href="/">leave it</a>`,
+    ]),
+    readOnlyNotice(viewer),
+  ])
 }
 
-/** What a resume would do, and the button that does it. @param would one sentence a line */
+/** What a resume would do, with the button that does it. @param would one sentence a line */
 export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
   const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
   const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
-  return page(
-    'Resume',
-    viewer,
-    html`${notice('attention', would.map(paragraph))}
-${form({ action: '/resume', viewer }, html`${chosen}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
-${isReadOnly(viewer)}
-<h2>Go further</h2>
+  return page('Resume', viewer, [
+    notice('attention', would.map(paragraph)),
+    form({ action: '/resume', viewer }, [
+      chosen,
+      html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`,
+    ]),
+    readOnlyNotice(viewer),
+    html`<h2>Go further</h2>
 <form class="line" action="/resume">
 ${tickOf('all', 'do not wait for the end of the other pauses, either: their cause is gone')}
 ${tickOf('believeRefusals', 'refusals of record after record in the same words are right: reject the records, for a day')}
 <button>See what that would do</button>
 </form>`,
-  )
+  ])
 }
 
-function isReadOnly({ canChange }: Viewer): HtmlValue {
-  return canChange
-    ? ''
-    : notice('quiet', html`<p>This console only reads (--read-only): nothing can be changed here.</p>`)
-}
+const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
+  canChange ? '' : notice('quiet', paragraph('This console only reads (--read-only): nothing can be changed here.'))
 
-function page(title: string, viewer: Viewer, main: HtmlValue): string {
-  return layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
-}
+const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
+  layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
 
 type Pause = LedgerSnapshot['pauses'][number]
 
-/** The pauses that stand, each with its reason and its end. */
+/** The pauses in force, each with its reason and its end. */
 export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
   const standing: HtmlValue =
     pauses.length === 0 ? empty('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
@@ -95,7 +89,7 @@ function endOf(pause: Pause, nowMs: number): HtmlValue {
   return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
 }
 
-/** Whether somebody may pause or resume, how: each leads to a page that says what it would do. */
+/** The forms that lead to the previews of a pause and a resume. */
 export function pauseForms({ canChange }: Viewer): HtmlValue {
   if (!canChange) return ''
   return html`${pauseFields({ reason: undefined, for: undefined })}

@@ -23,14 +23,14 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
     { action: `/records/${id}/${path}`, viewer, changes: false },
     html`<p>${words}</p><button>${button}</button>`,
   )
-  const text = (name: string, title: string, json: string | null, whyNone: string) =>
-    section(
-      name,
-      title,
-      json === null
-        ? empty(`(${noneBecause(view.detail, whyNone)})`)
-        : jsonText(json, isShown ? { name, id } : null, `${name}-head`),
-    )
+  const whole = (name: string) =>
+    isShown
+      ? html`<p><a href="/records/${id}/${name}.txt">The whole as text</a>, digit for digit as it is stored</p>`
+      : ''
+  const text = (name: string, title: string, json: string | null, whyNone: string) => {
+    const none = empty(`(${noneBecause(view.detail, whyNone)})`)
+    return section(name, title, json === null ? none : [jsonText(json, !isShown, title), whole(name)])
+  }
   return [
     section('values', 'What it holds', asking),
     fieldsSection(view, isShown),
@@ -40,15 +40,11 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
   ]
 }
 
-/** @param file where the whole text is; null: it is masked */
-function jsonText(json: string, file: { name: string; id: string } | null, heading: string): HtmlValue {
-  const { text, isCut } = shownJson(json, file === null)
-  const cut = isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''
-  const whole =
-    file === null
-      ? ''
-      : html`<p><a href="/records/${file.id}/${file.name}.txt">The whole as text</a>, digit for digit as it is stored</p>`
-  return html`<pre tabindex="0" aria-labelledby="${heading}" role="group">${escapeLines(text)}</pre>${cut}${whole}`
+/** A record's JSON text, or its beginning. @param name what it is, for those who cannot see it */
+export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
+  const { text, isCut } = shownJson(json, isMasked)
+  return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeLines(text)}</pre>
+${isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''}`
 }
 
 /** How the current mapping files make the request of the payload, field by field. */
@@ -109,20 +105,13 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
 /** Stands for a value that the viewer has not asked for. */
 export const mask = '•••'
 
-/** A text of a record as a page shows it. */
-export interface ShownText {
-  text: string
-  /** Whether this is only the beginning. */
-  isCut: boolean
-}
-
 const charactersMax = 20_000
 
 /**
  * Lays out JSON text in lines, numbers with their own digits. Masked, only names are left, because any value may be a person's. A
  * text that is not an object is shown as it is, or not at all. Pure.
  */
-export function shownJson(json: string, isMasked: boolean): ShownText {
+function shownJson(json: string, isMasked: boolean): { text: string; isCut: boolean } {
   const read = readPayload(json)
   const text =
     read.kind === 'payload'
@@ -134,7 +123,7 @@ export function shownJson(json: string, isMasked: boolean): ShownText {
 }
 
 /** The same for the JSON text of a single value. Pure. */
-export const shownValue = (json: string, isMasked: boolean): string =>
+const shownValue = (json: string, isMasked: boolean): string =>
   isMasked && !['true', 'false', 'null'].includes(json) ? mask : json
 
 function masked(value: PayloadValue): unknown {
