@@ -30,7 +30,7 @@ const options = [
     '--clock <time>',
     "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
   ],
-  ['--insecure-defaults', 'listen beyond loopback although everybody knows the default secret'],
+  ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
   [
     '--scenario <file>',
     'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',

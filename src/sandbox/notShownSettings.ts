@@ -6,12 +6,15 @@ import { z } from 'zod'
  */
 
 /** One of several words; the first is the default. */
-const oneOf = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
+export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
     .default(words[0] as T[number] & string)
     .describe(description)
-const flag = (byDefault: boolean, description: string) => z.boolean().default(byDefault).describe(description)
+export const flag = (byDefault: boolean, description: string) => z.boolean().default(byDefault).describe(description)
+/** A whole number within bounds. */
+export const whole = ({ min, max, byDefault }: { min: number; max: number; byDefault: number }, description: string) =>
+  z.int().min(min).max(max).default(byDefault).describe(description)
 const errorStatus = z.int().min(400).max(599)
 const status = (byDefault: number, description: string) => errorStatus.default(byDefault).describe(description)
 const optional = <T extends z.ZodType>(schema: T, description: string) =>
@@ -85,7 +88,7 @@ const ofRefusals = {
   ),
   e002Status: status(409, 'HTTP status that goes with E002'),
   e003Status: status(503, 'HTTP status that goes with E003'),
-  e003RetryAfterSeconds: z.int().min(0).max(86_400).default(300).describe('Retry-After that goes with E003; 0: none'),
+  e003RetryAfterSeconds: whole({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After that goes with E003; 0: none'),
   retryAfterForm: oneOf(['seconds', 'date', 'none'], 'Retry-After is a number of seconds, an HTTP date, or not there'),
 }
 
@@ -174,12 +177,10 @@ export const serverWide = {
     .max(86_400)
     .default(0)
     .describe('by how much Date and the times in answers are fast; tokens go by the true time'),
-  keepAliveSeconds: z
-    .int()
-    .min(0)
-    .max(3600)
-    .default(72)
-    .describe('how long a connection stays open after an answer; 0: it is closed'),
+  keepAliveSeconds: whole(
+    { min: 0, max: 3600, byDefault: 72 },
+    'how long a connection stays open after an answer; 0: it is closed',
+  ),
 }
 
 /** The settings by topic, as docs/sandbox.md lists them. */

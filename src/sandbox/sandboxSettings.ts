@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
-import { notShownSettings, serverWide } from './notShownSettings.ts'
+import { flag, notShownSettings, oneOf, serverWide, whole } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
 /** The length of a window, as it is set or asked about. */
@@ -16,41 +16,30 @@ export const errorCodeSchema = z
 
 /** What may be changed while the sandbox runs, at /_sandbox/settings. */
 export const liveSettingsSchema = z.strictObject({
-  rateLimitRequests: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(100)
-    .describe('API calls that a client may make in a window'),
+  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls that a client may make in a window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
-  unauthenticatedRequests: z
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .default(150)
-    .describe('requests without valid credentials that an address may make in a minute; more are answered 429'),
-  ledgerRows: z
-    .int()
-    .min(1000)
-    .max(1_000_000_000)
-    .default(1_000_000)
-    .describe('requests that the ledger keeps; older ones are deleted'),
+  unauthenticatedRequests: whole(
+    { min: 1, max: 1_000_000, byDefault: 150 },
+    'requests without valid credentials that an address may make in a minute; more are answered 429',
+  ),
+  ledgerRows: whole(
+    { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
+    'requests that the ledger keeps; older ones are deleted',
+  ),
   ledgerHours: z.number().positive().max(87_600).default(168).describe('how long the ledger keeps them'),
   allowedAddresses: z
     .array(
       z.string().refine(isAddressOrNetwork, {
-        error: ({ input }) => `${input} is no address and no network such as 10.0.0.0/8, and so would match nobody`,
+        error: ({ input }) => `${input} is not an address or a network such as 10.0.0.0/8`,
       }),
     )
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
     .describe('addresses and networks (CIDR) that may call the API; any other is answered addressStatus'),
-  tokenLifetimeSeconds: z
-    .int()
-    .min(1)
-    .max(31_536_000)
-    .default(3600)
-    .describe('how long the tokens issued from now on are valid'),
+  tokenLifetimeSeconds: whole(
+    { min: 1, max: 31_536_000, byDefault: 3600 },
+    'how long the tokens issued from now on are valid',
+  ),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
@@ -68,7 +57,7 @@ export const liveSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('of all that is drawn, ids too; without it, ids are random'),
-  down: z.boolean().default(false).describe('answer every API call E003'),
+  down: flag(false, 'answer every API call E003'),
   ...notShownSettings,
 })
 
@@ -117,32 +106,26 @@ const fixedSettingsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe('Postgres, for the schemas sandbox and sandbox_queue; needed without embedded and dataDir'),
-  embedded: z
-    .boolean()
-    .default(false)
-    .describe('start a PostgreSQL of its own instead, in a temporary folder that is removed at the end'),
+  embedded: flag(false, 'start a PostgreSQL of its own instead, in a temporary folder that is removed at the end'),
   dataDir: z
     .string()
     .min(1)
     .optional()
     .describe('the same, and keep its data in this folder: the next start goes on with them'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
-  port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
+  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, '0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
   clients: clientsSchema
     .optional()
     .describe('several clients instead: a list of id, secret and live settings of their own, as JSON or YAML'),
-  insecureDefaults: z
-    .boolean()
-    .default(false)
-    .describe('listen beyond loopback although everybody knows the client secret'),
+  insecureDefaults: flag(false, 'listen beyond loopback although the client secret is public'),
   controlToken: z
     .string()
     .regex(/^\S+$/, 'must be one word')
     .optional()
     .describe('opens /_sandbox/ to requests from anywhere that send it; every request needs it then'),
-  bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
+  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger request body is answered 413'),
   clock: clockSchema
     .default('system')
     .describe('the clock: system, or a time at which it stands until it is moved on (/_sandbox/clock)'),
@@ -152,30 +135,24 @@ const fixedSettingsSchema = z.strictObject({
     .max(3600)
     .default(5)
     .describe('how long to wait at the start for another sandbox to leave the database'),
-  requestTimeoutSeconds: z
-    .int()
-    .min(1)
-    .max(3600)
-    .default(30)
-    .describe(
-      'how long a request may take to arrive, with its body; then it is answered 408 and its connection closed',
-    ),
-  connectionsMax: z
-    .int()
-    .min(1)
-    .max(65_535)
-    .default(2000)
-    .describe('connections at once; what comes beyond is closed at once'),
+  requestTimeoutSeconds: whole(
+    { min: 1, max: 3600, byDefault: 30 },
+    'how long a request may take to arrive, with its body; then it is answered 408 and its connection closed',
+  ),
+  connectionsMax: whole(
+    { min: 1, max: 65_535, byDefault: 2000 },
+    'connections at once; what comes beyond is closed at once',
+  ),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
     })
     .optional()
     .describe('a file (YAML) with settings, faults, scripts for records and expectations: docs/sandbox.md'),
-  synchronousCommit: z
-    .enum(['on', 'off'])
-    .default('on')
-    .describe('off is faster, and forgets up to a second of answered requests when Postgres itself crashes'),
+  synchronousCommit: oneOf(
+    ['on', 'off'],
+    'off is faster, and forgets up to a second of answered requests when Postgres itself crashes',
+  ),
 })
 
 /** The settings of a start. */
@@ -189,7 +166,7 @@ export const optionsSchema = z
     {
       path: ['host'],
       error: ({ input }) =>
-        `others can reach ${(input as { host: string }).host}, and the client secret is the one that everybody knows: set SANDBOX_CLIENT_SECRET, or say that you want it so (--insecure-defaults)`,
+        `others can reach ${(input as { host: string }).host}, and the client secret is the public default: set SANDBOX_CLIENT_SECRET, or allow it with --insecure-defaults`,
     },
   )
   .refine(({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded, {

@@ -31,7 +31,7 @@ const checkingMs = 1000
 
 const unreadable = problem(400, 'The path of the request cannot be read.')
 
-const unmetExpectation = problem(417, 'The header Expect can ask for 100-continue alone.')
+const unmetExpectation = problem(417, 'The header Expect can only ask for 100-continue.')
 
 export interface ServerLimits {
   requestTimeoutSeconds: number
@@ -129,7 +129,7 @@ const methodsByPath = [
 function notServed(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
   const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
   if (allow === undefined) return problem(404, `There is no ${method} ${path} here.`)
-  return problem(wrongMethodStatus, `${path} takes ${allow} alone.`, {}, wrongMethodStatus === 405 ? { allow } : {})
+  return problem(wrongMethodStatus, `${path} takes only ${allow}.`, {}, wrongMethodStatus === 405 ? { allow } : {})
 }
 
 function readExchange(
@@ -188,7 +188,7 @@ function refusalText(error: { code?: string; message: string }, bodyLimitBytes: 
 
 /** Answers bytes that are not a request: Fastify has no reply for them. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
-  const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is no HTTP request.']
+  const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is not an HTTP request.']
   const { contentType, body } = problem(status, detail)
   const text = JSON.stringify(body)
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(text)}`

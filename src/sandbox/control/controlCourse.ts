@@ -16,7 +16,7 @@ const transactionPatch = z
   .refine(isOne, 'either finish or hold must be given')
   .refine(({ finish, errorCode }) => errorCode === undefined || finish === 'failed', {
     path: ['errorCode'],
-    error: 'goes with "finish":"failed" alone',
+    error: 'goes only with "finish":"failed"',
   })
 
 const never =

@@ -6,8 +6,8 @@ import type { Draws } from '../processing/draws.ts'
 
 const endpointName = z.enum(endpoints)
 
-const times = z.int().min(1).optional().describe('for so many requests; without it, until it is removed')
-const delayMs = z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long')
+const times = z.int().min(1).optional().describe('how many requests it is applied to; without it, until it is removed')
+const delayMs = z.int().min(0).max(3_600_000).default(0).describe('milliseconds to hold the answer back')
 const which = {
   endpoint: z
     .union([endpointName, z.array(endpointName).min(1)])
@@ -29,7 +29,7 @@ const when = (fallback: 'before' | 'after') =>
 const headerText = z
   .string()
   .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
-const headerName = z.string().refine((name) => passes(() => validateHeaderName(name)), 'is no name of a header')
+const headerName = z.string().refine((name) => passes(() => validateHeaderName(name)), 'is not a header name')
 const isOfBody = (name: string) => /^(content-length|transfer-encoding)$/i.test(name)
 
 function passes(check: () => void): boolean {
@@ -95,7 +95,7 @@ export const faultSchema = kindsWith(which)
 
 /** What a fault does, without saying to which requests, as a script has it. */
 export const faultActionSchema = kindsWith({
-  times: times.describe('so many times, one after the other; without it once'),
+  times: times.describe('how often, one after the other; without it once'),
 })
 export type FaultAction = z.infer<typeof faultActionSchema>
 

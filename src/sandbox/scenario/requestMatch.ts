@@ -181,7 +181,7 @@ function whyNotKept(steps: string[], match: FieldMatch, endpoints: string[]): st
   const masked = steps.findIndex((step) => isSecretName(step) || (isToken && !openFields.includes(step)))
   const asksExistence = typeof match === 'object' && match !== null && 'exists' in match
   if (masked === -1 || (asksExistence && masked === steps.length - 1)) return undefined
-  return 'cannot be asked for: the ledger does not keep what this field holds, which may be a secret; { exists: … } alone can be asked'
+  return 'cannot be asked for: the ledger does not keep what this field holds, which may be a secret; only { exists: … } can be asked'
 }
 
 /** Compiled once, because a ledger has a million rows to match. */

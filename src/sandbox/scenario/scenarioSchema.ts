@@ -42,13 +42,13 @@ export const expectationSchema = z
   .strictObject({
     name: z.string().optional().describe('how the answer calls it'),
     requests: requestMatch.superRefine(refuseWhatIsNotKept).describe('which requests are counted'),
-    count: whole().optional().describe('exactly so many; 0 for none'),
+    count: whole().optional().describe('exactly this many; 0 for none'),
     atLeast: whole().optional().describe('without count and atMost, 1'),
     atMost: whole().optional(),
   })
   .refine(({ count, atLeast, atMost }) => count === undefined || (atLeast ?? atMost) === undefined, {
     path: ['count'],
-    error: 'must stand alone: it is atLeast and atMost in one',
+    error: 'cannot stand beside atLeast or atMost',
   })
   .refine(({ atLeast = 0, atMost = atLeast }) => atLeast <= atMost, {
     path: ['atMost'],

@@ -92,7 +92,7 @@ test('a number that no double holds keeps its digits', () => {
 
 test('an expectation of what the ledger does not keep is refused by its place; a script sees the request itself', () => {
   expect(problems('expectations: [{ requests: { body: { data.password: x } } }]\n')).toEqual([
-    '1:53 "data.password" cannot be asked for: the ledger does not keep what this field holds, which may be a secret; { exists: … } alone can be asked',
+    '1:53 "data.password" cannot be asked for: the ledger does not keep what this field holds, which may be a secret; only { exists: … } can be asked',
   ])
   expect(problems('records: [{ match: { data.password: x } }]\n')).toEqual([])
 })
