@@ -85,7 +85,13 @@ export async function openDatabases(options: DatabasesOptions): Promise<Database
   const ledger = openLedgerPool(addresses.ledger, onError)
   const heartbeats = openHeartbeatPool(addresses.ledger, onError)
   const connections = connectionsMax.outbox
-  const erp = createPool({ url: addresses.outbox, name: daemonSessions.outbox, connections, onIdleError: onError })
+  const erp = createPool({
+    url: addresses.outbox,
+    name: daemonSessions.outbox,
+    connections,
+    isErp: true,
+    onIdleError: onError,
+  })
   const closing = [ledger, heartbeats, erp].map((pool) => () => pool.end())
   const closeAll = () => Promise.allSettled(closing.map((close) => close()))
   try {
@@ -116,8 +122,9 @@ async function connect(
   const queue = await openLedger(options, ledger, settings)
   closing.push(queue.close)
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
+  const readTable = () => outbox.readName()
   const registration = openLedgerRegistration({
-    ...{ address: addresses.outbox, table: outbox.qualified, onError },
+    ...{ address: addresses.outbox, table: outbox.qualified, readTable, onError },
     readLedgerName: () => readLedgerName(ledger),
   })
   closing.push(async () => registration.close())
@@ -129,8 +136,9 @@ async function connect(
     // The outbox's database may be away for a while: the ledger's work goes on without it.
     if (isRefusal(error)) throw error
   })
-  const { channel, qualified: table } = outbox
-  const listener = channel === null ? null : openListener({ url: addresses.outbox, channel, table, onNotice, onError })
+  const { channel } = outbox
+  const listener =
+    channel === null ? null : openListener({ url: addresses.outbox, channel, readTable, onNotice, onError })
   if (listener !== null) closing.push(listener.close)
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service

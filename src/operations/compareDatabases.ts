@@ -31,9 +31,9 @@ import { type Databases, withOutbox } from './databases.ts'
 /** Says that a daemon of another ledger serves the outbox, and what to do; null if none does. */
 export function describeOtherDaemons(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
-  return withOutbox(databases, async ({ qualified }) => {
-    const daemons = await findOtherDaemons(erp, qualified, await readLedgerName(ledger))
-    return daemons.length === 0 ? null : otherLedgerMessage(qualified, daemons)
+  return withOutbox(databases, async (outbox) => {
+    const daemons = await findOtherDaemons(erp, await outbox.readName(), await readLedgerName(ledger))
+    return daemons.length === 0 ? null : otherLedgerMessage(outbox.qualified, daemons)
   })
 }
 

@@ -57,9 +57,16 @@ export async function openDatabases(
   const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
     ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
+    isErp: true,
     settings: { lock_timeout: '2500' },
   })
-  const locks = createPool({ url: databaseUrl, name: 'outboxd command locks', connections: 1, onIdleError })
+  const locks = createPool({
+    url: databaseUrl,
+    name: 'outboxd command locks',
+    connections: 1,
+    onIdleError,
+    settings: ownNames,
+  })
   let outbox: Outbox | undefined
   const databases: Databases = {
     ...{ config, account, ledger, erp, locks },

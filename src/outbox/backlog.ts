@@ -1,5 +1,4 @@
-import type pg from 'pg'
-import { begin } from '../postgres/database.ts'
+import { begin, type Sessions } from '../postgres/database.ts'
 import { wasCanceled } from '../postgres/sqlState.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -25,15 +24,14 @@ export function backlogStatements({ rows: { from, waits, type, createdAt, order 
 
 /** Counts the rows that wait. */
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
-  const { pool } = outbox
   return outbox.ask(async (table) => {
     if (table.scan === null) {
       const { backlog } = backlogStatements(table)
-      const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(backlog)
+      const { rows } = await table.db.query<{ waiting: number; oldest: string | null }>(backlog)
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
     const { waiting, firstId } = await table.scan.countUnknown()
-    const rows: SeenRow[] = firstId === null ? [] : await lookAt(pool, table, [firstId])
+    const rows: SeenRow[] = firstId === null ? [] : await lookAt(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }
@@ -50,7 +48,7 @@ const typedMax = 10_000
 export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.countTypes(typedMax)
-    return (await outbox.pool.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
+    return (await table.db.query<TypeCount>(backlogStatements(table).types, [typedMax])).rows
   })
 }
 
@@ -72,16 +70,17 @@ export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null>
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
   )
   if (captured[0]?.any) return null
-  return countWaiting(outbox.pool, (await outbox.open()).rows)
+  const { db, rows } = await outbox.open()
+  return countWaiting(db, rows)
 }
 
 /** Counts rows within about two seconds. */
 export async function countWaiting(
-  pool: pg.Pool,
+  db: Sessions,
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
 ): Promise<OutboxHistory> {
   try {
-    await using transaction = await begin(pool)
+    await using transaction = await begin(db)
     await transaction.db.query(`set local statement_timeout = ${countMs}`)
     const { rows } = await transaction.db.query<Omit<OutboxHistory, 'isEstimate'>>(
       `select count(*)::float8 as rows, min(${createdAt}) as oldest, max(${createdAt}) as newest from ${from} where ${waits}`,
@@ -89,7 +88,7 @@ export async function countWaiting(
     return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }
   } catch (error) {
     if (!wasCanceled(error)) throw error
-    const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
+    const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `explain (format json) select from ${from} where ${waits}`,
     )
     return { rows: rows[0]?.['QUERY PLAN'][0].Plan['Plan Rows'] ?? 0, isEstimate: true, oldest: null, newest: null }

@@ -48,7 +48,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     outboxIds,
     leftTypes,
     isRemembered: true,
-    read: () => readFirst(outbox, outbox.pool, table, outboxIds),
+    read: () => readFirst(outbox, table.db, table, outboxIds),
     // Nobody has these rows in hand: they may be told more by now than that they were taken.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
@@ -61,7 +61,7 @@ async function heldRows(
   table: OpenTable,
   lock: (db: Database) => Promise<UnknownRows>,
 ): Promise<ClaimedRows> {
-  const transaction = await begin(outbox.pool)
+  const transaction = await begin(table.db)
   try {
     const { outboxIds, leftTypes } = await lock(transaction.db)
     return {

@@ -14,11 +14,13 @@ export interface Column {
 
 /** What the catalog says of the outbox's table. */
 export interface TableShape {
-  /** Quoted, with its schema where the description names one. */
+  /** Quoted, with its schema. */
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
   /** True for a table, whose rows have xmin and xmax; a view or a foreign table need not have them. */
   readonly hasSystemColumns: boolean
+  /** True if code or types of the client's take part when rows are read or written: these may need the role's search path. */
+  readonly hasClientCode: boolean
 }
 
 /** A column of the outbox row, which has the alias o in all statements. */
@@ -37,9 +39,9 @@ export const isJson = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseTyp
 /** In a statement on pg_attribute a: `base.type`, the oid of a column's type below all domains. */
 export const baseTypeSql = `cross join lateral (
       with recursive below as (
-        select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
-        union all select oid, typbasetype from below join pg_type on oid = base
-      ) select type from below where base = 0
+        select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid
+        union all select oid, typbasetype from below join pg_catalog.pg_type on oid operator(pg_catalog.=) base
+      ) select type from below where base operator(pg_catalog.=) 0
     ) base`
 
 /** Selects the oids of a table and of its partitions. */

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
-import { begin, type Database, isLock, quoteIdentifier } from '../postgres/database.ts'
+import { begin, type Database, isLock, quoteIdentifier, type Sessions } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claim.ts'
@@ -8,10 +8,11 @@ import { columnOf, type TableShape } from './columns.ts'
 import { findPolicyRemarks } from './findPolicyProblems.ts'
 import { findRightProblems } from './findRightProblems.ts'
 import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
+import { resolveTable } from './inspectTable.ts'
 import { lockedStatements } from './lockedRows.ts'
-import { inspectNamed, type OpenTable, openTable } from './openTable.ts'
+import { inspectNamed, type OpenTable, openTable, sessionsOf } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable } from './outboxTable.ts'
+import { type OutboxTable, qualifiedName } from './outboxTable.ts'
 import { passedSql } from './passedOver.ts'
 import { readStatements } from './rows.ts'
 import { formOf } from './stateForms.ts'
@@ -27,17 +28,19 @@ import { writeStatements } from './writeBack.ts'
  *
  * @throws OutboxTableUnusable with what the description and the table disagree on
  */
-export async function examineTable(pool: pg.Pool, table: OutboxTable): Promise<string[]> {
+export async function examineTable(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
+  const table = await resolveTable(pool, described)
   const rights = await findRightProblems(pool, table)
   if (rights.length > 0) return rights
   const inspected = await inspectNamed(pool, table)
-  const named = (clause: string) => `the table ${inspected.shape.qualified} ${clause}`
+  const named = (clause: string) => `the table ${qualifiedName(described)} ${clause}`
   const written = await findWriteProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   const context = { served: anyServed, unfilterable: [] }
   // The ledger is not asked: nothing but the statements is wanted.
-  const refused = await findStatementProblems(pool, statementsOf(openTable(pool, table, inspected, context, pool)))
-  const grant = await grantOfAll(pool, inspected.shape.qualified)
+  const open = openTable(pool, table, inspected, context, pool)
+  const refused = await findStatementProblems(sessionsOf(pool, inspected.shape), statementsOf(open))
+  const grant = await grantOfAll(pool, qualifiedName(described))
   return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
 }
 
@@ -66,11 +69,13 @@ function statementsOf(table: OpenTable): NamedStatements {
   const taken = takenStatements(table)
   const { marked, free, held } = lockedStatements(table)
   const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneSql(table) }
+  const { candidates, ask } = filterStatements(table)
   const unknownStatus = unknownStatusSql(table, true, true)
   return {
     ...readStatements(table),
     ...backlogStatements(table),
-    ...filterStatements(table),
+    candidates,
+    ask,
     ...(scan === null ? locking : { ...scan.statements, passed: passedSql(table, true, true) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
@@ -92,9 +97,9 @@ type NamedStatements = Readonly<Record<string, string>>
  * Asks Postgres to plan each statement as our user, and run none: types that do not compare, columns, functions and rights
  * that are missing show. Each refusal once, with the statements that meet it.
  */
-async function findStatementProblems(pool: pg.Pool, statements: NamedStatements): Promise<string[]> {
+async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
-  await using transaction = await begin(pool) // never committed
+  await using transaction = await begin(sessions) // never committed
   await transaction.db.query(`set local lock_timeout = '2s'`)
   for (const [name, statement] of Object.entries(statements)) {
     const why = await explain(transaction.db, statement)
@@ -147,7 +152,7 @@ export const findRemarks = async (outbox: Outbox): Promise<string[]> =>
   findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
 
 /** The same of a table that no outbox was opened for. */
-export async function findTableRemarks(db: Database, table: OutboxTable, shape: TableShape): Promise<string[]> {
+export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
   return [
     ...(await findPolicyRemarks(db, shape.qualified)),
     ...(await findNullFlags(db, table, shape)),
@@ -156,12 +161,12 @@ export async function findTableRemarks(db: Database, table: OutboxTable, shape: 
 }
 
 /** A flag that is neither set nor not set: such a row does not wait, and is never taken. */
-async function findNullFlags(db: Database, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
+async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
   if (state === null || formOf(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)
   if (baseType !== 'boolean' || notNull) return []
   const flag = quoteIdentifier(state.column)
-  const { rowCount } = await db.query(`select from ${shape.qualified} where ${flag} is null limit 1`)
+  const { rowCount } = await sessionsOf(db, shape).query(`select from ${shape.qualified} where ${flag} is null limit 1`)
   if (rowCount === 0) return []
   return [
     `rows whose ${flag} is NULL do not wait, and are never taken: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make it not null`,

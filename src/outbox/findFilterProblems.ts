@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { begin } from '../postgres/database.ts'
+import { begin, rolePathOf } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -19,7 +19,7 @@ export async function findFilterProblems(
 ): Promise<string[]> {
   const { filter } = table
   if (filter === null || saysTaken(table)) return []
-  await using transaction = await begin(pool)
+  await using transaction = await begin(rolePathOf(pool))
   const { db } = transaction
   try {
     // "o" is what rows are called in our statements, so a filter may call them so.
@@ -38,6 +38,7 @@ export async function findFilterProblems(
       return [`cannot be read with its filter: ${(error as Error).message}${didYouMeanColumn(error, columns)}`]
     await db.query('rollback to savepoint asked')
     await db.query(`create temporary view filtered as select from pg_temp.o where (${filter}\n)`)
+    await db.query('set local search_path = pg_catalog, pg_temp')
     const { rows } = await db.query<{ name: string }>(changingParts)
     return [problem(rows.map(({ name }) => name))]
   }

@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, readRoleSchemas } from '../postgres/database.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 
 /** More tables than anybody has to look through for a slip of the pen. */
@@ -16,12 +16,12 @@ export async function findNearestTable(
   { schema, table }: { schema: string | null; table: string },
 ): Promise<string | null> {
   const { rows } = await db.query<{ schema: string; name: string; visible: boolean }>(
-    `select n.nspname as schema, c.relname as name, pg_table_is_visible(c.oid) as visible
+    `select n.nspname as schema, c.relname as name, n.nspname = any($2) as visible
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition
        and n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'outboxd', 'pgboss', 'outboxd_capture', 'sandbox')
        and has_schema_privilege(n.oid, 'usage') order by c.relname, n.nspname limit $1`,
-    [tablesMax],
+    [tablesMax, await readRoleSchemas(db)],
   )
   const named = new Map(
     rows.map((row) => [row.visible && schema === null ? row.name : `${row.schema}.${row.name}`, row]),

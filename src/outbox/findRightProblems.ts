@@ -1,4 +1,4 @@
-import type { Database } from '../postgres/database.ts'
+import { type Database, readRoleSchemas } from '../postgres/database.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
@@ -158,9 +158,9 @@ async function findTable(
        has_schema_privilege(n.oid, 'usage') as "mayUse"
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f') and case when $1::text is null
-       then n.nspname::text = any(regexp_split_to_array(replace(current_setting('search_path'), '"', ''), ', *')) else n.nspname = $1 end
-     order by pg_table_is_visible(c.oid) desc limit 1`,
-    [schema, table],
+       then n.nspname = any($3) else n.nspname = $1 end
+     order by array_position($3, n.nspname) limit 1`,
+    [schema, table, await readRoleSchemas(db)],
   )
   return rows[0] ?? null
 }

@@ -5,6 +5,7 @@ import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literal, nowSql, type TableShape } from './columns.ts'
 import { inspectTable } from './inspectTable.ts'
+import { sessionsOf } from './openTable.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
@@ -14,7 +15,7 @@ import { formOf } from './stateForms.ts'
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
-  await using transaction = await begin(pool) // never committed
+  await using transaction = await begin(sessionsOf(pool, shape)) // never committed
   const refused: Refusal[] = []
   for (const trial of trialsOf(table, shape)) {
     const why = await tryWrite(transaction.db, trial)
@@ -150,7 +151,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
     return what === 'transaction_id' && !/^(?:uuid|jsonb?)$/.test(baseType) ? [{ column, exactType }] : []
   })
   const found = columns.map(async ({ column, exactType }) => {
-    const length = await keptLength(pool, exactType)
+    const length = await keptLength(sessionsOf(pool, shape), exactType)
     return length === null || length >= textMax.id
       ? []
       : [
@@ -161,7 +162,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
 }
 
 /** @returns how many characters of the longest id a type keeps; null if it refuses the id, as a domain may that checks its form */
-async function keptLength(pool: pg.Pool, exactType: string): Promise<number | null> {
+async function keptLength(pool: Database, exactType: string): Promise<number | null> {
   try {
     const sql = `select length($1::text::${exactType}::text)::int as length`
     const { rows } = await pool.query<{ length: number }>(sql, ['x'.repeat(textMax.id)])

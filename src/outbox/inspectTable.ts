@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, rolePathOf } from '../postgres/database.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
@@ -15,16 +15,70 @@ export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
-/** Looks the table up in the catalog. @throws OutboxTableUnusable where it cannot be read as described */
-export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<TableShape> {
+/**
+ * Names the schema in which the role's search path finds a table that is described without one. Our sessions look other names up in
+ * the catalog only.
+ *
+ * @returns the same if there is no such table
+ */
+export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table'>>(
+  db: Database,
+  table: T,
+): Promise<T> {
+  if (table.schema !== null) return table
+  // Every name here is qualified, because the role's search path may have namesakes.
+  const { rows } = await rolePathOf(db).query<{ schema: string }>(
+    `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+     where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
+    [qualifiedName(table)],
+  )
+  return rows[0] === undefined ? table : { ...table, schema: rows[0].schema }
+}
+
+/**
+ * Whether code or types of the client's take part when rows are read or written: views, rules, policies and triggers of updates; columns,
+ * defaults, constraints and indexes that need functions, operators or types that are not Postgres's own.
+ */
+const clientCodeSql = `
+  with recursive part as (
+    select $1::regclass::oid as id union all select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
+  ), own as (
+    select 'pg_class'::regclass::oid as class, id as object from part
+    union all select 'pg_class'::regclass::oid, indexrelid from pg_index where indrelid in (select id from part)
+    union all select 'pg_constraint'::regclass::oid, oid from pg_constraint where conrelid in (select id from part)
+    union all select 'pg_attrdef'::regclass::oid, oid from pg_attrdef where adrelid in (select id from part)
+  )
+  select exists (select from pg_class where oid in (select id from part) and (relkind not in ('r', 'p') or relrowsecurity or relhasrules))
+    or exists (
+      select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+      where t.tgrelid in (select id from part) and not t.tgisinternal and t.tgtype::int & 16 = 16
+        and not exists (select from unnest(p.proconfig) setting where setting like 'search_path=%')
+    )
+    or exists (
+      select from pg_depend d
+      where (d.classid, d.objid) in (select class, object from own)
+        and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
+    ) as "hasClientCode"`
+
+/** Reads whether code or types of the client's take part in statements on the rows of a table. @param qualified quoted, with its schema */
+export async function readHasClientCode(db: Database, qualified: string): Promise<boolean> {
+  const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
+  return rows[0]?.hasClientCode ?? true
+}
+
+/** Looks the table up in the catalog. @throws OutboxTableUnusable if it cannot be read as described */
+export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
+  const table = await resolveTable(db, named)
   const qualified = qualifiedName(table)
-  const { rows } = await db.query<Column & { name: string; kind: string }>(
-    `select a.attname as name, c.relkind as kind, format_type(base.type, -1) as type,
-       format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
-       format_type(base.type, null) as "baseType"
-     from pg_attribute a join pg_class c on c.oid = a.attrelid
+  // By the role's search path, with every name qualified: types are named here as the client's statements name them.
+  const { rows } = await rolePathOf(db).query<Column & { name: string; kind: string }>(
+    `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
+       pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
+       pg_catalog.format_type(base.type, null) as "baseType"
+     from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) a.attrelid
        ${baseTypeSql}
-     where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+     where a.attrelid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid and a.attnum operator(pg_catalog.>) 0 and not a.attisdropped
+     order by a.attnum`,
     [qualified],
   )
   const described = table.file ?? 'OUTBOX_TABLE'
@@ -34,7 +88,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
       nearest === null ? null : `did you mean "${nearest}"?`,
       table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
     ].filter((hint) => hint !== null)
-    const missing = `there is no table ${qualified} in the outbox's database, or this user must not see it`
+    const missing = `there is no table ${qualifiedName(named)} in the outbox's database, or this user must not see it`
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
@@ -47,9 +101,13 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
     problems.push(...(await findFilterProblems(db, qualified, table, columns.keys())))
     problems.push(...(await findPolicyProblems(db, qualified, table)))
   }
-  if (problems.length === 0)
-    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)) }
-  throw new OutboxTableUnusable(problems.map((problem) => `${described}: the table ${qualified} ${problem}`).join('\n'))
+  if (problems.length === 0) {
+    const hasClientCode = table.filter !== null || (await readHasClientCode(db, qualified))
+    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)), hasClientCode }
+  }
+  throw new OutboxTableUnusable(
+    problems.map((problem) => `${described}: the table ${qualifiedName(named)} ${problem}`).join('\n'),
+  )
 }
 
 function findProblems(table: OutboxTable, columns: ReadonlyMap<string, Column>): string[] {

@@ -111,8 +111,10 @@ export interface LedgerRegistration {
 
 export interface RegistrationDeps {
   address: DatabaseAddress
-  /** Quoted. */
+  /** Quoted, for messages. */
   table: string
+  /** Reads its name, quoted, with its schema. */
+  readTable(): Promise<string>
   readLedgerName(): Promise<string>
   onError(error: Error): void
 }
@@ -135,6 +137,7 @@ const settings = `select set_config(name, case name when 'tcp_keepalives_idle' t
 export function openLedgerRegistration({
   address,
   table,
+  readTable,
   readLedgerName,
   onError,
 }: RegistrationDeps): LedgerRegistration {
@@ -175,12 +178,13 @@ export function openLedgerRegistration({
     try {
       await client.connect()
       if (!hasStood) await wait(await readUnsettledMs(client))
-      await client.query('begin')
+      await client.query('begin; set local search_path = pg_catalog, pg_temp')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
       // A pooler's sessions are ours for one transaction only: behind one the transaction stays open, with no snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       await client.query(settings, [isPooled])
-      const oid = await readOid(client, table)
+      if (!isPooled) await client.query('set search_path = pg_catalog, pg_temp')
+      const oid = await readOid(client, await readTable())
       if (oid === null) throw new Error(`there is no table ${table} in which to register the ledger`)
       const others = await takeLocks(client, oid, ledger)
       if (others.length > 0 || isClosed) {
@@ -263,7 +267,7 @@ export function openLedgerRegistration({
   }
 
   async function assertStands(client: pg.Client): Promise<void> {
-    const oid = await readOid(client, table)
+    const oid = await readOid(client, await readTable())
     if (oid === null || oid !== heldOid) throw new Error('the outbox table was created anew')
     if (blocked === null) return
     const others = await takeLocks(client, oid, await readLedgerName())
@@ -286,10 +290,11 @@ export function openLedgerRegistration({
 
 /** For how long the daemons that served before the server was restarted may still be on their way back. */
 async function readUnsettledMs(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ upMs: number }>(
-    'select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 * 1000 as "upMs"',
-  )
-  return Math.min(settledMs, Math.max(0, settledMs - (rows[0]?.upMs ?? settledMs)))
+  const results = (await client.query(
+    `set local search_path = pg_catalog, pg_temp;
+     select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 * 1000 as "upMs"`,
+  )) as unknown as pg.QueryResult<{ upMs: number }>[]
+  return Math.min(settledMs, Math.max(0, settledMs - (results[1]?.rows[0]?.upMs ?? settledMs)))
 }
 
 /** Ends the connection without waiting for the server's goodbye: half open, it would never come. */

@@ -1,6 +1,5 @@
-import type pg from 'pg'
 import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
-import { begin } from '../postgres/database.ts'
+import { begin, type Sessions } from '../postgres/database.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -30,8 +29,6 @@ const markedMax = 100
 /** Far more than all instances claim at once. */
 const inHandMax = 10_000
 
-type LockedStatements = ReturnType<typeof lockedStatements>
-
 export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
   // Whoever locks a row writes a number into it, which stays when he has let go.
@@ -57,7 +54,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
 export function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return [] // rows are only read there, and no lock keeps anybody from that
-    const { rows } = await outbox.pool.query<{ outboxId: string }>(lockedStatements(table).marked)
+    const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })
 }
@@ -68,7 +65,7 @@ export function readMarked(outbox: Outbox): Promise<string[]> {
  */
 export function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
-    const rows = await readHeld(outbox.pool, lockedStatements(table), outboxIds)
+    const rows = await readHeld(table, outboxIds)
     return rows.flatMap(({ outboxId, pid, application, state }) =>
       isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
     )
@@ -80,19 +77,15 @@ export function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promis
  * nobody can say who has them locked. None if no row is ever locked.
  */
 export function readInHand(outbox: Outbox): Promise<SeenRow[]> {
-  const { pool } = outbox
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
-    const statements = lockedStatements(table)
-    const { rows: marked } = await pool.query<{ outboxId: string }>(statements.everyMarked)
+    const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedStatements(table).everyMarked)
     const held = await readHeld(
-      pool,
-      statements,
+      table,
       marked.map(({ outboxId }) => outboxId),
     )
     const ours = held.filter(({ application }) => application === null || application === daemonSessions.outbox)
     const rows = await lookAt(
-      pool,
       table,
       ours.map(({ outboxId }) => outboxId),
     )
@@ -107,20 +100,17 @@ const isOurs = (application: string | null) => application?.startsWith('outboxd'
 type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
 
 /** Those of these rows that cannot be locked. */
-async function readHeld(
-  pool: pg.Pool,
-  { free, held }: LockedStatements,
-  outboxIds: readonly string[],
-): Promise<HeldRow[]> {
-  const freeIds = await readFree(pool, free, outboxIds)
+async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise<HeldRow[]> {
+  const { free, held } = lockedStatements(table)
+  const freeIds = await readFree(table.db, free, outboxIds)
   const others = outboxIds.filter((id) => !freeIds.has(id))
   if (others.length === 0) return []
-  const { rows } = await pool.query<HeldRow>(held, [others])
+  const { rows } = await table.db.query<HeldRow>(held, [others])
   return rows
 }
 
-async function readFree(pool: pg.Pool, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  await using transaction = await begin(pool) // never committed
+async function readFree(db: Sessions, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
+  await using transaction = await begin(db) // never committed
   const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
   return new Set(rows.map(({ outboxId }) => outboxId))
 }

@@ -26,15 +26,16 @@ export async function migrateOutbox(
   wake: boolean | null = null,
 ): Promise<OutboxMigrated> {
   return inMigrationSession('DATABASE_URL', databaseUrl, async (client) => {
+    const schema = await readCreationSchema(client)
+    await client.query('set search_path = pg_catalog, pg_temp')
     const { rows } = await client.query<{ max: number }>(
       `select current_setting('max_prepared_transactions')::int as max`,
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
-    const schema = await readCreationSchema(client)
     // One statement string is one transaction; the lock makes a second process wait instead of collide.
     await client.query(
-      `begin; set local search_path = pg_catalog, pg_temp;
+      `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
        ${await outboxStatements(outboxTable, schema, wakes)}; commit`,
     )

@@ -47,7 +47,7 @@ export async function readNamingRows(outbox: Outbox, outboxIds: readonly string[
   const { stamped, unstamped } = namingStatements(table)
   const rows: Row[] = []
   const ask = async (statement: string, ids: readonly string[]) => {
-    rows.push(...(await outbox.pool.query<Row>(statement, [ids])).rows)
+    rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
   }
   const unread = await failingRows(outboxIds, (those) => ask(stamped, those))
   await failingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table

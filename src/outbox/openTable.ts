@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, rolePathOf, type Sessions } from '../postgres/database.ts'
 import { readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
@@ -27,6 +27,8 @@ export async function inspectNamed(pool: pg.Pool, table: OutboxTable): Promise<I
 
 /** A table as it is and as the ledger serves it, with the expressions of which statements on it are made. */
 export interface OpenTable extends InspectedTable {
+  /** For statements on its rows. Other statements use `Outbox.pool`, which looks names up in the catalog only. */
+  readonly db: Sessions
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
@@ -37,6 +39,10 @@ export interface OpenTable extends InspectedTable {
   /** Null if the rows themselves say whether they wait. */
   readonly scan: CursorScan | null
 }
+
+/** The sessions for statements on rows: with the role's search path if code or types of the client's take part. */
+export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
+  hasClientCode ? rolePathOf(pool) : pool
 
 /** Puts together a table as it is and what the ledger knows of it. @param unfilterable ids of rows that the filter or the stamp fails for */
 export function openTable(
@@ -49,13 +55,14 @@ export function openTable(
   const rows = rowExpressions(table, shape, served.start, unfilterable)
   const ideal = rowExpressions(table, shape, served.start)
   const memory = new LedgerMemory(ledger, served.epoch, nameSelection(ideal, served.readings))
+  const db = sessionsOf(pool, shape)
   const scan = saysTaken(table)
     ? null
     : new CursorScan({
-        ...{ db: pool, rows, memory },
-        horizon: createHorizon(pool, table, shape),
+        ...{ db, rows, memory },
+        horizon: createHorizon(db, table, shape),
         name: nameOutbox(identity),
         byTransaction: table.sequence === null,
       })
-  return { shape, identity, table, served, rows, ideal, memory, scan }
+  return { db, shape, identity, table, served, rows, ideal, memory, scan }
 }

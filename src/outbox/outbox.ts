@@ -7,9 +7,13 @@ import {
   type ServedOutbox,
 } from '../ledger/servedOutbox.ts'
 import type { Database } from '../postgres/database.ts'
+import { readHasClientCode, resolveTable } from './inspectTable.ts'
 import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './openTable.ts'
 import { describeTable, type OutboxTable, qualifiedName, saysTaken } from './outboxTable.ts'
 import { createUnfilterable, filterStatements, mayBeRowsFault, type Unfilterable } from './unfilterable.ts'
+
+/** A trigger that is added may need the role's search path. */
+const codeAgeMaxMs = 10_000
 
 /**
  * The client's outbox: one table, read by the rows' own state or by the ledger's memory, and written only in the columns that are ours.
@@ -33,6 +37,7 @@ export class Outbox {
   readonly unfilterable: Unfilterable
   #inspected: Promise<InspectedTable> | undefined
   #opened: { table: OpenTable; key: string } | undefined
+  #codeReadAtMs = 0
   #isOurs = false
 
   /** @param table as described, or the name of a table such as migrations/outbox.sql creates */
@@ -44,16 +49,36 @@ export class Outbox {
     this.channel = this.described.channel
     this.qualified = qualifiedName(this.described)
     this.saysTaken = saysTaken(this.described)
-    this.unfilterable = createUnfilterable({ pool, ledger })
+    this.unfilterable = createUnfilterable(ledger)
   }
 
-  /** Looks the table up when it is first used. @throws OutboxTableUnusable */
-  inspect(): Promise<InspectedTable> {
-    this.#inspected ??= inspectNamed(this.pool, this.described).catch((error: unknown) => {
-      this.#inspected = undefined // the table may be there, and right, the next time
-      throw error
-    })
+  /** Looks the table up when it is first used, and now and then whether the client has put code on it. @throws OutboxTableUnusable */
+  async inspect(): Promise<InspectedTable> {
+    this.#inspected ??= inspectNamed(this.pool, this.described).then(
+      (found) => {
+        this.#codeReadAtMs = performance.now()
+        return found
+      },
+      (error: unknown) => {
+        this.#inspected = undefined // the table may be there, and right, the next time
+        throw error
+      },
+    )
+    const inspected = await this.#inspected
+    const nowMs = performance.now()
+    if (this.described.filter !== null || nowMs - this.#codeReadAtMs < codeAgeMaxMs) return inspected
+    const { shape, identity } = inspected
+    const hasClientCode = await readHasClientCode(this.pool, shape.qualified)
+    this.#codeReadAtMs = nowMs
+    if (hasClientCode === shape.hasClientCode) return inspected
+    this.#opened = undefined
+    this.#inspected = Promise.resolve({ identity, shape: { ...shape, hasClientCode } })
     return this.#inspected
+  }
+
+  /** Reads the table's name, quoted, with the schema in which the role's search path finds it. */
+  async readName(): Promise<string> {
+    return qualifiedName(await resolveTable(this.pool, this.described))
   }
 
   /** Says which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */

@@ -1,4 +1,5 @@
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
+import { resolveTable } from './inspectTable.ts'
 import { qualifiedName, splitTableName } from './outboxTable.ts'
 
 /** The quoted names that belong to an outbox table of ours. @param name name, or schema.name, as OUTBOX_TABLE has it */
@@ -33,7 +34,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
        array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
          order by attnum) as columns
      from t`,
-    [qualifiedName(splitTableName(table))],
+    [qualifiedName(await resolveTable(db, splitTableName(table)))],
   )
   return rows[0] ?? { exists: false, wakes: 'never', preparedMax: 0, columns: [] }
 }

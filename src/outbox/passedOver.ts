@@ -31,14 +31,13 @@ export function passedSql({ rows }: OpenTable, after: boolean, upTo: boolean): s
  * @returns null if rows say themselves that they wait, there is no position yet, or the slice takes too long to read
  */
 export function readPassedOver(outbox: Outbox, after: string | null, sliceRows: number): Promise<PassedSlice | null> {
-  const { pool } = outbox
   return unlessSlow(() =>
     outbox.ask(async (table) => {
       const position = (await table.scan?.readPosition()) ?? null
       if (position === null) return null
-      const { upTo, bounds } = await readSlice(pool, sliceStatements(table.rows), after, sliceRows)
+      const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
       const sql = passedSql(table, after !== null, upTo !== null)
-      const { rows } = await pool.query<SeenRow>(sql, [...position, ...bounds])
+      const { rows } = await table.db.query<SeenRow>(sql, [...position, ...bounds])
       const { known } = await table.memory.findKnown(rows)
       const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
       const unknown = rows.flatMap(({ outboxId }) => (known.has(outboxId) || repeated.has(outboxId) ? [] : [outboxId]))

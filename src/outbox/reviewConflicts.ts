@@ -26,7 +26,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (told.length + noted.length === 0) return // without a look at the ERP's database, which may be away
   const table = await outbox.open()
   const looked = [...new Set([...told.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await lookAt(outbox.pool, table, looked)
+  const rows = await lookAt(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
   const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))

@@ -29,9 +29,9 @@ export function readStatements({ rows }: OpenTable) {
 
 /** Reads the row as it is now, whatever its state; null if there is none of that id. */
 export async function readRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
-  const { byId } = readStatements(await outbox.open())
+  const table = await outbox.open()
   try {
-    const { rows } = await outbox.pool.query<RawRow>(byId, [outbox.bytesMax, outboxId])
+    const { rows } = await table.db.query<RawRow>(readStatements(table).byId, [outbox.bytesMax, outboxId])
     return rows[0] ? toRecord(outbox.described, outbox.bytesMax, rows[0]) : null
   } catch (error) {
     if (isNoValueOfType(error)) return null
@@ -41,17 +41,17 @@ export async function readRecord(outbox: Outbox, outboxId: string): Promise<Outb
 
 /** Returns whether the row of this id says that it waits; true of a table whose rows never say it. */
 export async function saysThatItWaits(outbox: Outbox, outboxId: string): Promise<boolean> {
-  const { waitsById } = readStatements(await outbox.open())
-  return ((await outbox.pool.query(waitsById, [outboxId])).rowCount ?? 0) > 0
+  const table = await outbox.open()
+  return ((await table.db.query(readStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
 }
 
 /** Reads the rows that wait, in the order in which they would be claimed; locks and changes nothing. */
 export async function readNew(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
-  const { pool, described, bytesMax } = outbox
+  const { described, bytesMax } = outbox
   return outbox.ask(async (table) => {
     const sql = readStatements(table)
     const read = async (statement: string, value: unknown) => {
-      const { rows } = await pool.query<RawRow>(statement, [bytesMax, value])
+      const { rows } = await table.db.query<RawRow>(statement, [bytesMax, value])
       return rows.map((row) => toRecord(described, bytesMax, row))
     }
     if (table.scan === null) return read(sql.waiting, limit)
@@ -72,13 +72,14 @@ const everything = {
 export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.hasUnknown()
-    const { rowCount } = await outbox.pool.query(readStatements(table).any)
+    const { rowCount } = await table.db.query(readStatements(table).any)
     return (rowCount ?? 0) > 0
   }, served)
 }
 
 /** Reads the rows of these ids that are there, whether or not they wait. */
-export async function lookAt(db: Database, table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
+export async function lookAt(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
+  const { db } = table
   const { look, lookByText } = readStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
     if (!isNoValueOfType(error)) throw error
@@ -89,7 +90,7 @@ export async function lookAt(db: Database, table: OpenTable, outboxIds: readonly
 
 /** Finds those of these ids that are in the table, whatever their rows say. */
 export async function findPresent(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await lookAt(outbox.pool, await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
+  return new Set((await lookAt(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
 /** Bytes of payloads that are held in memory at once; a few times as much while they are mapped and written. */

@@ -2,8 +2,9 @@ import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { tableWritersSql } from '../postgres/locks.ts'
 import { isNoValueOfType } from '../postgres/sqlState.ts'
-import { column, columnOf, tableAndPartitionsSql } from './columns.ts'
+import { column, columnOf, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
+import { sessionsOf } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { saysTaken } from './outboxTable.ts'
 import { rowExpressions, startSql } from './rowExpressions.ts'
@@ -31,7 +32,7 @@ export async function readHidden(outbox: Outbox, start?: StartPosition): Promise
   const { shape } = await outbox.inspect()
   if (!saysTaken(described) || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
-  const { rows } = await outbox.pool.query<HiddenRows>(
+  const { rows } = await sessionsOf(outbox.pool, shape).query<HiddenRows>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
        where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenMax}
@@ -45,7 +46,7 @@ export async function liesBefore(outbox: Outbox, outboxId: string): Promise<bool
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  const { rowCount } = await outbox.pool.query(
+  const { rowCount } = await sessionsOf(outbox.pool, shape).query(
     `select from ${shape.qualified} o where ${column(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
     [outboxId],
   )
@@ -66,7 +67,7 @@ export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<
   const { shape } = await outbox.inspect()
   try {
     const { waits, from } = rowExpressions(described, shape, start)
-    await pool.query(`explain select from ${from} where ${waits}`)
+    await sessionsOf(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
     if (start.id !== null && isNoValueOfType(error))
       return `--start id:${start.id}: that is no value of the column ${described.id}`
@@ -78,7 +79,7 @@ export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<
   }
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
-  const { rows } = await pool.query<{ highest: string }>(
+  const { rows } = await sessionsOf(pool, shape).query<{ highest: string }>(
     `select greatest((select max(${column(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
@@ -108,18 +109,19 @@ export async function findNow(outbox: Outbox): Promise<StartPosition> {
        to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as now`,
     [qualified, described.id],
   )
-  if (isNumber && rows[0]?.sequence != null) return { id: await nextId(outbox, qualified), at: null }
+  if (isNumber && rows[0]?.sequence != null) return { id: await nextId(outbox, shape), at: null }
   if (described.createdAt !== null) return { id: null, at: rows[0]?.now ?? null }
   throw new OutboxTableUnusable(
     `the table ${qualified} has neither an id drawn from a sequence of its own nor a created_at that is described: give the first row that is ours as --start id:N`,
   )
 }
 
-async function nextId({ pool, described }: Outbox, qualified: string): Promise<string> {
+async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<string> {
+  const { qualified } = shape
   const sql = `select (coalesce(max(${column(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
-    const { rows } = await pool.query<{ next: string; busy: boolean }>(sql)
+    const { rows } = await sessionsOf(pool, shape).query<{ next: string; busy: boolean }>(sql)
     if (rows[0]?.busy === false) return rows[0].next
     await setTimeout(lookEveryMs)
   }

@@ -9,16 +9,18 @@ export interface TablePlace {
 }
 
 /** Reads where the outbox lies; null if the server does not let our role know, or is a standby. */
-export async function readPlace({ pool, qualified }: Outbox): Promise<TablePlace | null> {
+export async function readPlace(outbox: Outbox): Promise<TablePlace | null> {
   const place = `select c.system_identifier::text as "systemId", pg_catalog.concat_ws('/', c.system_identifier::text,
       pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8), d.oid::text,
       pg_catalog.to_regclass($1)::oid::text) as text
     from pg_catalog.pg_control_system() c
     join pg_catalog.pg_database d on d.datname operator(pg_catalog.=) pg_catalog.current_database()`
-  return pool.query<TablePlace>(place, [qualified]).then(
-    ({ rows }) => rows[0] ?? null,
-    () => null,
-  )
+  try {
+    const { rows } = await outbox.pool.query<TablePlace>(place, [await outbox.readName()])
+    return rows[0] ?? null
+  } catch {
+    return null
+  }
 }
 
 /** Notes in the ledger where the outbox lies. Only if the ledger's history stands: `recover` compares it after the ledger went back. */

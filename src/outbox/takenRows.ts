@@ -97,23 +97,22 @@ export interface TakenSlice {
  * @param isWaitingToo also those that wait and name a transaction
  */
 export async function readTaken(outbox: Outbox, after: string | null, isWaitingToo = false): Promise<TakenSlice> {
-  const { pool } = outbox
   const table = await outbox.open()
   const taken = takenStatements(table)
   const { canTell } = taken
   const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
   if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
-  const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
-  const { rows } = await pool.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
+  const { upTo, bounds } = await readSlice(table.db, taken, after, sliceMax)
+  const { rows } = await table.db.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
   const { known, conflicts } = await table.memory.findKnown(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
   const missedIds = missed.map(({ outboxId }) => outboxId)
   const theirs =
-    missed.length === 0 ? new Set() : await findTakenBySecond(pool, await readLedgerId(outbox.ledger), missedIds)
+    missed.length === 0 ? new Set() : await findTakenBySecond(outbox.pool, await readLedgerId(outbox.ledger), missedIds)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return {
     unknown: await stampOurs(
-      pool,
+      table.db,
       taken,
       missed.filter(({ outboxId }) => !theirs.has(outboxId)),
     ),

@@ -1,13 +1,12 @@
-import type pg from 'pg'
 import { boundText } from '../boundText.ts'
 import type { RowStatus, Telling, ToldRow } from '../model.ts'
-import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
+import { begin, type Database, isPassing, leavesSession, type Sessions } from '../postgres/database.ts'
 import { codeOf, wasCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteStatements, writeStatements } from './writeBack.ts'
 
 interface Writing {
-  pool: pg.Pool
+  sessions: Sessions
   /** Quoted. */
   table: string
   writing: WriteStatements
@@ -25,7 +24,7 @@ export async function tellRows<R extends RowStatus>(outbox: Outbox, read: () => 
   const open = await outbox.open()
   const statements = writeStatements(open)
   if (statements === null) return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
-  const writing = { pool: outbox.pool, table: open.shape.qualified, writing: statements }
+  const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
   const attempt = await tryToTell(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!leavesSession(attempt.error)) throw attempt.error
@@ -60,10 +59,10 @@ interface Failed<R extends RowStatus> {
 type Attempt<R extends RowStatus> = Exclude<Telling<R>, { kind: 'refused' }> | Failed<R>
 
 async function tryToTell<R extends RowStatus>(
-  { pool, table, writing }: Writing,
+  { sessions, table, writing }: Writing,
   read: () => Promise<R[]>,
 ): Promise<Attempt<R>> {
-  await using transaction = await begin(pool)
+  await using transaction = await begin(sessions)
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '${tellMaxMs}'`)
   if (!(await withLock(db, table))) return { kind: 'busy' }

@@ -22,7 +22,7 @@ export async function tryRow(outbox: Outbox): Promise<RowTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
   if (writing === null) return { kind: 'never-written' }
-  await using transaction = await begin(outbox.pool) // never committed
+  await using transaction = await begin(table.db) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
   const { rows } = await db.query<TriedRow>(lockOneSql(table))

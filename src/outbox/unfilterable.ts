@@ -20,6 +20,7 @@ export interface Unfilterable {
 }
 
 export interface FilterStatements {
+  readonly db: Database
   /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
   readonly candidates: string
   /** Asks the filter, and for the stamp where rows are found by it, about the rows of the ids in $1 alone. */
@@ -32,7 +33,7 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: Database }): Unfilterable {
+export function createUnfilterable(ledger: Database): Unfilterable {
   let known: readonly string[] = []
   let testedAt = 0
   /** Where a search that took too long goes on. */
@@ -40,13 +41,13 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
   let learning: Promise<void> | null = null
 
   const fails = (statements: FilterStatements, ids: readonly string[], most: number) =>
-    failingRows(ids, (those) => pool.query(statements.ask, [those]), most)
+    failingRows(ids, (those) => statements.db.query(statements.ask, [those]), most)
 
   async function search(statements: FilterStatements): Promise<string[]> {
     const until = performance.now() + searchMaxMs
     const found: string[] = []
     while (found.length <= unfilterableMax && performance.now() < until) {
-      const { rows } = await pool.query<{ id: string }>(statements.candidates, [after, pageRows])
+      const { rows } = await statements.db.query<{ id: string }>(statements.candidates, [after, pageRows])
       const ids = rows.map(({ id }) => id)
       found.push(...(await fails(statements, ids, unfilterableMax + 1)))
       after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
@@ -93,10 +94,11 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
 const detail =
   'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'
 
-export function filterStatements({ table, ideal }: OpenTable): FilterStatements {
+export function filterStatements({ db, table, ideal }: OpenTable): FilterStatements {
   const { from, mayWait, stamp, id, idType, idText } = ideal
   const asked = saysTaken(table) ? '1' : stamp
   return {
+    db,
     candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
     ask: `select count(case when (${table.filter ?? 'true'}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,

@@ -48,13 +48,12 @@ export function readUnknownStatuses(
   after: string | null,
   sliceRows: number,
 ): Promise<{ unknown: UnknownStatus[]; upTo: string | null } | null> {
-  const { pool } = outbox
   return unlessSlow(() =>
     outbox.ask(async (table) => {
       if (unknownStatusSql(table, false, false) === null) return null
-      const { upTo, bounds } = await readSlice(pool, sliceStatements(table.rows), after, sliceRows)
+      const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
       const sql = unknownStatusSql(table, after !== null, upTo !== null)
-      const { rows } = sql === null ? { rows: [] } : await pool.query<UnknownStatus>(sql, bounds)
+      const { rows } = sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, bounds)
       return { unknown: rows, upTo }
     }),
   )

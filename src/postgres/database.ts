@@ -22,6 +22,8 @@ export interface PoolOptions {
   settings?: Record<string, string>
   /** Whether what its transactions commit survives a crash, also where the server or the role is set so that it need not. */
   durable?: boolean
+  /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `rolePathOf`. */
+  isErp?: boolean
   /** Whether its sessions prepare the statements that come again and again: where the tables are ours alone. */
   prepares?: boolean
   /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
@@ -41,6 +43,7 @@ export function createPool({
   onIdleError,
   settings = {},
   durable = false,
+  isErp = false,
   prepares = false,
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
@@ -61,6 +64,7 @@ export function createPool({
       settings: { ...ownSettings, ...settings },
       everywhere: asText,
       durable,
+      isErp,
       prepares,
     },
   )
@@ -73,6 +77,33 @@ export interface Transaction extends AsyncDisposable {
   readonly db: Database
   /** When this fails the COMMIT may nevertheless have happened: callers write under a fence and may do it again. */
   commit(): Promise<void>
+}
+
+/** Sessions in which transactions begin: a pool, or its `rolePathOf`. */
+export interface Sessions extends Database {
+  readonly beginning?: string
+  connect(): Promise<pg.PoolClient>
+}
+
+/**
+ * The same sessions, which look names up by the role's own search path instead of the catalog only: for statements that run code
+ * of the client's (triggers, policies, a filter) or compare values of its types.
+ */
+export function rolePathOf(pool: pg.Pool | Sessions): Sessions
+export function rolePathOf(db: Database): Database
+export function rolePathOf(pool: Database): Database {
+  return pool instanceof SessionPool ? pool.byRolePath : pool
+}
+
+/** Reads the schemas of the search path that the role has by its settings and those of the database, also those that it must not use. */
+export async function readRoleSchemas(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ path: string; user: string }>(
+    `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
+  )
+  const { path = '', user = '' } = rows[0] ?? {}
+  const rolePath = db instanceof SessionPool ? await db.readRolePath() : null
+  const schemas = (rolePath ?? path).split(/, */)
+  return schemas.map((name) => name.replaceAll('"', '').replace(/^\$user$/, user)).filter((name) => name !== '')
 }
 
 /** What a transaction needs beside its statements. */
@@ -99,7 +130,7 @@ export class CommitUncertain extends Error {
  * longer the one to write to: a new one may lead to another server.
  */
 export async function begin(
-  pool: pg.Pool,
+  pool: Sessions,
   { opening, isCertain = false }: TransactionOptions = {},
 ): Promise<Transaction> {
   const client = await pool.connect()
@@ -146,7 +177,7 @@ export async function begin(
     },
   }
   try {
-    const beginning = pool instanceof SessionPool ? pool.beginning : 'begin'
+    const beginning = pool.beginning ?? 'begin'
     await client.query(opening === undefined ? beginning : `${beginning}; ${opening}`)
     return transaction
   } catch (error) {

@@ -30,7 +30,7 @@ const lockMs = '2500'
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: lockMs } : ownNames
-  const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, settings })
+  const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
   await using locks = isErp ? watchLocks(url, sessionName) : null
   try {
     return await withDatabase(variable, url, () => look(pool))

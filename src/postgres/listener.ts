@@ -26,8 +26,8 @@ export type Mark =
 export interface ListenerDeps {
   url: string | DatabaseAddress
   channel: string
-  /** The outbox table, quoted, whose trigger asks whether we sleep. */
-  table: string
+  /** Reads the name of the outbox table, quoted, with its schema, whose trigger asks whether we sleep. */
+  readTable(): Promise<string>
   onNotice(): void
   /** The connection broke; it will be opened again. */
   onError(error: Error): void
@@ -57,7 +57,7 @@ const markStatement = `select case
  * read-only: what is written now is written, and announced, elsewhere. Notices can be missed: whoever listens must also
  * look by itself now and then.
  */
-export function openListener({ url, channel, table, onNotice, onError }: ListenerDeps): Listener {
+export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? fixedAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
@@ -104,7 +104,7 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
       const isOwn = await takeOwnSettings(next)
-      await next.query(session)
+      await next.query(isOwn ? `set search_path = pg_catalog, pg_temp; ${session}` : session)
       // A pooler gives us a key of its own: a lock would be taken in a session that others use too.
       isReady = isOwn
       onNotice() // what came while nobody listened
@@ -127,7 +127,7 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
       const asked = client
       if (!isReady || closed || asked === undefined) return 'unavailable'
       try {
-        const { rows } = await asked.query<{ mark: Mark }>(markStatement, [lockClass, table])
+        const { rows } = await asked.query<{ mark: Mark }>(markStatement, [lockClass, await readTable()])
         const mark = rows[0]?.mark ?? 'unavailable'
         if (asked !== client) return 'unavailable'
         isMarked ||= mark === 'marked'

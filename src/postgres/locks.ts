@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPool, type Database } from './database.ts'
+import { ownNames } from './sessionSettings.ts'
 
 /** A session that others wait for. Only the kind of its statement is told, because the statement may hold the client's data. */
 export interface LockingSession {
@@ -63,7 +64,7 @@ export function watchLocks(url: string, name: string): LockWatch {
   const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
   const watching = wait(firstLookMs)
     .then(async () => {
-      const pool = createPool({ url, name: `${name} locks`, connections: 1, onIdleError: () => {} })
+      const pool = createPool({ url, name: `${name} locks`, connections: 1, onIdleError: () => {}, settings: ownNames })
       try {
         for (;;) {
           const seen = await readLockingSessions(pool, name)

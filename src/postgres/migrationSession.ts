@@ -1,12 +1,15 @@
 import pg from 'pg'
 import type { Database } from './database.ts'
 import { DatabaseUnusable, withDatabase } from './database.ts'
+import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding.ts'
 import { asText, ownNames, ownSettings, takeOwnSettings } from './sessionSettings.ts'
 import { waitedForLock } from './sqlState.ts'
 
 /** Everybody who comes after a change of a table that waits for a lock waits behind it. */
 const lockMaxSeconds = 10
+
+const sessionName = 'outboxd migrate schema'
 
 /**
  * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for others.
@@ -19,7 +22,12 @@ export function inMigrationSession<T>(
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   return withDatabase(variable, url, async () => {
-    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: sessionName,
+      connectionTimeoutMillis: 5_000,
+    })
+    await using locks = watchLocks(url, sessionName)
     client.on('error', () => {}) // the statement that runs says so
     try {
       await client.connect()
@@ -38,7 +46,11 @@ export function inMigrationSession<T>(
       return await work(client)
     } catch (error) {
       if (!waitedForLock(error)) throw error
-      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it), and run it again`
+      const [holder] = locks.holders()
+      const which = holder?.pid
+        ? `select pg_terminate_backend(${holder.pid})`
+        : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it`
+      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (${which}), and run it again`
       throw new DatabaseUnusable(variable, url, why, error)
     } finally {
       await client.end()

@@ -16,6 +16,8 @@ export interface SessionSettings {
   everywhere: Record<string, string>
   /** Whether what their transactions commit survives a crash, whatever the server is set to. */
   durable: boolean
+  /** Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` as the role's own search path says. */
+  isErp: boolean
   /** Whether they prepare the statements that come again and again: not where others may give their results another type. */
   prepares: boolean
 }
@@ -31,6 +33,11 @@ export class SessionPool extends pg.Pool {
   readonly #settings: SessionSettings
   readonly #openedAs = new WeakMap<object, number>()
   readonly #begun = new WeakSet<object>()
+  /** The sessions of the ERP's database that are our own, and where each looks names up now. */
+  readonly #paths = new WeakMap<object, Path>()
+  #rolePath: string | null = null
+  /** The same sessions with the search path of the role, for statements that run the client's code. */
+  readonly byRolePath = new RolePathSessions(this)
   #opened = 0
   /**
    * Sessions opened before this one are lent out no more: one of them has shown that its server is not the one to write to,
@@ -59,10 +66,34 @@ export class SessionPool extends pg.Pool {
     })
   }
 
+  /** Lends a session that looks names up by the role's own search path. */
+  async connectByRolePath(): Promise<pg.PoolClient> {
+    return this.#takePath(await this.#connect(), 'role')
+  }
+
+  /** Reads the search path that the role has by its settings and those of the database; null unless `isErp`. */
+  async readRolePath(): Promise<string | null> {
+    if (this.#rolePath === null && this.#settings.isErp) (await this.#connect()).release()
+    return this.#rolePath
+  }
+
+  async #takePath(client: pg.PoolClient, path: Path): Promise<pg.PoolClient> {
+    const current = this.#paths.get(client)
+    if (current === undefined || current === path) return client
+    try {
+      await client.query(`set search_path = ${path === 'role' ? this.#rolePath || `''` : catalogPath}`)
+      this.#paths.set(client, path)
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
   override connect(): Promise<pg.PoolClient>
   override connect(callback: ConnectCallback): void
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
-    const connecting = this.#connect()
+    const connecting = this.#connect().then((client) => this.#takePath(client, 'catalog'))
     if (callback === undefined) return connecting
     connecting.then(
       (client) => callback(undefined, client, client.release.bind(client)),
@@ -83,6 +114,11 @@ export class SessionPool extends pg.Pool {
   async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
     try {
       const isOwn = await takeOwnSettings(client)
+      if (this.#settings.isErp) {
+        const { rows } = await client.query<{ search_path: string }>('show search_path')
+        this.#rolePath = rows[0]?.search_path ?? ''
+        if (isOwn) this.#paths.set(client, 'role')
+      }
       if (isOwn && this.#settings.prepares) prepareRepeated(client)
       this.#begun.add(client)
       return client
@@ -117,6 +153,38 @@ export class SessionPool extends pg.Pool {
       Object.assign(this.options, none)
       this.beginning = beginningOf(Object.entries({ ...timeouts, ...settings }).map(setLocal), this.#settings)
       return super.connect()
+    }
+  }
+}
+
+type Path = 'catalog' | 'role'
+const catalogPath = 'pg_catalog, pg_temp'
+
+/** The sessions of a pool on the ERP's database, with the search path of the role. */
+export class RolePathSessions {
+  readonly #pool: SessionPool
+  constructor(pool: SessionPool) {
+    this.#pool = pool
+  }
+
+  /** What begins a transaction. */
+  get beginning(): string {
+    return this.#pool.beginning.replace(closedLocally, '')
+  }
+
+  connect(): Promise<pg.PoolClient> {
+    return this.#pool.connectByRolePath()
+  }
+
+  async query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>> {
+    const client = await this.connect()
+    try {
+      const result = await client.query<Row>(text, values)
+      client.release()
+      return result
+    } catch (error) {
+      client.release(error as Error) // as the pool does
+      throw error
     }
   }
 }
@@ -167,8 +235,12 @@ const startOptions = ({ settings, everywhere }: SessionSettings): string =>
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
     .join(' ')
 
-const beginningOf = (more: readonly string[], { durable }: SessionSettings): string =>
-  ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ')
+const beginningOf = (more: readonly string[], { durable, isErp }: SessionSettings): string =>
+  ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ') +
+  (isErp ? closedLocally : '')
+
+/** Where a pooler lends its sessions, only a transaction can close them. */
+const closedLocally = `; set local search_path = ${catalogPath}`
 
 /** What is set stronger stays: to wait for a standby is somebody's decision. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`

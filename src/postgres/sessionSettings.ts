@@ -43,15 +43,17 @@ export const ownSettings = {
  */
 export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   try {
-    const { rows } = await client.query<{ isOwn: boolean }>(
-      `select pg_backend_pid() = $1 as "isOwn", (
+    const pid = Number((client as { processID?: number | null }).processID ?? 0)
+    // One string is one transaction, so that no namesake in the role's search path is run before a session closes it.
+    const results = (await client.query(
+      `set local search_path = pg_catalog, pg_temp;
+       select pg_backend_pid() = ${pid} as "isOwn", (
          select count(set_config(s.name, w.value, false)) from pg_settings s
          join (values ('idle_session_timeout', '0'), ('transaction_timeout', '0'), ('session_replication_role', 'origin')) w (name, value)
            on w.name = s.name and w.value <> s.setting
-         where pg_backend_pid() = $1)`,
-      [(client as { processID?: number | null }).processID],
-    )
-    return rows[0]?.isOwn ?? false
+         where pg_backend_pid() = ${pid})`,
+    )) as unknown as pg.QueryResult<{ isOwn: boolean }>[]
+    return results[1]?.rows[0]?.isOwn ?? false
   } catch (error) {
     if (codeOf(error) !== '42501') throw error
     throw new Error(
@@ -72,9 +74,9 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 }
 
 /**
- * Where our sessions on the ledger look names up: in the catalog alone. All of ours are written with their schema, and what
- * somebody puts into a schema of the role's or the database's search path can stand in for none of the server's functions. The
- * client's tables are another matter: their types and operators are found as the client has set it.
+ * Where our sessions look names up: in the catalog only. All tables are written with their schema, and what somebody puts into a
+ * schema of the role's or the database's search path can stand in for none of the server's functions. Only statements that run
+ * code of the client's, on the outbox's rows, use the role's own path (`rolePathOf`).
  */
 export const ownNames = { search_path: 'pg_catalog' } as const
 

@@ -119,3 +119,88 @@ test('operators and functions of others that fit the catalog’s statements bett
   await describe(described, 'outbox', {})
   expect(await callers(), 'describe').toEqual([])
 }, 120_000)
+
+/** Makes a namesake of each polymorphic function and operator of Postgres's for types that fit better, and of each operator between types that need a cast. */
+const plantNamesakes = `
+  create table public.calls (name text, query text);
+  create function public.called(name text) returns void language plpgsql as
+    $$begin insert into public.calls values (name, pg_catalog.current_query()); end$$;
+  grant all on public.calls to public;
+  do $do$
+  declare
+    f record; fitting text[]; types text; returned text;
+    exact text[] := '{text,varchar,bpchar,name,"\\"char\\"",oid,integer,bigint,regclass,bytea,boolean}';
+    a text; b text; op text;
+  begin
+    for f in
+      select distinct p.proname, p.pronargs, pg_catalog.oidvectortypes(p.proargtypes) as args, pg_catalog.format_type(p.prorettype, null) as result, p.proretset
+      from pg_catalog.pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace and p.prokind in ('f', 'a') and p.provariadic = 0
+        and p.proargtypes::oid[] && array['anyelement', 'anyarray', 'anynonarray', 'anycompatible', 'anycompatiblearray', '"any"', 'numeric', 'double precision', 'bigint', 'text', 'json', 'jsonb', 'record']::regtype[]::oid[]
+        and p.proname !~ '^(array_|json|text|name|int|float|numeric|byte|varchar|bpchar|bool|oid|char|hash|date|time|interval|enum|range|multirange|xml|bt|gin|gist|brin|spg|domain|record|any|pg_(get|stat|logical|replication|ls|read|backup|wal|create|drop|copy|promote|log|rotate|reload|switch|export|import|sync|char|current|control|identify|partition|restore|clear|set_attribute))'
+    loop
+      foreach fitting slice 1 in array array[['text', 'text[]'], ['varchar', 'varchar[]'], ['name', 'name[]'], ['integer', 'integer[]'], ['oid', 'oid[]'], ['bigint', 'bigint[]']] loop
+        types := pg_catalog.regexp_replace(f.args, '\\m(anynonarray|anyelement|anycompatible)\\M(?!array)|"any"|\\mnumeric\\M|double precision|\\mbigint\\M|\\mtext\\M|\\mjsonb?\\M|\\mrecord\\M', fitting[1], 'g');
+        types := pg_catalog.regexp_replace(types, '\\m(anyarray|anycompatiblearray)\\M', fitting[2], 'g');
+        begin
+          execute pg_catalog.format('create function public.%I(%s) returns text language plpgsql as $f$begin perform public.called(%L); return null; end$f$', f.proname, types, f.proname || '(' || types || ')');
+        exception when others then null;
+        end;
+      end loop;
+    end loop;
+    foreach a in array exact loop
+      foreach b in array exact loop
+        execute pg_catalog.format('create function public.planted_op(%s, %s) returns boolean language plpgsql as $f$begin perform public.called(%L); return null; end$f$', a, b, a || ' operator ' || b);
+        foreach op in array array['=', '<>', '<', '<=', '>', '>=', '~', '!~', '~~', '||', '&', '+', '-', '*'] loop
+          begin
+            execute pg_catalog.format('create operator public.%s (leftarg = %s, rightarg = %s, function = public.planted_op)', op, a, b);
+          exception when others then null;
+          end;
+        end loop;
+      end loop;
+    end loop;
+    foreach a in array array['text[]', 'name[]', 'integer[]', 'oid[]', 'bigint[]'] loop
+      execute pg_catalog.format('create function public.planted_op(%s, %s) returns boolean language plpgsql as $f$begin perform public.called(%L); return null; end$f$', a, a, a || ' operator ' || a);
+      foreach op in array array['=', '<>', '&&', '@>', '<@', '||'] loop
+        execute pg_catalog.format('create operator public.%s (leftarg = %s, rightarg = %s, function = public.planted_op)', op, a, a);
+      end loop;
+    end loop;
+  end $do$;`
+
+test('no namesake that another role makes in the search path is run by any session on the ledger or on our own outbox', async () => {
+  const empty = await createDatabase('template0')
+  onTestFinished(() => empty[Symbol.asyncDispose]())
+  const role = `owner_${randomBytes(4).toString('hex')}`
+  await empty.pool.query(`create role ${role} login password 'x'`)
+  onTestFinished(() => dropRole(empty.pool, role))
+  await empty.pool.query(`do $$begin execute format('grant create on database %I to ${role}', current_database()); end$$;
+    grant create on schema public to ${role}`)
+  await empty.pool.query(plantNamesakes)
+  const { rows: planted } = await empty.pool.query<{ n: number }>(
+    `select pg_catalog.count(*)::integer as n from pg_catalog.pg_proc where pronamespace operator(pg_catalog.=) 'public'::pg_catalog.regnamespace::pg_catalog.oid`,
+  )
+  expect(planted[0]?.n).toBeGreaterThan(300)
+  const callers = async () =>
+    (await empty.pool.query<{ name: string; query: string }>('select distinct name, query from calls')).rows
+  const as = (url: string) => Object.assign(new URL(url), { username: role, password: 'x' }).href
+  const migrating = testContext({ DATABASE_URL: as(empty.url) })
+  const code = await migrate(migrating, { outbox: true }).catch((error: unknown) => String(error))
+  expect(await callers(), 'migrate').toEqual([])
+  expect(code, migrating.messages()).toBe(0)
+  await using harness = await setup({}, empty.url)
+  harness.env.DATABASE_URL = as(harness.env.DATABASE_URL ?? '')
+  await empty.pool.query('alter table outbox owner to ' + role)
+  await harness.start()
+  await harness.insert('one-', { key: 'k' })
+  expect(await harness.becomes('one-', 'completed')).toMatchObject({ effects: 1 })
+  expect(await callers(), 'run').toEqual([])
+  const checked = testContext(harness.env)
+  const checkedCode = await check(checked, {})
+  expect(await callers(), 'check').toEqual([])
+  expect(checkedCode, checked.printed()).toBe(0)
+  const told = testContext(harness.env)
+  await status(told, {})
+  expect(await callers(), 'status').toEqual([])
+  const described = testContext(harness.env)
+  await describe(described, 'outbox', {})
+  expect(await callers(), 'describe').toEqual([])
+}, 120_000)

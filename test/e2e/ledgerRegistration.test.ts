@@ -13,6 +13,7 @@ test('after a restart of the server the daemon that served comes back before one
     const registration = openLedgerRegistration({
       address: fixedAddress(server.url),
       table: 'outbox',
+      readTable: async () => 'public.outbox',
       readLedgerName: async () => ledger,
       onError: () => {},
     })

@@ -40,7 +40,7 @@ describe('where max_prepared_transactions is above 0', () => {
     const listener = openListener({
       url: server.url,
       channel: 'outboxd_outbox',
-      table: 'outbox',
+      readTable: async () => 'public.outbox',
       onNotice,
       onError() {},
     })
@@ -105,7 +105,7 @@ describe('where max_prepared_transactions is above 0', () => {
     const listener = openListener({
       url: server.url,
       channel: 'outboxd_outbox',
-      table: 'outbox',
+      readTable: async () => 'public.outbox',
       onNotice,
       onError() {},
     })

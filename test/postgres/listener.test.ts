@@ -16,7 +16,13 @@ async function setup() {
     const onNotice = () => {
       notices += 1
     }
-    const listener = openListener({ url, channel, table: '"outbox"', onNotice, onError: () => {} })
+    const listener = openListener({
+      url,
+      channel,
+      readTable: async () => 'public."outbox"',
+      onNotice,
+      onError: () => {},
+    })
     onTestFinished(() => listener.close())
     return Object.assign(listener, { notices: () => notices })
   }

@@ -4,14 +4,15 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { quoteIdentifier } from '../../postgres/database.ts'
+import { rolePathOf, type Sessions } from '../../postgres/database.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRightProblems, findSchemaProblem } from '../findRightProblems.ts'
-import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
+import { inspectTable, OutboxTableUnusable, readHasClientCode, resolveTable } from '../inspectTable.ts'
+import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
 import type { RowCount } from './chooseState.ts'
@@ -42,15 +43,18 @@ export type Described =
 const typesMax = 5
 
 /** Looks at a table, and proposes the files by which it is read. @param mapped the mapping files that are there already */
-export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mappings): Promise<Described> {
-  const qualified = [...(name.schema === null ? [] : [name.schema]), name.table].map(quoteIdentifier).join('.')
+export async function describeTable(pool: pg.Pool, named: TableName, mapped: Mappings): Promise<Described> {
+  const name = await resolveTable(pool, named)
+  const qualified = qualifiedName(name)
   const denied = await findSchemaProblem(pool, name)
   if (denied !== null) return { kind: 'denied', problem: denied }
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
-  const words = await readAllWords(pool, table, unseen)
-  const rows = await countRows(pool, table, unseen)
+  // A view, or a type of the client's, may need the role's search path.
+  const db = (await readHasClientCode(pool, qualifiedTable(table))) ? rolePathOf(pool) : pool
+  const words = await readAllWords(db, table, unseen)
+  const rows = await countRows(db, table, unseen)
   const proposal = proposeOutbox(table, wordsOf(words), rows)
   const text = writeYamlLines([
     { text: '# yaml-language-server: $schema=./outbox.schema.json' },
@@ -61,7 +65,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mapp
     ...proposal.lines,
   ])
   const types = typesOf(table, proposal, words)
-  const fields = await readFields(pool, table, proposal, unseen)
+  const fields = await readFields(db, table, proposal, unseen)
   const mappings = typesToMap(types, proposal, mapped)
     .map((type) => ({
       name: fileName(typeof type === 'string' ? type : table.name),
@@ -84,7 +88,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mapp
 }
 
 /** For how many rows `state: none` would hold; null where our user must not look. */
-async function countRows(pool: pg.Pool, table: CatalogTable, warnings: string[]): Promise<RowCount> {
+async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
   return (await lookAt('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
@@ -122,7 +126,7 @@ function typesToMap(
 
 /** Null where there is no payload to look at. */
 async function readFields(
-  pool: pg.Pool,
+  pool: Sessions,
   table: CatalogTable,
   { payload }: OutboxProposal,
   warnings: string[],

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 
+import { resolveTable } from '../inspectTable.ts'
 import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
 import { readCatalogTable } from './catalogTable.ts'
 import { findSentColumns } from './findSentColumns.ts'
@@ -11,7 +12,7 @@ import { readAllWords, wordsOf } from './readAllWords.ts'
  */
 export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
-  const table = await readCatalogTable(pool, qualifiedName(described))
+  const table = await readCatalogTable(pool, qualifiedName(await resolveTable(pool, described)))
   if (table === null) return []
   const words = await readAllWords(pool, table, [])
   const { filter } = described

@@ -1,5 +1,4 @@
-import type pg from 'pg'
-import { isPassing } from '../../postgres/database.ts'
+import { type Database, isPassing } from '../../postgres/database.ts'
 import { wasCanceled } from '../../postgres/sqlState.ts'
 import { type CatalogTable, readWords } from './catalogTable.ts'
 import type { WordsOf } from './findSentColumns.ts'
@@ -9,12 +8,12 @@ import { findWordColumns } from './proposeOutbox.ts'
 export type Words = Map<string, readonly string[] | null>
 
 /** Reads what stands in the columns that a proposal depends on. @param warnings takes what could not be looked at */
-export async function readAllWords(pool: pg.Pool, table: CatalogTable, warnings: string[]): Promise<Words> {
+export async function readAllWords(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
   const words: Words = new Map()
   for (const column of findWordColumns(table)) {
     const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
     if (!isReadable) continue
-    const found = await lookAt(`what "${column}" holds`, warnings, () => readWords(pool, table, column))
+    const found = await lookAt(`what "${column}" holds`, warnings, () => readWords(db, table, column))
     if (found !== undefined) words.set(column, found)
   }
   return words

@@ -1,0 +1,115 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { claimRows } from '../../src/outbox/claim.ts'
+import { findTableRemarks } from '../../src/outbox/examineTable.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { createPool } from '../../src/postgres/database.ts'
+import { anyRows, setup, tableOf } from './setup.ts'
+
+/** The outbox as a daemon has it: in sessions that look names up in the catalog only, but for what runs the client's code. */
+async function asDaemon(given: { ddl: string; path: string; yaml: string }) {
+  const { url, pool, ledger } = await setup()
+  const database = new URL(url).pathname.slice(1)
+  await pool.query(`${given.ddl}; alter database ${database} set search_path = ${given.path}`)
+  const erp = createPool({ url, name: 'outboxd outbox', connections: 2, onIdleError: () => {}, isErp: true })
+  onTestFinished(() => erp.end())
+  const outbox = new Outbox(erp, tableOf(given.yaml), 1_000, ledger)
+  return {
+    pool,
+    erp,
+    outbox,
+    /** Claims and marks rows. @returns their ids */
+    async take() {
+      await using claimed = await claimRows(outbox, anyRows)
+      const records = await claimed.read()
+      const status = { state: 'queued', transactionId: null, errorCode: null, error: null } as const
+      const unmarked = await claimed.mark(records.map(({ outboxId, stamp }) => ({ outboxId, stamp, ...status })))
+      return { ids: records.map(({ outboxId }) => outboxId), unmarked }
+    },
+  }
+}
+
+const yaml = `table: source\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: { status: status, new: new, queued: taken }`
+const columns = `id bigint generated always as identity primary key`
+
+test('a table without code of the client’s is used by the catalog’s names only, wherever the search path finds it', async () => {
+  const { outbox, take, pool } = await asDaemon({
+    ddl: `create schema app; create table app.source (${columns}, status text not null default 'new');
+      create function app.left(text, integer) returns text language plpgsql as $$begin raise 'planted'; end$$;
+      create function app.planted(text, text) returns boolean language plpgsql as $$begin raise 'planted'; end$$;
+      create operator app.= (leftarg = text, rightarg = text, function = app.planted)`,
+    path: 'app, pg_catalog',
+    yaml,
+  })
+  await pool.query('insert into app.source default values; insert into app.source default values')
+  expect(await take()).toEqual({ ids: ['1', '2'], unmarked: [] })
+  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasClientCode: false })
+})
+
+test('triggers, filters and types of the client’s are run by the role’s own search path', async () => {
+  const { outbox, take, pool } = await asDaemon({
+    ddl: `create extension citext; create schema app; create table app.journal (n bigint);
+      create table app.source (${columns}, status citext not null default 'NEW');
+      create function app.is_ours(bigint) returns boolean language sql immutable as 'select $1 < 3';
+      create function app.note() returns trigger language plpgsql as $$begin insert into journal values (new.id); return new; end$$;
+      create trigger note before update on app.source for each row execute function app.note()`,
+    path: 'app, public',
+    yaml: `${yaml}\nfilter: is_ours(id)`,
+  })
+  await pool.query('insert into app.source select from generate_series(1, 3)')
+  expect(await take()).toEqual({ ids: ['1', '2'], unmarked: [] }) // NEW is new: citext compares without case
+  expect((await pool.query('select n::int from app.journal order by n')).rows).toEqual([{ n: 1 }, { n: 2 }])
+  expect((await outbox.open()).shape).toMatchObject({ qualified: '"app"."source"', hasClientCode: true })
+})
+
+test('a trigger that is added while the daemon runs has the role’s own search path, too', async () => {
+  const { outbox, take, pool } = await asDaemon({
+    ddl: `create schema app; create table app.journal (n bigint); create table app.source (${columns}, status text not null default 'new');
+      create function app.note() returns trigger language plpgsql as $$begin insert into journal values (new.id); return new; end$$`,
+    path: 'app',
+    yaml,
+  })
+  await pool.query('insert into app.source default values')
+  expect(await take()).toMatchObject({ ids: ['1'] })
+  await pool.query('create trigger note before update on app.source for each row execute function app.note()')
+  await pool.query('insert into app.source default values')
+  const realNow = performance.now()
+  vi.spyOn(performance, 'now').mockImplementation(() => realNow + 10_000)
+  onTestFinished(() => void vi.restoreAllMocks())
+  expect(await take()).toEqual({ ids: ['2'], unmarked: [] })
+  expect((await outbox.open()).shape.hasClientCode).toBe(true)
+})
+
+test.each([
+  ['a trigger of updates', `create trigger note before update on source for each row execute function note()`, true],
+  [
+    'one that sets its search path',
+    `create trigger note before update on source for each row execute function closed()`,
+    false,
+  ],
+  ['a trigger of inserts', `create trigger note before insert on source for each row execute function note()`, false],
+  ['a check by a function', 'alter table source add check (is_ours(id))', true],
+  ['an index by a function', 'create index on source (is_ours(id))', true],
+  ['a column of an enum', `create type mood as enum ('new'); alter table source add column mood mood`, true],
+  ['a policy', 'alter table source enable row level security; create policy all_rows on source', true],
+  [
+    'a trigger of a table that inherits',
+    `create table heir () inherits (source); create trigger note before update on heir for each row execute function note()`,
+    true,
+  ],
+  [
+    'a foreign key and a check of its own',
+    `create table other (id bigint primary key); alter table source add column other bigint references other, add check (id > 0)`,
+    false,
+  ],
+])('%s: whether the role’s search path is needed', async (_, ddl, isNeeded) => {
+  const { pool } = await setup({
+    ddl: `create table source (${columns}, status text not null default 'new');
+      create function is_ours(bigint) returns boolean language sql immutable as 'select true';
+      create function note() returns trigger language plpgsql as 'begin return new; end';
+      create function closed() returns trigger language plpgsql set search_path = pg_catalog as 'begin return new; end'; ${ddl}`,
+  })
+  const outbox = new Outbox(pool, tableOf(`${yaml}\nid_unique: promised`), 1_000, pool)
+  const { shape } = await outbox.inspect()
+  expect(shape.hasClientCode).toBe(isNeeded)
+  expect(await findTableRemarks(pool, outbox.described, shape)).toBeInstanceOf(Array)
+})
