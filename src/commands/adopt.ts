@@ -1,17 +1,29 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { type Adoption, judgeServiceUse, type ServiceAdoption, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
-import { ForeignOutbox, nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import {
+  type Adoption,
+  adoptOutbox,
+  adoptService,
+  judgeServiceUse,
+  readUnderWay,
+  type ServiceAdoption,
+  type UnderWay,
+} from '../ledger/operator/adoptOutbox.ts'
+import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { readServiceUse } from '../ledger/servedService.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
+import type { Databases } from '../operations/databases.ts'
+import { operatorOf, withOutbox } from '../operations/databases.ts'
+import { readBacklog } from '../outbox/backlog.ts'
 import type { HiddenRows } from '../outbox/startPosition.ts'
+import { findNow, readHidden, whyNoStart } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--same', 'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them'],
@@ -64,9 +76,9 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
   ].filter((problem) => problem !== null)
   if (problems.length > 0 || start === undefined) return usageError(context, problems)
   if (options.service) return moveService(context, options)
-  return withOperatorStore(context, async (store) => {
-    const served = await store.readServedOutbox()
-    const identity = await store.outbox.identify()
+  return withDatabases(context, async (databases) => {
+    const served = await readServedOutbox(databases.ledger)
+    const identity = await withOutbox(databases, (outbox) => outbox.identify())
     const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
     if (!isServed && !options.same && !options.new) {
       const its = served.identity === null ? '' : nameOutbox(served.identity)
@@ -74,14 +86,15 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
         `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
       ])
     }
-    const position = start === 'now' ? await store.outbox.findNow() : start
-    const whyNotAllowed = position === null ? null : await store.outbox.tryStart(position)
+    const position = start === 'now' ? await withOutbox(databases, findNow) : start
+    const whyNotAllowed =
+      position === null ? null : await withOutbox(databases, (outbox) => whyNoStart(outbox, position))
     if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
-    const hidden = position === null ? null : await store.outbox.readHidden(position)
+    const hidden = position === null ? null : await withOutbox(databases, (outbox) => readHidden(outbox, position))
     const isKnown = isServed && served.identity !== null && !options.new
-    const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(store) : 0
+    const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
-    const underWay = await store.readUnderWay()
+    const underWay = await readUnderWay(databases.ledger)
     context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
     if (!options.yes && !options.dryRun) {
       const answer = await confirm(context, 'Is that so?')
@@ -90,7 +103,7 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
       if (answer !== 'yes') return exit.unconfirmed
     }
     if (!options.dryRun) {
-      await store.actingAs(actorOf(context, options)).adopt(adoption)
+      await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
       context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
     }
     if (options.json)
@@ -103,8 +116,8 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
 async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
-  return withOperatorStore(context, async (store) => {
-    const use = await store.readServiceUse(service)
+  return withDatabases(context, async (databases) => {
+    const use = await readServiceUse(databases.ledger, service, false)
     const kind = judgeServiceUse(use, isSame)
     if (kind === 'adopted') {
       const former = use.served?.baseUrl ?? 'no service yet'
@@ -119,7 +132,7 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
     const adoption = mayWrite
-      ? await store.actingAs(actorOf(context, options)).adoptService({ service, isSame })
+      ? await adoptService(operatorOf(databases, actorOf(context, options)), { service, isSame })
       : { kind, use }
     if (options.json)
       printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.use })
@@ -146,9 +159,9 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
 }
 
 /** Of a table whose ids began anew nothing can be told: which of its rows the ledger knows is what is being said. */
-async function countNotCaptured({ outbox }: OperatorStore): Promise<number> {
+async function countNotCaptured(databases: Databases): Promise<number> {
   try {
-    return (await outbox.backlog()).waiting
+    return (await withOutbox(databases, readBacklog)).waiting
   } catch (error) {
     if (!(error instanceof ForeignOutbox)) throw error
     return 0

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
+import { readAudit } from '../ledger/audit/readAudit.ts'
 import {
   type AuditLine,
   type AuditSum,
@@ -16,7 +17,7 @@ import { pluralize } from '../plainText.ts'
 import { auditVerify } from './auditVerify.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
@@ -76,7 +77,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
     problems.push('--verify looks at the whole chain: give it alone, or with --noted')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
   if (options.verify) return auditVerify(context, options)
-  return withOperatorStore(context, async (store, { mappingsDir }) => {
+  return withDatabases(context, async (databases, { mappingsDir }) => {
     const mappings = mappingsAtHand(mappingsDir)
     const names = amountNames(mappings)
     const sums = createAuditSums()
@@ -85,7 +86,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
     const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
     await write(context, form.head)
     const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
-    for await (const entry of store.readAudit(asked)) {
+    for await (const entry of readAudit(databases.ledger, asked)) {
       if (context.signal.aborted) break
       const isFirst = counts.record + counts.pruned + counts.act === 0
       await write(context, form.line(auditLine(entry, mappings), isFirst))

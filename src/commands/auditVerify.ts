@@ -1,8 +1,9 @@
 import type { ChainHead } from '../ledger/audit/chain.ts'
 import type { ChainVerdict } from '../ledger/audit/verifyChain.ts'
+import { verifyChain } from '../ledger/audit/verifyChain.ts'
 import { pluralize } from '../plainText.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 export interface VerifyOptions {
   noted?: string | undefined
@@ -14,12 +15,12 @@ export async function auditVerify(context: CommandContext, options: VerifyOption
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)
     return usageError(context, ['--noted takes a head as outboxd audit --verify prints it: NUMBER:HASH'])
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     const tell = createProgress(
       context,
       ({ blocks, entries }: ChainVerdict) => `${pluralize(blocks, 'block')} with ${entries} entries so far ...`,
     )
-    const verdict = await store.verifyChain(noted, tell)
+    const verdict = await verifyChain(databases.ledger, noted, tell)
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)

@@ -1,5 +1,13 @@
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { readServedOutbox } from '../ledger/servedOutbox.ts'
+import {
+  countRowsOfUnknownStatus,
+  describeOtherDaemons,
+  findLedgerBesideOurs,
+  findLostRows,
+  findRowsPassedOver,
+} from '../operations/compareDatabases.ts'
 import {
   hiddenMessage,
   historyMessage,
@@ -7,7 +15,10 @@ import {
   startMessage,
   wakeMessage,
 } from '../operations/databaseMessages.ts'
-import { examineTable } from '../outbox/examineTable.ts'
+import type { Databases } from '../operations/databases.ts'
+import { withOutbox } from '../operations/databases.ts'
+import { readBacklog, readHistory } from '../outbox/backlog.ts'
+import { examineTable, findRemarks } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'
 import { findShortIdColumns } from '../outbox/findWriteProblems.ts'
@@ -17,17 +28,19 @@ import { type OutboxTable, splitTableName, standardTable } from '../outbox/outbo
 import { inspectOutboxTable, type OutboxTableState } from '../outbox/ownTable.ts'
 import { passedOverMessage } from '../outbox/passedOver.ts'
 import { findUnusedSentColumns } from '../outbox/propose/findUnusedSentColumns.ts'
+import { readNew } from '../outbox/rows.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
+import { readHidden } from '../outbox/startPosition.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
+import { tryRow } from '../outbox/tryRow.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../outbox/unknownStatuses.ts'
 import { pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { hasOwnSessions } from '../postgres/sessionSettings.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { type Finding, notAsked } from './check/finding.ts'
 import { limitMessage } from './check/ledger.ts'
 import { checkTypes } from './checkTypes.ts'
-import { openStoreOf } from './terminal/withOperatorStore.ts'
+import { openDatabasesOf } from './terminal/withDatabases.ts'
 
 /**
  * Looks at the outbox's database and table: whether it can be written, what our user may do, whether Postgres would run each statement
@@ -40,21 +53,21 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const table = described ?? standardTable(config.outboxTable)
   const { version, problems, wakes, unused, shortIds } = await inspectOutbox(config, table)
   if (problems.length > 0) return [{ what: 'outbox', mark: 'problem', message: problems.join('\n') }]
-  let store: OperatorStore
+  let databases: Databases
   try {
-    store = await openStoreOf(config)
+    databases = await openDatabasesOf(config)
   } catch {
     const why = 'the ledger cannot be used. The table can: Postgres would run each statement of the daemon'
     return [notAsked('outbox', why), notAsked('types', 'the ledger cannot be used')]
   }
-  await using open = store
+  await using open = databases
   const { mark, message } = await readOutbox(open)
   const whole = mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message
   const finding: Finding =
     mark === 'ok' && unused.length > 0
       ? { what: 'outbox', mark: 'warning', message: `${unusedMessage(unused)}\n${whole}` }
       : { what: 'outbox', mark, message: whole }
-  const second = await open.outbox.findSecondLedger()
+  const second = await findLedgerBesideOurs(databases)
   const ledgers: Finding[] =
     second === null
       ? []
@@ -138,28 +151,28 @@ async function tableProblems(
 }
 
 /** Reads it and tries what is written to it, the way the daemon does. */
-async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | 'message'>> {
-  const others = await open.outbox.describeOtherDaemons()
+async function readOutbox(databases: Databases): Promise<Pick<Finding, 'mark' | 'message'>> {
+  const others = await describeOtherDaemons(databases)
   if (others !== null) return { mark: 'problem', message: others }
-  const { waiting } = await open.outbox.backlog()
-  await open.outbox.readNew(1)
+  const { waiting } = await withOutbox(databases, readBacklog)
+  await withOutbox(databases, (outbox) => readNew(outbox, 1))
   const until = performance.now() + compareMaxMs
-  const history = await open.outbox.readHistory()
-  const gap = await open.findGap(() => performance.now() < until, history !== null)
+  const history = await withOutbox(databases, readHistory)
+  const gap = await findLostRows(databases, () => performance.now() < until, history !== null)
   const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return { mark: 'problem', message: namedMessage(named.outboxId) }
   if (gap.rows.length > 0) return { mark: 'problem', message: gapMessage(gap) }
-  const passed = await open.findPassedOver(() => performance.now() < until)
+  const passed = await findRowsPassedOver(databases, () => performance.now() < until)
   if (passed.rows > 0)
     return { mark: 'warning', message: `${passedOverMessage(passed)}. A daemon finds and takes them within the hour` }
-  const unknown = await open.countUnknownStatuses(() => performance.now() < until)
+  const unknown = await countRowsOfUnknownStatus(databases, () => performance.now() < until)
   if (unknown.statuses.length > 0)
     return { mark: 'warning', message: `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}` }
-  const { mark, message } = trialMessage(await open.outbox.tryRow())
-  const start = startMessage((await open.readServedOutbox()).start)
+  const { mark, message } = trialMessage(await withOutbox(databases, tryRow))
+  const start = startMessage((await readServedOutbox(databases.ledger)).start)
   const before = historyMessage(history)
-  const hidden = hiddenMessage(await open.outbox.readHidden())
-  const remarks = (await open.outbox.findRemarks()).map((sentence) => `; note: ${sentence}`).join('')
+  const hidden = hiddenMessage(await withOutbox(databases, readHidden))
+  const remarks = (await withOutbox(databases, findRemarks)).map((sentence) => `; note: ${sentence}`).join('')
   const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${before === null ? '' : `; ${before}`}${remarks}`
   return {
     mark,

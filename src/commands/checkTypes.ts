@@ -1,8 +1,11 @@
 import type { StoreConfig } from '../config.ts'
+import { readPublishedTypes } from '../ledger/instances.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
+import type { Databases } from '../operations/databases.ts'
+import { withOutbox } from '../operations/databases.ts'
+import { countTypes } from '../outbox/backlog.ts'
 import { type OutboxTable, saysTaken } from '../outbox/outboxTable.ts'
 import type { TypeCount } from '../outbox/rowExpressions.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { type Finding, notAsked } from './check/finding.ts'
 
@@ -10,15 +13,15 @@ const what = 'types'
 
 /** Whether each record that waits, and each type that the description speaks of, has a mapping file, here or with a running daemon. */
 export async function checkTypes(
-  store: Pick<OperatorStore, 'outbox' | 'readPublishedTypes'>,
+  databases: Databases,
   { mappingsDir }: StoreConfig,
   table: OutboxTable,
 ): Promise<Finding> {
   const here = typesHere(mappingsDir)
   if (here === null) return notAsked(what, 'the mapping files cannot be used')
-  const elsewhere = await store.readPublishedTypes()
+  const elsewhere = await readPublishedTypes(databases.ledger)
   const known = new Set([...here, ...(elsewhere ?? [])])
-  const waiting = await store.outbox.countTypes()
+  const waiting = await withOutbox(databases, countTypes)
   const message = typeProblems({ known, named: typesNamed(table), waiting })
   if (message.length > 0) return { what, mark: 'problem', message: message.join('\n') }
   return { what, mark: 'ok', message: waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)) }

@@ -21,7 +21,7 @@ import { actorOf, actorProblems } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
-import { openStoreOf } from './terminal/withOperatorStore.ts'
+import { openDatabasesOf } from './terminal/withDatabases.ts'
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
@@ -72,11 +72,11 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   if ('problems' in read || problems.length > 0) return usageError(context, problems)
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(() => openStoreOf(config, sessions))
+  await using opened = openLater(() => openDatabasesOf(config, sessions))
   using live = createLive(troubleOf)
   await using app = await createConsole(
     {
-      ...{ store: opened.get, config, clock: systemClock, live, say },
+      ...{ databases: opened.get, config, clock: systemClock, live, say },
       searches: createSearches(systemClock),
       askService: (asked) => askService(context, asked),
     },

@@ -1,4 +1,5 @@
 import { waitingForPerson } from '../model.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
@@ -7,7 +8,7 @@ import { filterOptions, preview, selectForChange, selectionProblems, skippedLine
 import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ...filterOptions(waitingForPerson, 'the most to change, longest in their state first'),
@@ -47,15 +48,15 @@ export async function discard(
   if (ids.length === 0 && !hasFilters(options))
     problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store) => {
-    const chosen = await selectForChange(context, store, discardChange, { ids, options })
+  return withDatabases(context, async (databases) => {
+    const chosen = await selectForChange(context, databases, discardChange, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
     if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.skipped))
     const run = { signal: context.signal, onProgress: () => {} }
     const { done, skipped } = options.dryRun
       ? { done: submissions.map(({ id }) => id), skipped: [] }
-      : await discardSubmissions(store.actingAs(actorOf(context, options)), submissions, run)
+      : await discardSubmissions(operatorOf(databases, actorOf(context, options)), submissions, run)
     const allSkipped = [...chosen.skipped, ...skipped]
     if (!options.dryRun && !options.json) context.stderr.write(skippedLines(allSkipped))
     if (options.json)

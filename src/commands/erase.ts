@@ -1,6 +1,7 @@
-import { eraseMost, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
+import { eraseMost, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
 import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
 import { skippedLines } from './selection.ts'
@@ -8,7 +9,7 @@ import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--key <key>', "the records' key", { required: true }],
@@ -43,8 +44,8 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
   if (options.reason !== undefined && key !== '' && options.reason.includes(key))
     problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store, { mappingsDir }) => {
-    const records = await store.readRecordsOfKey(key)
+  return withDatabases(context, async (databases, { mappingsDir }) => {
+    const records = await readRecordsOfKey(databases.ledger, key)
     if (records.length === 0) {
       context.stderr.write('There is no record of that key.\n')
       return exit.nothing
@@ -58,7 +59,7 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
     const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
     if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
       return exit.unconfirmed
-    const parts = { store, changes: store.actingAs(actorOf(context, options)), mappings: mappingsAtHand(mappingsDir) }
+    const parts = { operator: operatorOf(databases, actorOf(context, options)), mappings: mappingsAtHand(mappingsDir) }
     const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
     const run = { signal: context.signal, onProgress }
     const { done, skipped } = dryRun

@@ -1,15 +1,25 @@
 import { systemClock } from '../clock.ts'
+import { readCauses } from '../ledger/operator/readCauses.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
+import { countSubmissions, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { readProblems } from '../ledger/problems.ts'
 import { waitingForPerson } from '../model.ts'
-import { type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters } from '../operations/filters.ts'
+import type { Databases } from '../operations/databases.ts'
+import {
+  type FiltersRead,
+  hasFilters,
+  isLookup,
+  narrowByText,
+  readListFilters,
+  searchIn,
+} from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { filterOptions } from './selection.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const limitDefault = 50
 
@@ -58,15 +68,15 @@ export async function list(context: CommandContext, options: ListOptions): Promi
   if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
   if (options.byCause) return listCauses(context, options, read)
   const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
-  return withOperatorStore(context, async (store) => {
-    const filter = await narrowByText(store.searchText, read, (cut) => void context.stderr.write(`${cut}\n`))
-    const found = await store.select(filter, limit + 1, options.newest ? 'newest' : 'longest')
+  return withDatabases(context, async (databases) => {
+    const filter = await narrowByText(searchIn(databases.ledger), read, (cut) => void context.stderr.write(`${cut}\n`))
+    const found = await selectSubmissions(databases.ledger, filter, limit + 1, options.newest ? 'newest' : 'longest')
     const submissions = found.slice(0, limit)
     if (options.json) printJson(context, submissions.map(submissionJson))
     else if (options.csv) context.stdout.write(submissionCsv(submissions))
     else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
-    await sayWhatIsSkipped(context, store)
-    if (found.length > limit) context.stderr.write(await totalMessage(store, filter, limit))
+    await sayWhatIsSkipped(context, databases)
+    if (found.length > limit) context.stderr.write(await totalMessage(databases, filter, limit))
     if (found.length === 0) {
       context.stderr.write(noneMessage(options))
       return exit.nothing
@@ -81,9 +91,9 @@ async function listCauses(
   read: Extract<FiltersRead, { kind: 'value' }>,
 ): Promise<number> {
   const limit = read.limit ?? limitDefault
-  return withOperatorStore(context, async (store) => {
-    const filter = await narrowByText(store.searchText, read, (cut) => void context.stderr.write(`${cut}\n`))
-    const { causes, lookedAt, isCut } = await store.readCauses(filter, causesOfMax)
+  return withDatabases(context, async (databases) => {
+    const filter = await narrowByText(searchIn(databases.ledger), read, (cut) => void context.stderr.write(`${cut}\n`))
+    const { causes, lookedAt, isCut } = await readCauses(databases.ledger, filter, causesOfMax)
     const shown = causes.slice(0, limit)
     if (options.json)
       printJson(
@@ -106,8 +116,8 @@ async function listCauses(
 
 const countedMax = 100_000
 
-async function totalMessage(store: OperatorStore, filter: SubmissionFilter, shown: number): Promise<string> {
-  const total = await store.count(filter, countedMax + 1)
+async function totalMessage(databases: Databases, filter: SubmissionFilter, shown: number): Promise<string> {
+  const total = await countSubmissions(databases.ledger, filter, countedMax + 1)
   return `${shown} of ${total > countedMax ? `more than ${countedMax}` : total}; --limit shows more.\n`
 }
 
@@ -124,6 +134,7 @@ function noneMessage(options: ListOptions): string {
 const problemsRead = 200
 
 /** Rows that never became submissions are in no table of ours: words below it name them. */
-async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): Promise<void> {
-  for (const message of skippedRowMessages(await store.readProblems(problemsRead))) context.stderr.write(`${message}\n`)
+async function sayWhatIsSkipped(context: CommandContext, databases: Databases): Promise<void> {
+  for (const message of skippedRowMessages(await readProblems(databases.ledger, problemsRead)))
+    context.stderr.write(`${message}\n`)
 }

@@ -2,13 +2,15 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { withOutbox } from '../operations/databases.ts'
 import { readLimit } from '../operations/filters.ts'
 import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
+import { readNew, readRecord } from '../outbox/rows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const limitDefault = 1_000
 
@@ -51,16 +53,16 @@ export async function map(context: CommandContext, file: string | undefined, opt
 
   const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
   if (file !== undefined) return mapFile(context, mappings, file, options)
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     if (options.allNew) {
-      const records = await store.outbox.readNew(limit)
+      const records = await withOutbox(databases, (outbox) => readNew(outbox, limit))
       if (records.length === 0) return nothing(context, 'no row waits in the outbox')
       if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
       const previews = records.map((record) => mapRow(mappings, record))
       warnOfBodies(context, mappings, previews)
       return summarise(context, previews, options)
     }
-    const record = await store.outbox.readRecord(options.outbox ?? '')
+    const record = await withOutbox(databases, (erp) => readRecord(erp, options.outbox ?? ''))
     if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
     const previews = [mapRow(mappings, record)]
     warnOfBodies(context, mappings, previews)

@@ -1,6 +1,8 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateState, readMissing } from '../ledger/migrations.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
+import { withOutbox } from '../operations/databases.ts'
+import { readHistory } from '../outbox/backlog.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 
@@ -8,7 +10,7 @@ import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, printJson, usageError } from './terminal/context.ts'
-import { openStoreOf } from './terminal/withOperatorStore.ts'
+import { openDatabasesOf } from './terminal/withDatabases.ts'
 
 const options = [
   ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
@@ -52,7 +54,7 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
     say(`would create the outbox table ${config.outboxTable} where it is not there, and renew its trigger`)
   const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
   if (outbox !== null) say(outbox)
-  const history = dryRun ? null : await readHistory(config)
+  const history = dryRun ? null : await describeHistory(config)
   if (history !== null) say(history)
   if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
   return 0
@@ -75,10 +77,10 @@ async function createOutbox(
 }
 
 /** What the daemon would find at its first start. An outbox that cannot be read is told by `check`. */
-async function readHistory(config: StoreConfig): Promise<string | null> {
+async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
-    await using store = await openStoreOf(config)
-    return historyMessage(await store.outbox.readHistory())
+    await using databases = await openDatabasesOf(config)
+    return historyMessage(await withOutbox(databases, readHistory))
   } catch {
     return null
   }

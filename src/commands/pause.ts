@@ -1,11 +1,12 @@
 import { systemClock } from '../clock.ts'
-import { pauseDetail } from '../ledger/operator/pauses.ts'
+import { pauseDetail, raiseOperatorPause } from '../ledger/operator/pauses.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],
@@ -35,11 +36,11 @@ export async function pause(context: CommandContext, options: PauseOptions): Pro
   if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
   if (read.kind === 'invalid' || problems.length > 0) return usageError(context, problems)
   const { forMs } = read
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     const actor = actorOf(context, { ...options, reason: read.reason })
     const detail = pauseDetail(actor)
     const { dryRun = false } = options
-    if (!dryRun) await store.actingAs(actor).pause(forMs)
+    if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
     const nowMs = systemClock.nowMs()
     const untilMs = forMs === null ? null : nowMs + forMs
     if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })

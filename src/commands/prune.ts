@@ -1,12 +1,16 @@
 import type { StoreConfig } from '../config.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
 import type { Pruned, PruneEnd } from '../ledger/prune.ts'
 import type { PrunableCount } from '../ledger/retention.ts'
+import { countPrunable } from '../ledger/retention.ts'
+import type { Databases } from '../operations/databases.ts'
+import { operatorOf } from '../operations/databases.ts'
+import { pruneLedger } from '../operations/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   asOption,
@@ -36,11 +40,13 @@ Examples:
 export async function prune(context: CommandContext, options: PruneOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store, { retention }) => {
-    const due = await store.countPrunable()
+  return withDatabases(context, async (databases, { retention }) => {
+    const due = await countPrunable(databases.ledger, databases.config.retention)
     const dryRun = options.dryRun ?? false
     const { pruned, end } =
-      dryRun || due.length === 0 ? nothingDone : await pruneAll(context, store.actingAs(actorOf(context, options)), due)
+      dryRun || due.length === 0
+        ? nothingDone
+        : await pruneAll(context, databases, { operator: operatorOf(databases, actorOf(context, options)), due })
     if (options.json)
       printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
     else if (due.length > 0) context.stdout.write(tableOf(due, context))
@@ -57,14 +63,18 @@ const nothingDone: { pruned: Pruned; end: PruneEnd } = {
   end: 'through',
 }
 
-async function pruneAll(context: CommandContext, changes: OperatorChanges, due: readonly PrunableCount[]) {
+async function pruneAll(
+  context: CommandContext,
+  databases: Databases,
+  { operator, due }: { operator: Operator; due: readonly PrunableCount[] },
+) {
   let pruned = nothingDone.pruned
   const { submissions, toEmpty } = totalsOf(due)
   const tell = createProgress(
     context,
     (soFar: Pruned) => `Deleted ${soFar.submissions} of ${submissions}, emptied ${soFar.emptied} of ${toEmpty} ...`,
   )
-  const end = await changes.prune({
+  const end = await pruneLedger(databases, operator, {
     goOn: () => !context.signal.aborted,
     onProgress(soFar) {
       pruned = soFar

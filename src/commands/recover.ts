@@ -29,7 +29,7 @@ import { actorOf, actorProblems, byOption, reasonOption } from './terminal/actor
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   [
@@ -83,7 +83,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
   if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
   const actor = actorOf(context, given)
-  return withOperatorStore(context, async (databases) => {
+  return withDatabases(context, async (databases) => {
     const operator = operatorOf(databases, actor)
     const say = (sentence: string) => void context.stderr.write(`${sentence}\n`)
     const unusable = await whyUnusable(databases, options)

@@ -1,12 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, tableUntried } from '../ledger/instances.ts'
+import { type InstanceReload, readReloads, tableUntried, writeReload } from '../ledger/instances.ts'
+import type { Databases } from '../operations/databases.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   asOption,
@@ -34,10 +35,12 @@ const askAgainMs = 250
 export async function reload(context: CommandContext, options: ReloadOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     const { dryRun = false } = options
-    const asked = dryRun ? await store.readReloads() : await store.actingAs(actorOf(context, options)).askReload()
-    const answers = dryRun ? asked : await awaitAnswers(store, asked, context.signal)
+    const asked = dryRun
+      ? await readReloads(databases.ledger)
+      : await writeReload(operatorOf(databases, actorOf(context, options)))
+    const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
     if (options.json) printJson(context, { dryRun, instances: answers })
     if (asked.length === 0) {
       context.stderr.write('No daemon runs: one that starts reads its files.\n')
@@ -51,14 +54,14 @@ export async function reload(context: CommandContext, options: ReloadOptions): P
 
 /** What those that were asked have said, when all have, or when it has taken too long. One that has left needs say nothing. */
 async function awaitAnswers(
-  store: OperatorStore,
+  databases: Databases,
   asked: readonly InstanceReload[],
   signal: AbortSignal,
 ): Promise<InstanceReload[]> {
   const ids = new Set(asked.map(({ id }) => id))
   const untilMs = systemClock.nowMs() + patienceMs
   for (;;) {
-    const answers = (await store.readReloads()).filter(({ id }) => ids.has(id))
+    const answers = (await readReloads(databases.ledger)).filter(({ id }) => ids.has(id))
     if (answers.every(({ hasAnswered }) => hasAnswered) || systemClock.nowMs() > untilMs || signal.aborted)
       return answers
     await setTimeout(askAgainMs)

@@ -1,6 +1,7 @@
 import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
 import { pluralize } from '../plainText.ts'
@@ -8,7 +9,7 @@ import { filterOptions, preview, selectForChange, selectionProblems, skippedLine
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ...filterOptions(replayable, 'the most to change, longest in their state first'),
@@ -50,11 +51,11 @@ export async function replay(context: CommandContext, ids: readonly string[], op
   const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
   if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  return withOperatorStore(context, async (store) => {
-    const chosen = await selectForChange(context, store, change, { ids, options })
+  return withDatabases(context, async (databases) => {
+    const chosen = await selectForChange(context, databases, change, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
-    const parts = { store, mappings, changes: store.actingAs(actorOf(context, options)) }
+    const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
     const run = { signal: context.signal, onProgress: () => {} }
     const carryOut = options.dryRun ? tryReplay : replaySubmissions
     const carriedOut = await carryOut(parts, submissions, terms, run)

@@ -1,15 +1,17 @@
 import { readFile, stat } from 'node:fs/promises'
 import { readConfig } from '../config.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
+import { writeArrived, writeNotArrived } from '../ledger/operator/resolveSubmission.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { type AskedTestimony, askForTransactions } from '../operations/askForTransaction.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 export interface ResolveFileOptions extends ActorOptions {
   unchecked?: boolean | undefined
@@ -31,9 +33,9 @@ export async function resolveFile(context: CommandContext, path: string, options
   if (typeof text !== 'string') return usageError(context, [text.problem])
   const read = readAnswersFile(text)
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     const checked = createProgress(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
-    const matched = await matchAnswers(store, read.lines, checked)
+    const matched = await matchAnswers(databases, read.lines, checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { unanswered } = read
     if (options.dryRun && !options.json) context.stdout.write(preview(matched, unanswered, options))
@@ -43,8 +45,8 @@ export async function resolveFile(context: CommandContext, path: string, options
     const question = `Settle ${pluralize(settling.length, 'record')}?`
     if (asks && !(await isConfirmed(context, question))) return exit.unconfirmed
     const progress = createProgress(context, (done: number) => `Settled ${done} of ${settling.length} …`)
-    const changes = store.actingAs(actorOf(context, options))
-    const run = { context, changes, options, done: [], skipped: [...matched.skipped], progress }
+    const operator = operatorOf(databases, actorOf(context, options))
+    const run = { context, operator, options, done: [], skipped: [...matched.skipped], progress }
     if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
     await settle(run, settling)
     return conclude(run, matched, unanswered)
@@ -116,7 +118,7 @@ function skippedLines(skipped: readonly SkippedLine[]): string {
 
 interface Run {
   context: CommandContext
-  changes: OperatorChanges
+  operator: Operator
   options: ResolveFileOptions
   done: SettlingLine[]
   skipped: SkippedLine[]
@@ -124,10 +126,10 @@ interface Run {
 }
 
 async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void> {
-  const { context, changes, options, progress } = run
+  const { context, operator, options, progress } = run
   for (const each of settling.filter(({ transaction }) => transaction === null)) {
     if (context.signal.aborted) return
-    const settled = await changes.resolveNotArrived(each.submission, options.newKey ?? false)
+    const settled = await writeNotArrived(operator, each.submission, options.newKey ?? false)
     note(run, each, settled === null ? changed : null)
     progress(run.done.length)
   }
@@ -181,8 +183,8 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   )
 
 /** @returns why it was left alone; null where it is followed from here on */
-async function follow({ changes }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
-  const settled = await changes.resolveArrived(submission, transaction)
+async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
+  const settled = await writeArrived(operator, submission, transaction)
   if (settled.kind === 'changed') return changed
   return settled.kind === 'taken' ? `was left alone: the id is the transaction of outbox:${settled.by.outboxId}` : null
 }

@@ -1,5 +1,7 @@
 import { readConfig } from '../config.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
 import { askForTransaction } from '../operations/askForTransaction.ts'
+import { operatorOf } from '../operations/databases.ts'
 import {
   type Answer,
   answerProblems,
@@ -12,11 +14,10 @@ import {
   whyNotResolved,
 } from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
 import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 export interface ResolveOneOptions extends ActorOptions {
   arrived?: string | undefined
@@ -40,22 +41,22 @@ export async function resolveOne(context: CommandContext, name: string, options:
   const problems = name === '' ? ['give the id of a submission, or --file'] : []
   problems.push(...answerProblems(answer), ...actorProblems(options))
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store) => {
-    const found = await findSettling(store, name)
+  return withDatabases(context, async (databases) => {
+    const found = await findSettling(databases, name)
     if (found.kind === 'invalid') return usageError(context, found.problems)
     if (found.kind === 'missing') {
       context.stderr.write(`outboxd: there is no submission ${name}\n`)
       return exit.nothing
     }
     const { settling } = found
-    const against = await whyNotResolved(store, settling, answer, name)
+    const against = await whyNotResolved(databases.ledger, settling, answer, name)
     if (against !== null) return conclude(context, settling, against, options)
     if (options.dryRun) return conclude(context, settling, previewResolve(settling, answer), options)
     if (!options.yes && !(await isMeant(context, settling, answer))) return exit.unconfirmed
     return conclude(
       context,
       settling,
-      await carryOut(context, store.actingAs(actorOf(context, options)), settling, answer),
+      await carryOut(context, operatorOf(databases, actorOf(context, options)), settling, answer),
       options,
     )
   })
@@ -75,10 +76,10 @@ async function isMeant(context: CommandContext, settling: Settling, answer: Answ
   return true
 }
 
-const carryOut = (context: CommandContext, changes: OperatorChanges, settling: Settling, answer: Answer) =>
+const carryOut = (context: CommandContext, operator: Operator, settling: Settling, answer: Answer) =>
   resolveSubmission(
     {
-      changes,
+      operator,
       askService: (transaction) => askForTransaction(readConfig(context.env), transaction, askingAloud(context)),
       onTestimony: (message) => void context.stderr.write(`${escapeLines(message)}.\n`),
     },

@@ -1,11 +1,12 @@
 import { systemClock } from '../clock.ts'
+import { operatorOf } from '../operations/databases.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--all', 'also do not wait for the end of the other pauses: you have removed their cause'],
@@ -38,12 +39,12 @@ Examples:
 export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)
-  return withOperatorStore(context, async (store) => {
+  return withDatabases(context, async (databases) => {
     const { all = false, believeRefusals = false, dryRun = false } = options
     const terms = { all, believeRefusals }
     const resumed = await (dryRun
-      ? previewResume(store, terms)
-      : resumeSending(store, store.actingAs(actorOf(context, options)), terms))
+      ? previewResume(databases.ledger, terms)
+      : resumeSending(operatorOf(databases, actorOf(context, options)), terms))
     if (options.json) printJson(context, jsonOf(resumed, options))
     for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
       context.stderr.write(`${escapeControl(line)}\n`)

@@ -3,11 +3,12 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
 import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
 import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
+import type { Databases } from '../operations/databases.ts'
 import type { FilterOptions } from '../operations/filters.ts'
+import { searchIn } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
 import { noteOn } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
@@ -50,14 +51,14 @@ export function selectionProblems(change: BulkChange, ids: readonly string[], op
  */
 export async function selectForChange(
   context: CommandContext,
-  store: OperatorStore,
+  databases: Databases,
   change: BulkChange,
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
 ): Promise<Selected> {
   const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
   const chosen = await chooseSubmissions(
-    store,
-    store.searchText,
+    databases.ledger,
+    searchIn(databases.ledger),
     change,
     choice,
     (cut) => void context.stderr.write(`${cut}\n`),

@@ -1,4 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { Databases } from '../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
 import {
   explainMissing,
@@ -19,12 +21,11 @@ import {
   submissionFacts,
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--json', 'as JSON; payload, body and result as the text that is stored'],
@@ -52,24 +53,25 @@ Examples:
 
 /** Prints all that is known of a submission. @returns 3 where there is none of that name */
 export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
-  return withOperatorStore(context, async (store) => {
-    const several = await findSeveral(store, name)
+  return withDatabases(context, async (databases) => {
+    const several = await findSeveral(databases, name)
     if (several !== null) return printSeveral(context, name, several, options)
-    const found = await findByIdOrRow(context, store, name)
+    const found = await findByIdOrRow(context, databases, name)
     if (found.kind === 'invalid') {
-      const row = await explainMissingRow(store, name)
+      const row = await explainMissingRow(databases, name)
       if (row === null) return usageError(context, found.problems)
       context.stderr.write(`outboxd: ${row}\n`)
       return exit.nothing
     }
     const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
-    const detail = id === undefined ? null : await store.readSubmissionDetail(id)
+    const detail =
+      id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
     if (detail === null) {
-      context.stderr.write(`outboxd: ${await explainMissing(store, name)}\n`)
+      context.stderr.write(`outboxd: ${await explainMissing(databases, name)}\n`)
       return exit.nothing
     }
     const explanation = explainSubmission(detail)
-    const row = detail.conflict === null ? null : await readRowNow(store, detail.outboxId)
+    const row = detail.conflict === null ? null : await readRowNow(databases, detail.outboxId)
     if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
     else context.stdout.write(describe(detail, explanation, row))
     return exit.done
@@ -77,10 +79,10 @@ export async function show(context: CommandContext, name: string, options: ShowO
 }
 
 /** Tries a name that fits no submission as the id of an outbox row: only here, because looking changes nothing. */
-async function findByIdOrRow(context: CommandContext, store: OperatorStore, name: string): Promise<Found> {
-  const found = await findAll(store, [name])
+async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
+  const found = await findAll(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
-  const ofRow = await findAll(store, [`outbox:${name}`])
+  const ofRow = await findAll(databases.ledger, [`outbox:${name}`])
   if (ofRow.kind !== 'found') return found
   context.stderr.write(
     `No submission has the id ${escapeControl(name)}. This is the one of the outbox row ${escapeControl(name)}.\n`,
@@ -91,8 +93,8 @@ async function findByIdOrRow(context: CommandContext, store: OperatorStore, name
 const severalMax = 50
 
 /** What a name fits beside the first, where it is none that more digits would tell apart. */
-async function findSeveral(store: OperatorStore, name: string): Promise<NamedSubmissions | null> {
-  const named = await findNamed(store, name, severalMax + 1)
+async function findSeveral(databases: Databases, name: string): Promise<NamedSubmissions | null> {
+  const named = await findNamed(databases.ledger, name, severalMax + 1)
   if (named === null || named.by === 'range' || named.by === 'ending') return null
   return named.submissions.length > 1 ? named : null
 }

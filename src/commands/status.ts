@@ -2,22 +2,24 @@ import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
+import type { Databases } from '../operations/databases.ts'
 import { explain } from '../operations/explainError.ts'
 import {
   joinHalves,
+  ledgerReads,
   type OutboxHalf,
+  outboxReads,
   readLedgerHalf,
   readOutboxHalf,
   type StatusReport,
 } from '../operations/readStatus.ts'
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { parseDurationMs } from '../time.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { createStatusView, statusJson } from './terminal/statusView.ts'
-import { withOperatorStore } from './terminal/withOperatorStore.ts'
+import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--json', 'as JSON; with --watch one document a line'],
@@ -48,10 +50,10 @@ export async function status(context: CommandContext, options: StatusOptions): P
   const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
   if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
   if (options.every !== undefined && !options.watch) return usageError(context, ['--every goes with --watch'])
-  return withOperatorStore(context, (store, config) =>
+  return withDatabases(context, (databases, config) =>
     options.watch
-      ? watch(context, { store, config, everyMs, json: options.json ?? false })
-      : look(context, store, config, options.json ?? false),
+      ? watch(context, { databases, config, everyMs, json: options.json ?? false })
+      : look(context, databases, config, options.json ?? false),
   )
 }
 
@@ -60,12 +62,12 @@ const patienceMs = 1_000
 
 async function look(
   context: CommandContext,
-  store: OperatorStore,
+  databases: Databases,
   config: StoreConfig,
   json: boolean,
 ): Promise<number> {
-  const asking = readOutboxHalf(store)
-  const ledger = await readLedgerHalf(store)
+  const asking = readOutboxHalf(outboxReads(databases))
+  const ledger = await readLedgerHalf(ledgerReads(databases))
   if (json) {
     const report = joinHalves(ledger, await asking, config)
     printJson(context, statusJson(report))
@@ -93,20 +95,20 @@ function conclude({ stderr }: CommandContext, { outbox }: StatusReport): number 
 }
 
 interface Watch {
-  store: OperatorStore
+  databases: Databases
   config: StoreConfig
   everyMs: number
   json: boolean
 }
 
 /** Looks until the command is ended. A database that is away is said, and asked again. */
-async function watch(context: CommandContext, { store, config, everyMs, json }: Watch): Promise<number> {
+async function watch(context: CommandContext, { databases, config, everyMs, json }: Watch): Promise<number> {
   const { signal, stdout } = context
   const view = createStatusView(stdout, { json, everyMs })
   const ended = once(signal, 'abort')
   const lookOnce = async () => {
-    const asking = readOutboxHalf(store)
-    const report = joinHalves(await readLedgerHalf(store), await asking, config)
+    const asking = readOutboxHalf(outboxReads(databases))
+    const report = joinHalves(await readLedgerHalf(ledgerReads(databases)), await asking, config)
     if (!signal.aborted) view.show(report)
   }
   while (!signal.aborted) {

@@ -2,14 +2,14 @@ import type { Clock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import type { Testimony } from '../operations/askForTransaction.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Databases } from '../operations/databases.ts'
 import type { Live } from './live/createLive.ts'
 import type { Searches } from './searches.ts'
 
 /** What every page of the console is made with. */
 export interface ConsoleParts {
   /** The databases (`openLater`). @throws DatabaseUnusable; a route lets it through, and the viewer is told in words */
-  store(): Promise<OperatorStore>
+  databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
   /** Tells viewers what has changed. */

@@ -1,5 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { Sight } from '../ledger/operator/operator.ts'
+import { logSight } from '../ledger/operator/operator.ts'
+import { searchText } from '../ledger/operator/searchText.ts'
+import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { operatorOf } from '../operations/databases.ts'
 import type { SearchText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
 import type { Viewer } from './guard/viewer.ts'
@@ -11,15 +15,15 @@ import type { ConsoleParts } from './parts.ts'
  * has, writes nothing to the ledger.
  */
 
-type Noting = Pick<ConsoleParts, 'store' | 'say'>
+type Noting = Pick<ConsoleParts, 'databases' | 'say'>
 type Who = Pick<Viewer, 'who' | 'canChange'>
 
 /** An act in the log names at most this many records; it counts the others. */
 const namedMax = 100
 
 /** Logs that values are about to be seen. @throws Error when it cannot be logged: nothing may be shown then */
-export async function noteSight({ store, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
-  if (canChange) await (await store()).actingAs({ who, reason: null }).noteSight(sight)
+export async function noteSight({ databases, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
+  if (canChange) await logSight(operatorOf(await databases(), { who, reason: null }), sight)
   else say(`${who} ${sightWords(sight)}`)
 }
 
@@ -43,13 +47,17 @@ export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
   const { turns, remember } = parts.searches
   const search = remember(async (...asked) => {
     using _ = await turns.take()
-    return (await parts.store()).searchText(...asked)
+    return searchText((await parts.databases()).ledger, ...asked)
   })
   return async (filter, text, bounds) => {
     const found = await search(filter, text, bounds)
     const { ids, lookedAt } = found
     const isFew = lookedAt <= namedMax
-    const records = await (await parts.store()).select(isFew ? filter : { ...filter, among: ids }, namedMax)
+    const records = await selectSubmissions(
+      (await parts.databases()).ledger,
+      isFew ? filter : { ...filter, among: ids },
+      namedMax,
+    )
     const unnamed = isFew ? 0 : ids.length - records.length
     await noteSight(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
     return found

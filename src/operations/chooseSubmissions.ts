@@ -1,5 +1,6 @@
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import type { Database } from '../postgres/database.ts'
 import type { BulkChange, Skipped } from './bulkChange.ts'
 import {
   type FilterOptions,
@@ -42,26 +43,26 @@ export function choiceProblems(change: BulkChange, choice: Choice): string[] {
  * @param onCut told where a search for a text did not look at all of them
  */
 export async function chooseSubmissions(
-  store: Pick<OperatorStore, 'find' | 'select'>,
+  ledger: Database,
   search: SearchText,
   change: BulkChange,
   choice: Choice,
   onCut: (message: string) => void,
 ): Promise<Chosen> {
-  if (choice.ids.length > 0) return chooseNamed(store, change, choice.ids)
+  if (choice.ids.length > 0) return chooseNamed(ledger, change, choice.ids)
   const read = readChoice(change, choice)
-  return read.kind === 'invalid' ? read : chooseMatching(store, search, change, read, onCut)
+  return read.kind === 'invalid' ? read : chooseMatching(ledger, search, change, read, onCut)
 }
 
 const readChoice = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, { filters, nowMs }: Choice) =>
   readFilters(filters, { defaultStates, allowedStates, whyNotAllowed, nowMs })
 
 async function chooseNamed(
-  store: Pick<OperatorStore, 'find'>,
+  ledger: Database,
   { allowedStates, whyNotAllowed }: BulkChange,
   ids: readonly string[],
 ): Promise<Chosen> {
-  const found = await findAll(store, ids)
+  const found = await findAll(ledger, ids)
   if (found.kind !== 'found') return found
   const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
   return {
@@ -74,7 +75,7 @@ async function chooseNamed(
 }
 
 async function chooseMatching(
-  store: Pick<OperatorStore, 'select'>,
+  ledger: Database,
   search: SearchText,
   { whySpared }: BulkChange,
   read: Extract<FiltersRead, { kind: 'value' }>,
@@ -82,9 +83,12 @@ async function chooseMatching(
 ): Promise<Chosen> {
   const filter = await narrowByText(search, read, onCut)
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
-  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(filter, limit), skipped: [] }
-  const submissions = filter.mayHaveArrived ? [] : await store.select({ ...filter, mayHaveArrived: false }, limit)
-  const spared = await store.select({ ...filter, mayHaveArrived: true }, mostAtOnce)
+  if (whySpared === null)
+    return { kind: 'chosen', submissions: await selectSubmissions(ledger, filter, limit), skipped: [] }
+  const submissions = filter.mayHaveArrived
+    ? []
+    : await selectSubmissions(ledger, { ...filter, mayHaveArrived: false }, limit)
+  const spared = await selectSubmissions(ledger, { ...filter, mayHaveArrived: true }, mostAtOnce)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }

@@ -1,7 +1,8 @@
+import { writeDiscards } from '../ledger/operator/discardSubmissions.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
 import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
 
 const discardable: readonly State[] = [...waitingForPerson, 'accepted']
@@ -37,12 +38,12 @@ const batchSize = 500
 
 /** Gives these up, each as it was seen; what took a step since is left as it is. */
 export function discardSubmissions(
-  changes: Pick<OperatorChanges, 'discard'>,
+  operator: Operator,
   submissions: readonly Discarded[],
   run: BulkRun,
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
-    const discarded = new Set(await changes.discard(batch))
+    const discarded = new Set(await writeDiscards(operator, batch))
     const skipped = batch
       .filter(({ id }) => !discarded.has(id))
       .map((submission) => ({ submission, reason: changedMeanwhile }))

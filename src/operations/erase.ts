@@ -1,7 +1,7 @@
 import type { KeyRecord } from '../ledger/audit/eraseRecords.ts'
+import { eraseRecords, readUnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
+import type { Operator } from '../ledger/operator/operator.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { contentAmounts } from './audit.ts'
 import { type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
 
@@ -16,8 +16,7 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
 }
 
 export interface EraseParts {
-  store: Pick<OperatorStore, 'readUnkeptAmounts'>
-  changes: Pick<OperatorChanges, 'erase'>
+  operator: Operator
   mappings: Mappings
 }
 
@@ -26,15 +25,21 @@ const batchSize = 100
 
 /** Erases the data of these, each as it was seen; what took a step since is left as it is. */
 export function eraseData(
-  { store, changes, mappings }: EraseParts,
+  { operator, mappings }: EraseParts,
   records: readonly KeyRecord[],
   run: BulkRun,
 ): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
-    const unkept = await store.readUnkeptAmounts(batch.map(({ id }) => id))
+    const unkept = await readUnkeptAmounts(
+      operator.ledger,
+      batch.map(({ id }) => id),
+    )
     const amounts = new Map(unkept.map((each) => [each.id, contentAmounts(each, mappings)]))
     const erased = new Set(
-      await changes.erase(batch.map(({ id, revision }) => ({ id, revision, amounts: amounts.get(id) ?? null }))),
+      await eraseRecords(
+        operator,
+        batch.map(({ id, revision }) => ({ id, revision, amounts: amounts.get(id) ?? null })),
+      ),
     )
     const skipped = batch
       .filter(({ id }) => !erased.has(id))

@@ -1,7 +1,9 @@
 import type { TextSearch } from '../ledger/operator/searchText.ts'
+import { searchText } from '../ledger/operator/searchText.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
+import type { Database } from '../postgres/database.ts'
 import { parseMoment } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
@@ -164,6 +166,11 @@ const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
 /** Looks for a text in the records that a filter matches, within bounds. */
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
+
+export const searchIn =
+  (ledger: Database): SearchText =>
+  (...asked) =>
+    searchText(ledger, ...asked)
 
 /** The filter with what --containing finds. @param onCut told where the search was cut */
 export async function narrowByText(

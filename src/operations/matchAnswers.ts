@@ -1,8 +1,12 @@
+import { findSubmissions } from '../ledger/operator/findSubmissions.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder, TransactionRef } from '../ledger/transactions.ts'
+import { readOtherHolder } from '../ledger/transactions.ts'
+import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Databases } from './databases.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
 import { whyNotSettled } from './whyNotSettled.ts'
 
@@ -34,7 +38,7 @@ export type Matched =
  * @param onLine called before each, with its place from 0
  */
 export async function matchAnswers(
-  store: OperatorStore,
+  databases: Databases,
   lines: readonly AnsweredLine[],
   onLine: (index: number) => void,
 ): Promise<Matched> {
@@ -52,8 +56,11 @@ export async function matchAnswers(
   for (const [index, answered] of lines.entries()) {
     onLine(index)
     const { line, arrivedAs } = answered
-    const submission = await findSubmission(store, answered)
-    const detail = typeof submission === 'string' ? null : await store.readSubmissionDetail(submission.id)
+    const submission = await findSubmission(databases.ledger, answered)
+    const detail =
+      typeof submission === 'string'
+        ? null
+        : await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
     if (typeof submission === 'string' || detail === null) {
       problems.push(`line ${line}: ${submission}`)
       continue
@@ -62,7 +69,7 @@ export async function matchAnswers(
     const transaction = arrivedAs === null ? null : transactionOf(detail, arrivedAs)
     if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
       continue
-    const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
+    const other = transaction === null ? null : await readOtherHolder(databases.ledger, transaction, submission.id)
     const why = whySkipped(detail, answered)
     const contradiction = contradictionOf(detail, answered)
     if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
@@ -75,13 +82,13 @@ export async function matchAnswers(
 
 /** @returns what is wrong where the line names no submission, or more than one */
 async function findSubmission(
-  store: Pick<OperatorStore, 'find'>,
+  ledger: Database,
   { outboxId, submissionId }: AnsweredLine,
 ): Promise<ListedSubmission | string> {
   const [first, second] =
     submissionId !== null
-      ? await store.find({ kind: 'range', from: submissionId, to: submissionId }, 2)
-      : await store.find({ kind: 'outbox', outboxId: outboxId ?? '' }, 2)
+      ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
+      : await findSubmissions(ledger, { kind: 'outbox', outboxId: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
   if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
   // Whoever sorts one column of a spreadsheet alone gives every record another's answer.

@@ -1,10 +1,12 @@
+import { readActivity } from '../ledger/operator/readActivity.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { readSnapshot } from '../ledger/snapshot.ts'
 import { states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import { showDuration } from '../time.ts'
 import type { BulkChange } from './bulkChange.ts'
 import { mostAtOnce } from './chooseSubmissions.ts'
+import type { Databases } from './databases.ts'
 import { estimateBacklog } from './readStatus.ts'
 
 /** Submissions that are alike to whoever decides about them. */
@@ -72,11 +74,14 @@ export interface Cost {
 
 /** Reckons what a replay of so many costs, as `status` reckons the backlog. */
 export async function readReplayCost(
-  store: Pick<OperatorStore, 'readSnapshot' | 'readActivity'>,
+  { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
   count: number,
   rateLimit: { requests: number; windowMs: number },
 ): Promise<Cost> {
-  const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([store.readSnapshot(), store.readActivity()])
+  const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([
+    readSnapshot(ledger),
+    readActivity(ledger, config.keyOnFailure),
+  ])
   const capacity = rateCapacity || rateLimit.requests
   const { windowMs } = rateLimit
   const { durationMs, pollsPerRecord: polls } = estimateBacklog({

@@ -1,17 +1,28 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import type { Activity } from '../ledger/operator/readActivity.ts'
+import { readActivity } from '../ledger/operator/readActivity.ts'
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
+import { readReadOnly } from '../ledger/operator/readServer.ts'
+import { readProblems } from '../ledger/problems.ts'
 import type { RecentCounts } from '../ledger/requestCounts.ts'
+import { readRecentCounts } from '../ledger/requestCounts.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
+import { readServedOutbox } from '../ledger/servedOutbox.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import { readSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import type { OutboxBacklog } from '../outbox/backlog.ts'
+import { readBacklog } from '../outbox/backlog.ts'
 import type { HiddenRows } from '../outbox/startPosition.ts'
+import { readHidden } from '../outbox/startPosition.ts'
 import type { LockingSession } from '../postgres/locks.ts'
+import { readLockingSessions } from '../postgres/locks.ts'
+import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { waitedForLock } from '../postgres/sqlState.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
+import type { Databases } from './databases.ts'
+import { readOutboxLocks, withOutbox } from './databases.ts'
 import { type Diagnosis, diagnose } from './diagnose.ts'
 import { explain } from './explainError.ts'
 import { totalOf } from './serviceTargets.ts'
@@ -52,58 +63,68 @@ export interface StatusReport extends LedgerHalf {
 /** Each is a sentence or a line; with more, somebody has to look at the table. */
 const problemsMax = 200
 
-/** What of the store the ledger's half is read by. */
-export type LedgerReads = Pick<
-  OperatorStore,
-  | 'readSnapshot'
-  | 'readActivity'
-  | 'readProblems'
-  | 'readServedOutbox'
-  | 'readReadOnly'
-  | 'readRecentCounts'
-  | 'readHeartbeatLocks'
->
+/** What the ledger's half is made of. The console reads each as often as it changes. */
+export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
+  return {
+    readSnapshot: () => readSnapshot(ledger),
+    readActivity: () => readActivity(ledger, config.keyOnFailure),
+    readProblems: () => readProblems(ledger, problemsMax),
+    readServedOutbox: () => readServedOutbox(ledger),
+    readReadOnly: () => readReadOnly(ledger),
+    readRecentCounts: () => readRecentCounts(ledger),
+    readHeartbeatLocks: () => readLockingSessions(ledger, daemonSessions.heartbeat),
+  }
+}
 
-export async function readLedgerHalf(store: LedgerReads): Promise<LedgerHalf> {
+export type LedgerReads = ReturnType<typeof ledgerReads>
+
+export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
-    store.readSnapshot(),
-    store.readActivity(),
-    store.readProblems(problemsMax),
-    store.readServedOutbox(),
-    store.readReadOnly('ledger'),
-    store.readRecentCounts(),
+    reads.readSnapshot(),
+    reads.readActivity(),
+    reads.readProblems(),
+    reads.readServedOutbox(),
+    reads.readReadOnly(),
+    reads.readRecentCounts(),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
-  const heldUpBy = isSilent ? await store.readHeartbeatLocks() : []
+  const heldUpBy = isSilent ? await reads.readHeartbeatLocks() : []
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
-/** What of the store the outbox's half is read by. */
-export interface OutboxReads extends Pick<OperatorStore, 'readReadOnly' | 'readOutboxLocks'> {
-  outbox: Pick<OperatorStore['outbox'], 'backlog' | 'readHidden'>
+/** What the outbox's half is made of. */
+export function outboxReads(databases: Databases) {
+  return {
+    readBacklog: () => withOutbox(databases, readBacklog),
+    readHidden: () => withOutbox(databases, readHidden),
+    readReadOnly: () => readReadOnly(databases.erp),
+    readLocks: () => readOutboxLocks(databases),
+  }
 }
 
+export type OutboxReads = ReturnType<typeof outboxReads>
+
 /** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
-export async function readOutboxHalf(store: OutboxReads): Promise<OutboxHalf> {
+export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
   const watch = new AbortController()
   try {
-    return await Promise.race([askOutbox(store), untilLocked(store, watch.signal)])
+    return await Promise.race([askOutbox(reads), untilLocked(reads, watch.signal)])
   } finally {
     watch.abort()
   }
 }
 
 /** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
-async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf> {
+async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
-      store.outbox.backlog(),
-      store.outbox.readHidden().catch(() => null),
-      store.readReadOnly('outbox').catch(() => null),
+      reads.readBacklog(),
+      reads.readHidden().catch(() => null),
+      reads.readReadOnly().catch(() => null),
     ])
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
-    if (patient && error instanceof Error && waitedForLock(error.cause)) return askOutbox(store, false)
+    if (patient && error instanceof Error && waitedForLock(error.cause)) return askOutbox(reads, false)
     return { kind: 'unreadable', problem: explain(error).message }
   }
 }
@@ -111,10 +132,10 @@ async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf
 const lookEveryMs = 300
 
 /** A lock that is seen twice is told; one that lets go at once is none of the operator's business. */
-async function untilLocked(store: Pick<OutboxReads, 'readOutboxLocks'>, signal: AbortSignal): Promise<OutboxHalf> {
+async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
-    const by = await store.readOutboxLocks().catch(() => [])
+    const by = await readLocks().catch(() => [])
     if (wasLocked && by.length > 0) return { kind: 'locked', by }
     wasLocked = by.length > 0
   }

@@ -1,9 +1,15 @@
 import type { RecordName } from '../ledger/audit/readActs.ts'
 import type { SubmissionReference } from '../ledger/operator/findSubmissions.ts'
+import { findSubmissions } from '../ledger/operator/findSubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { PrunedSubmission } from '../ledger/retention.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import { readPruned } from '../ledger/retention.ts'
+import { readRecord, saysThatItWaits } from '../outbox/rows.ts'
+import { liesBefore } from '../outbox/startPosition.ts'
+import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
+import type { Databases } from './databases.ts'
+import { withOutbox } from './databases.ts'
 
 /** What came of looking for the submissions that a person named. */
 export type Found =
@@ -64,29 +70,25 @@ export interface NamedSubmissions {
 }
 
 /** Finds what a name fits. @returns null where it fits nothing */
-export async function findNamed(
-  store: Pick<OperatorStore, 'find'>,
-  name: string,
-  limit: number,
-): Promise<NamedSubmissions | null> {
+export async function findNamed(ledger: Database, name: string, limit: number): Promise<NamedSubmissions | null> {
   for (const reference of readReferences(name)) {
-    const submissions = await store.find(reference, limit)
+    const submissions = await findSubmissions(ledger, reference, limit)
     if (submissions.length > 0) return { by: reference.kind, submissions }
   }
   return null
 }
 
 /** Finds each submission by the name given for it; all of them, or none and what is wrong. */
-export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonly string[]): Promise<Found> {
+export async function findAll(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []
   const ids = names.filter((name) => wholeId.test(name)).map((name) => name.toLowerCase())
-  const byId = ids.length === 0 ? [] : await store.find({ kind: 'ids', ids }, ids.length)
+  const byId = ids.length === 0 ? [] : await findSubmissions(ledger, { kind: 'ids', ids }, ids.length)
   for (const submission of byId) found.set(submission.id, submission)
   for (const name of names) {
     if (found.has(name.toLowerCase())) continue
-    const named = await findNamed(store, name, 2)
+    const named = await findNamed(ledger, name, 2)
     const [first, second] = named?.submissions ?? []
     if (first !== undefined && second === undefined) found.set(first.id, first)
     else if (named !== null && first !== undefined && second !== undefined)
@@ -118,28 +120,28 @@ function severalMessage(
  * Why a name fits no submission. A row that has not been captured yet is not missing: it waits in the outbox; and of what was
  * pruned it is known how it ended.
  */
-export async function explainMissing(store: OperatorStore, name: string): Promise<string> {
+export async function explainMissing(databases: Databases, name: string): Promise<string> {
   const [reference] = readReferences(name)
   if (reference?.kind === 'outbox')
     return (
-      (await explainMissingRow(store, reference.outboxId)) ??
+      (await explainMissingRow(databases, reference.outboxId)) ??
       `there is no submission ${name}, and no row ${reference.outboxId} in the outbox`
     )
   return (
-    (await explainMissingRow(store, name)) ??
+    (await explainMissingRow(databases, name)) ??
     `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
   )
 }
 
 /** Why an outbox row has no submission; null if there is no such row and never was. */
-export async function explainMissingRow(store: OperatorStore, outboxId: string): Promise<string | null> {
-  const pruned = await store.readPruned(outboxId)
+export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
+  const pruned = await readPruned(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
-  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+  const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
-  if (await store.outbox.liesBefore(outboxId).catch(() => false))
+  if (await withOutbox(databases, (outbox) => liesBefore(outbox, outboxId)).catch(() => false))
     return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
-  if (!(await store.outbox.saysThatItWaits(outboxId).catch(() => true)))
+  if (!(await withOutbox(databases, (outbox) => saysThatItWaits(outbox, outboxId)).catch(() => true)))
     return `the ledger knows no record of the row ${outboxId}, and the row does not say that it waits, so nothing is sent of it: it was done before the ledger served this table, or the ledger has lost it; look at what the row says, and outboxd recover --dry-run shows those that say they are under way`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
   return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`

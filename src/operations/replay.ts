@@ -1,12 +1,13 @@
+import type { Operator } from '../ledger/operator/operator.ts'
 import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
+import { readReplayable, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { differInTime } from '../ledger/sameRow.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
+import { readRecord } from '../outbox/rows.ts'
 import { pluralize } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
 import {
   type BulkChange,
   type BulkRun,
@@ -15,6 +16,8 @@ import {
   inBatches,
   type Skipped,
 } from './bulkChange.ts'
+import type { Databases } from './databases.ts'
+import { withOutbox } from './databases.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
 
@@ -59,7 +62,7 @@ function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<
 
 /** Who a replay works with. */
 export interface ReplayParts {
-  store: Pick<OperatorStore, 'readReplayable'> & { outbox: Pick<OperatorStore['outbox'], 'readRecord'> }
+  databases: Databases
   mappings: Mappings
 }
 
@@ -71,14 +74,14 @@ const batchSize = 100
 
 /** Sends these again, each as it was seen; what does not map, and what took a step since, is left as it is. */
 export function replaySubmissions(
-  parts: ReplayParts & { changes: Pick<OperatorChanges, 'replay'> },
+  parts: ReplayParts & { operator: Operator },
   submissions: readonly Replayed[],
   { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
   run: BulkRun,
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
     const { replays, skipped } = await prepare(parts, batch, refresh)
-    const replayed = new Set(await parts.changes.replay(replays, newKey))
+    const replayed = new Set(await writeReplays(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
     return { done: [...replayed], skipped: [...skipped, ...overtaken(batch, ready, replayed)] }
   })
@@ -104,15 +107,15 @@ interface Prepared {
 
 /** Maps a batch anew. */
 async function prepare(
-  { store, mappings }: ReplayParts,
+  { databases, mappings }: ReplayParts,
   batch: readonly Replayed[],
   refresh: boolean,
 ): Promise<Prepared> {
   const replays: Replay[] = []
-  const found = await store.readReplayable(batch)
+  const found = await readReplayable(databases.ledger, batch)
   const skipped = moved(batch, found)
   for (const submission of found) {
-    const read = await readPayload(submission, refresh ? store.outbox.readRecord : null)
+    const read = await readPayload(submission, refresh ? databases : null)
     const { id, outboxId, revision } = submission
     const { type, key } = read
     const mapped = mapOutboxRecord(mappings, read, id)
@@ -127,17 +130,17 @@ async function prepare(
   return { replays, skipped }
 }
 
-/** @param refresh reads an outbox row; null: the stored payload is mapped */
+/** @param refresh where the row is read anew; null: the stored payload is mapped */
 async function readPayload(
   { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
-  refresh: OperatorStore['outbox']['readRecord'] | null,
+  refresh: Databases | null,
 ): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
   if (refresh === null) {
     const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
     return { type, key, payload, unreadable, stamp: null }
   }
   const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
-  const record = isServed ? await refresh(outboxId) : null
+  const record = isServed ? await withOutbox(refresh, (outbox) => readRecord(outbox, outboxId)) : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
   if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
   return record

@@ -1,10 +1,14 @@
+import type { Operator } from '../ledger/operator/operator.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { writeArrived, writeNotArrived, writeTakenBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder, TransactionRef } from '../ledger/transactions.ts'
+import { readOtherHolder } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
+import type { Databases } from './databases.ts'
 import { takenMessage, transactionOf } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findAll } from './references.ts'
@@ -57,13 +61,16 @@ export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKe
 
 /** Finds what is to be settled. @param name as a person gives it */
 export async function findSettling(
-  store: Pick<OperatorStore, 'find' | 'readSubmissionDetail'>,
+  databases: Databases,
   name: string,
 ): Promise<{ kind: 'found'; settling: Settling } | { kind: 'invalid'; problems: string[] } | { kind: 'missing' }> {
-  const found = await findAll(store, [name])
+  const found = await findAll(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
-  const detail = submission === undefined ? null : await store.readSubmissionDetail(submission.id)
+  const detail =
+    submission === undefined
+      ? null
+      : await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
   return submission === undefined || detail === null
     ? { kind: 'missing' }
     : { kind: 'found', settling: { submission, detail } }
@@ -71,7 +78,7 @@ export async function findSettling(
 
 /** Why the answer cannot be taken, as far as the ledger knows; null where it can. @param name as a person calls it */
 export async function whyNotResolved(
-  store: Pick<OperatorStore, 'readOtherHolder'>,
+  ledger: Database,
   { submission, detail }: Settling,
   answer: Answer,
   name: string,
@@ -79,7 +86,7 @@ export async function whyNotResolved(
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
   if (whyNotAllowed !== null) return left(`${name} is ${detail.state}${whyNotAllowed}`)
   const transaction = transactionIn(detail, answer)
-  const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
+  const other = transaction === null ? null : await readOtherHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
 }
 
@@ -127,7 +134,7 @@ const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
 
 /** Who settles. */
 export interface ResolveParts {
-  changes: Pick<OperatorChanges, 'resolveArrived' | 'resolveNotArrived' | 'takeBack'>
+  operator: Operator
   /** Asks the service for a transaction. */
   askService(transaction: TransactionRef): Promise<Testimony>
   /** Told what the service says of it, where that lets it be settled. */
@@ -145,15 +152,15 @@ export async function resolveSubmission(
   return answer.takeBack ? takeBack(parts, settling) : settleNotArrived(parts, settling, answer.newKey)
 }
 
-async function takeBack({ changes }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
+async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  if (!(await changes.takeBack(submission))) return changed(name)
+  if (!(await writeTakenBack(operator, submission))) return changed(name)
   const free = `${detail.transactionId} free for the record that it belongs to`
   return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
 }
 
 async function settleArrived(
-  { changes, askService, onTestimony }: ResolveParts,
+  { operator, askService, onTestimony }: ResolveParts,
   { submission }: Settling,
   { transaction, unchecked }: { transaction: TransactionRef; unchecked: boolean },
 ): Promise<ResolveOutcome> {
@@ -164,7 +171,7 @@ async function settleArrived(
     if (kind !== 'known') return left(`${message}\nNothing was changed. ${hints[kind]}`)
     onTestimony(message)
   }
-  const written = await changes.resolveArrived(submission, transaction)
+  const written = await writeArrived(operator, submission, transaction)
   if (written.kind === 'taken') return taken(written.by)
   if (written.kind === 'changed') return changed(name)
   return written.tracked
@@ -182,12 +189,12 @@ const hints = {
 }
 
 async function settleNotArrived(
-  { changes }: ResolveParts,
+  { operator }: ResolveParts,
   { submission, detail }: Settling,
   newKey: boolean,
 ): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  const written = await changes.resolveNotArrived(submission, newKey)
+  const written = await writeNotArrived(operator, submission, newKey)
   if (written === null) return changed(name)
   const key = written.keptKey ? 'the same idempotency key' : 'a new idempotency key'
   const hint = written.keptKey && detail.code === 'E002' ? `\n${sameKeyHint}` : ''

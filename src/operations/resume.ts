@@ -1,8 +1,11 @@
+import type { Operator } from '../ledger/operator/operator.ts'
+import { believeMassRefusals, endOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
+import { readProblems } from '../ledger/problems.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import { readSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
 import { truncate } from '../plainText.ts'
-import type { OperatorChanges } from '../store/operatorChanges.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Database } from '../postgres/database.ts'
 import { showMoment } from '../time.ts'
 
 /** How far a resume goes. */
@@ -31,25 +34,18 @@ export interface Resumed {
 }
 
 /** Ends the operator's pause, and what else the terms name. */
-export async function resumeSending(
-  store: Pick<OperatorStore, 'readSnapshot'>,
-  changes: Pick<OperatorChanges, 'resume' | 'believeRefusals' | 'shortenPauses'>,
-  { all, believeRefusals }: ResumeTerms,
-): Promise<Resumed> {
-  const ended = await changes.resume()
-  const believed = believeRefusals ? await changes.believeRefusals(believedMs) : []
-  const shortened = all || believeRefusals ? await changes.shortenPauses() : []
-  const { pauses } = await store.readSnapshot()
+export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+  const ended = await endOperatorPause(operator)
+  const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
+  const shortened = all || believeRefusals ? await shortenPauses(operator) : []
+  const { pauses } = await readSnapshot(operator.ledger)
   return { ended, believed, shortened, remaining: pauses }
 }
 
 /** What `resumeSending` would do, from what stands. */
-export async function previewResume(
-  store: Pick<OperatorStore, 'readSnapshot' | 'readProblems'>,
-  { all, believeRefusals }: ResumeTerms,
-): Promise<Resumed> {
-  const { pauses } = await store.readSnapshot()
-  const problems = await store.readProblems(problemsMax)
+export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+  const { pauses } = await readSnapshot(ledger)
+  const problems = await readProblems(ledger, problemsMax)
   const remaining = pauses.filter(({ reason }) => reason !== 'operator')
   const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
   return {

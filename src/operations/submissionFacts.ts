@@ -1,7 +1,9 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import { readRecord } from '../outbox/rows.ts'
 import { isoTime, showTime } from '../time.ts'
+import type { Databases } from './databases.ts'
+import { withOutbox } from './databases.ts'
 
 /** A fact about a submission: a text, or a moment. */
 export type Fact = string | { atMs: number }
@@ -67,8 +69,8 @@ export function noneBecause(
 }
 
 /** The row that has the id now, where it is another than the one that was taken. */
-export async function readRowNow(store: OperatorStore, outboxId: string): Promise<OtherRow | null> {
-  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
+  const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }
 

@@ -3,7 +3,7 @@ import { audit } from '../../src/commands/audit.ts'
 import { type RecoverOptions, recover } from '../../src/commands/recover.ts'
 import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
-import { openStoreOf } from '../../src/commands/terminal/withOperatorStore.ts'
+import { openDatabasesOf } from '../../src/commands/terminal/withDatabases.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
@@ -275,7 +275,7 @@ test('rows that wait are in doubt unless their outbox lies where it lay, and the
     await recover(context, { dryRun: true, json: true })
     return JSON.parse(context.printed()).history.isOutboxInDoubt
   }
-  await using databases = await openStoreOf(readStoreConfig(fixture.context().env))
+  await using databases = await openDatabasesOf(readStoreConfig(fixture.context().env))
   await find()
   expect(await isInDoubt()).toBe(true)
   await withOutbox(databases, notePlace)

@@ -1,47 +1,48 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { renderChange } from '../../src/console/change/changeHtml.ts'
 import { chooseChange } from '../../src/console/change/chooseChange.ts'
-import type { ReplayableSubmission } from '../../src/ledger/operator/replaySubmissions.ts'
-import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../../src/store/operatorStore.ts'
-import { payloadOf } from '../commands/fixture.ts'
+import type { Databases } from '../../src/operations/databases.ts'
+import { openDatabases } from '../../src/operations/databases.ts'
+
+import { type Fixture, openFixture, payloadOf } from '../commands/fixture.ts'
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
-const config = readStoreConfig({ DATABASE_URL: 'postgres://nowhere/', MAPPINGS_DIR: mappingsDir })
 
-const rejected = (i: number): ListedSubmission => ({
-  ...{ id: String(i), outboxId: String(i), type: 'data', key: null, state: 'rejected', code: 'E001', error: 'x' },
-  ...{ mayHaveArrived: false, transactionId: null, idempotencyKey: '', attempts: 1, revision: 1 },
-  ...{ recordedMs: 0, capturedMs: 0, sentMs: 0, acceptedMs: null, endedMs: 0, sinceMs: 0 },
+let fixture: Fixture
+let databases: Databases
+const configOf = (url: string) => readStoreConfig({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
+beforeAll(async () => {
+  fixture = await openFixture()
+  databases = await openDatabases(configOf(fixture.ledger.url), 'test@host', () => 'outbox')
 })
+afterAll(async () => {
+  await databases[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
 
-/** A store with so many rejected records, of which every second does not map. */
-function storeWith(count: number): OperatorStore {
+/** Has `count` rejected records, of which every second does not map. */
+async function reject(count: number): Promise<void> {
   const payloads = [payloadOf(), payloadOf({ amount: '12.345' })]
-  const store: Partial<OperatorStore> = {
-    select: async (filter) => (filter.mayHaveArrived ? [] : Array.from({ length: count }, (_, i) => rejected(i))),
-    readReplayable: async (seen) =>
-      seen.map(
-        ({ id, revision }): ReplayableSubmission => ({
-          ...{ id, revision, outboxId: id, type: 'data', key: null, state: 'rejected', stamp: null, isServed: true },
-          payload: payloads[Number(id) % 2] ?? null,
-        }),
-      ),
-    readSnapshot: async () => ({ rateCapacity: 100 }) as Awaited<ReturnType<OperatorStore['readSnapshot']>>,
-    readActivity: async () => ({ pollsPerRecord: 1 }) as Awaited<ReturnType<OperatorStore['readActivity']>>,
+  for (let done = 0; done < count; done += 1_000) {
+    const size = Math.min(1_000, count - done)
+    await fixture.ledger.capture(
+      Array.from({ length: size }, (_, i) => ({ payload: payloads[i % 2] ?? '', error: 'x' })),
+    )
   }
-  return store as OperatorStore
 }
 
 const noSearch = () => Promise.reject(new Error('nothing is searched for'))
 
 async function previewOf(count: number) {
+  await reject(count)
   const terms = { refresh: false, evenIfArrived: false, newKey: false }
   const request = { verb: 'replay', terms, ids: [], filters: { state: 'rejected' } } as const
-  const chosen = await chooseChange(storeWith(count), noSearch, { config, clock: systemClock }, request)
+  const parts = { config: databases.config, clock: systemClock }
+  const chosen = await chooseChange(databases, noSearch, parts, request)
   if (chosen.kind === 'refused') throw new Error(chosen.problems.join())
   const kept = { ...chosen.change, token: 't', owner: 'o', progress: { kind: 'previewed' } } as const
   return { ...chosen.change, page: renderChange(kept, viewer, 0) }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { openStoreOf } from '../../src/commands/terminal/withOperatorStore.ts'
+import { openDatabasesOf } from '../../src/commands/terminal/withDatabases.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { createOutboxReading } from '../../src/console/now/readings.ts'
 import { createNowReading } from '../../src/console/now/readNow.ts'
@@ -154,8 +154,8 @@ test('the page is made of less than three and a half statements a second: others
   }
   // A connection takes its `query` from here when it is made.
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
-  await using store = await openStoreOf(config)
-  const parts = { store: async () => store, clock, config }
+  await using databases = await openDatabasesOf(config)
+  const parts = { databases: async () => databases, clock, config }
   const read = createNowReading(parts, createOutboxReading(parts))
   await read()
   asked.mockClear()

@@ -8,8 +8,8 @@ import { createOutboxReading, readWhenCountDiffers, shareReading } from '../../s
 import type { BusySlot } from '../../src/ledger/operator/readBudgetSlots.ts'
 import type { Cause } from '../../src/ledger/operator/readCauses.ts'
 import type { Period } from '../../src/ledger/periods.ts'
+import type { Databases } from '../../src/operations/databases.ts'
 import type { OutboxHalf } from '../../src/operations/readStatus.ts'
-import type { OperatorStore } from '../../src/store/operatorStore.ts'
 import { until } from '../support/until.ts'
 
 const nowMs = 1_000_000
@@ -156,7 +156,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
         elapsedMs - startMs
     )(elapsedMs)
   const clock = { nowMs: Date.now, stopwatch }
-  const read = createOutboxReading({ store: async () => ({ outbox: {} }) as OperatorStore, clock }, () => {
+  const read = createOutboxReading({ databases: async () => ({}) as Databases, clock }, () => {
     asked += 1
     return answer.promise
   })

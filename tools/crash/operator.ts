@@ -1,11 +1,16 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { writeDiscards } from '../../src/ledger/operator/discardSubmissions.ts'
+import { shortenPauses } from '../../src/ledger/operator/pauses.ts'
+import { writeArrived } from '../../src/ledger/operator/resolveSubmission.ts'
 import {
   anySubmission,
   type ListedSubmission,
   type SubmissionFilter,
+  selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
-import { openOperatorStore } from '../../src/store/operatorStore.ts'
+import { readFoundHistory } from '../../src/operations/compareDatabases.ts'
+import { openDatabases, operatorOf } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
 import type { Surroundings } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
@@ -28,18 +33,18 @@ const resolvedMost = 2
  * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
  */
 export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
-  await using store = await openOperatorStore(environment.config, 'crash@campaign', () => 'outbox')
-  const changes = store.actingAs({ who: 'operator crash', reason: 'crash campaign' })
-  if (resume) await changes.shortenPauses()
-  const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
+  await using databases = await openDatabases(environment.config, 'crash@campaign', () => 'outbox')
+  const operator = operatorOf(databases, { who: 'operator crash', reason: 'crash campaign' })
+  if (resume) await shortenPauses(operator)
+  const seen = (await selectSubmissions(databases.ledger, uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []
   for (const each of seen) {
     const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
     if (effect === null) hopeless.push(each)
-    else if ((await changes.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
+    else if ((await writeArrived(operator, each, effect)).kind === 'settled') settled.resolved += 1
   }
-  if (hopeless.length > 0) settled.discarded = (await changes.discard(hopeless)).length
+  if (hopeless.length > 0) settled.discarded = (await writeDiscards(operator, hopeless)).length
   return settled
 }
 
@@ -55,8 +60,8 @@ export async function recoverLedger(
   random?: SeededRandom,
 ): Promise<boolean> {
   {
-    await using store = await openOperatorStore(config, 'crash@campaign', () => 'outbox')
-    const found = await store.readFoundHistory()
+    await using databases = await openDatabases(config, 'crash@campaign', () => 'outbox')
+    const found = await readFoundHistory(databases.ledger)
     if (found === null) return false
   }
   // Daemons are killed all the time, so one may have captured a row that it did not mark (docs/operations.md).

@@ -1,13 +1,16 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import type { AuditEntry, AuditSpan } from '../../ledger/audit/readAudit.ts'
+import { readAudit } from '../../ledger/audit/readAudit.ts'
 import type { HandsPosition } from '../../ledger/audit/readHands.ts'
+import { readHands } from '../../ledger/audit/readHands.ts'
+import { findSubmissions } from '../../ledger/operator/findSubmissions.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { amountNames, auditLine, mappingsAtHand } from '../../operations/audit.ts'
 import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
+import type { Databases } from '../../operations/databases.ts'
 import { readSpan, type Span } from '../../operations/filters.ts'
 import { readRecordName } from '../../operations/references.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
 import { isoTimeOrNull } from '../../time.ts'
 import { troubleOf } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
@@ -22,21 +25,22 @@ const pageRows = 100
 export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/audit', async ({ viewer, query: parameters }, reply) => {
     const { query, span, record, problems, before } = readAuditQuery(parameters, parts.clock.nowMs())
-    const store = await parts.store()
+    const databases = await parts.databases()
     const filter = { ...span, who: query.who ?? null, key: query.key ?? null, record }
-    const page = problems.length > 0 ? { hands: [], next: null } : await store.readHands(filter, before, pageRows)
+    const page =
+      problems.length > 0 ? { hands: [], next: null } : await readHands(databases.ledger, filter, before, pageRows)
     const shown = layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page }))
     return sendPage(reply.code(problems.length > 0 ? 400 : 200), shown)
   })
   app.get('/audit.csv', async ({ query: parameters, viewer }, reply) => {
     const { query, span, record, problems } = readAuditQuery(parameters, parts.clock.nowMs())
     if (problems.length > 0) return reply.status(400).type('text/plain; charset=utf-8').send(problems.join('\n'))
-    const store = await parts.store()
+    const databases = await parts.databases()
     const asked = { ...span, key: query.key ?? null, record, type: null, containing: null }
-    const csv = await beginCsv(store, asked, parts)
+    const csv = await beginCsv(databases, asked, parts)
     const { sinceMs, untilMs } = span
     const detail = { file: 'audit.csv', since: isoTimeOrNull(sinceMs), until: isoTimeOrNull(untilMs) }
-    await noteDownload(parts, viewer, await recordsOf(store, asked), detail)
+    await noteDownload(parts, viewer, await recordsOf(databases, asked), detail)
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="audit.csv"')
@@ -45,20 +49,20 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 }
 
 /** The records that a download is about, where it is about a key or a record; null: about all of its time. */
-async function recordsOf(store: OperatorStore, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
+async function recordsOf(databases: Databases, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
   if (record !== null)
     return 'id' in record
-      ? store.find({ kind: 'range', from: record.id, to: record.id }, countedMax)
-      : store.find({ kind: 'outbox', outboxId: record.outboxId }, countedMax)
-  return key === null ? null : store.find({ kind: 'key', key }, countedMax)
+      ? findSubmissions(databases.ledger, { kind: 'range', from: record.id, to: record.id }, countedMax)
+      : findSubmissions(databases.ledger, { kind: 'outbox', outboxId: record.outboxId }, countedMax)
+  return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', key }, countedMax)
 }
 
 /** A key may have more records than this: the log says so then. */
 const countedMax = 1_000
 
 /** Reads the first page before anything is sent: a ledger that cannot be read is said in words, not in a CSV without lines. */
-async function beginCsv(store: OperatorStore, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
-  const entries = store.readAudit(span)
+async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
+  const entries = readAudit(databases.ledger, span)
   const first = await entries.next()
   return csvOf(first, entries, parts)
 }

@@ -2,13 +2,13 @@ import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.t
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import type { BulkChange } from '../../operations/bulkChange.ts'
 import { type Chosen, chooseSubmissions } from '../../operations/chooseSubmissions.ts'
+import type { Databases } from '../../operations/databases.ts'
 import type { Discarded } from '../../operations/discard.ts'
 import { discardChange } from '../../operations/discard.ts'
 import type { SearchText } from '../../operations/filters.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { wholeId } from '../../operations/references.ts'
 import { type ReplayTerms, replayChange, tryReplay } from '../../operations/replay.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
@@ -26,7 +26,7 @@ const triedWithinMs = 15_000
 
 /** Chooses the records that a change is for, as its command does, and looks at what it would do. */
 export async function chooseChange(
-  store: OperatorStore,
+  databases: Databases,
   search: SearchText,
   { config, clock }: Pick<ConsoleParts, 'config' | 'clock'>,
   request: ChangeRequest,
@@ -34,32 +34,32 @@ export async function chooseChange(
   const rules = changeOf(request)
   let cut: string | null = null
   const choice = { ids: request.ids, filters: request.filters, nowMs: clock.nowMs() }
-  const chosen = await chooseSubmissions(store, search, rules, choice, (message) => {
+  const chosen = await chooseSubmissions(databases.ledger, search, rules, choice, (message) => {
     cut = message
   })
   if (chosen.kind !== 'chosen') return { kind: 'refused', problems: chosen.problems }
   const isReplay = request.verb === 'replay'
-  const would = isReplay ? await tried(store, config, request, chosen) : { ...chosen, untried: 0 }
+  const would = isReplay ? await tried(databases, config, request, chosen) : { ...chosen, untried: 0 }
   const { submissions, skipped, untried } = would
   return {
     kind: 'chosen',
     change: {
       ...{ request, submissions: submissions.map(asSeen), skipped, untried, cut },
       preview: previewChange(rules, submissions, chosen.submissions.length),
-      cost: isReplay ? await readReplayCost(store, submissions.length, config.rateLimit) : null,
+      cost: isReplay ? await readReplayCost(databases, submissions.length, config.rateLimit) : null,
     },
   }
 }
 
 /** Tries a replay as the command does: records that do not map are left out, and named. */
 async function tried(
-  store: OperatorStore,
+  databases: Databases,
   { mappingsDir }: Pick<ConsoleParts['config'], 'mappingsDir'>,
   { terms }: ChangeRequest,
   { submissions, skipped }: Extract<Chosen, { kind: 'chosen' }>,
 ) {
   const run = { signal: AbortSignal.timeout(triedWithinMs), onProgress: () => {} }
-  const parts = { store, mappings: loadMappings(mappingsDir) }
+  const parts = { databases, mappings: loadMappings(mappingsDir) }
   const { done, skipped: failing } = await tryReplay(parts, submissions.slice(0, triedMax), terms, run)
   const left = new Set(failing.map(({ submission }) => submission.id))
   return {

@@ -3,12 +3,13 @@ import { setTimeout } from 'node:timers/promises'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import type { BulkChange, BulkRun, CarriedOut, Skipped } from '../../operations/bulkChange.ts'
+import type { Databases } from '../../operations/databases.ts'
+import { operatorOf } from '../../operations/databases.ts'
 import type { Discarded } from '../../operations/discard.ts'
 import { discardSubmissions } from '../../operations/discard.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import type { ChangePreview, Cost } from '../../operations/previewChange.ts'
 import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
 import { troubleOf } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 
@@ -87,7 +88,7 @@ export function keepChanges() {
 const answerWithinMs = 1_500
 
 /** Carries out changes that were confirmed. A change that takes longer goes on after the answer. */
-export function createChangeRunner({ store, config }: Pick<ConsoleParts, 'store' | 'config'>) {
+export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'databases' | 'config'>) {
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
 
@@ -98,7 +99,7 @@ export function createChangeRunner({ store, config }: Pick<ConsoleParts, 'store'
       change.progress = { kind: 'running', looked }
     }
     try {
-      const result = await carryOut(await store(), config, change, actor, { signal: stopping.signal, onProgress })
+      const result = await carryOut(await databases(), config, change, actor, { signal: stopping.signal, onProgress })
       change.progress = { kind: 'over', result }
     } catch (error) {
       change.progress = { kind: 'failed', looked, message: troubleOf(error) }
@@ -124,13 +125,13 @@ export function createChangeRunner({ store, config }: Pick<ConsoleParts, 'store'
 }
 
 function carryOut(
-  store: OperatorStore,
+  databases: Databases,
   { mappingsDir }: ConsoleParts['config'],
   { request: { verb, terms }, submissions }: KeptChange,
   actor: StatedActor,
   run: BulkRun,
 ): Promise<CarriedOut> {
-  const changes = store.actingAs(actor)
-  if (verb === 'discard') return discardSubmissions(changes, submissions, run)
-  return replaySubmissions({ store, changes, mappings: loadMappings(mappingsDir) }, submissions, terms, run)
+  const operator = operatorOf(databases, actor)
+  if (verb === 'discard') return discardSubmissions(operator, submissions, run)
+  return replaySubmissions({ databases, operator, mappings: loadMappings(mappingsDir) }, submissions, terms, run)
 }

@@ -21,7 +21,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(await parts.store(), searchFor(parts, viewer), parts, asked)
+    const chosen = await chooseChange(await parts.databases(), searchFor(parts, viewer), parts, asked)
     if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)

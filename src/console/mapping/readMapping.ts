@@ -1,8 +1,11 @@
+import { readPublishedTypes } from '../../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../../model.ts'
+import type { Databases } from '../../operations/databases.ts'
+import { withOutbox } from '../../operations/databases.ts'
 import { explain } from '../../operations/explainError.ts'
 import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import { readNew } from '../../outbox/rows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 /** The mapping files at hand, or what is wrong with them. */
@@ -46,17 +49,17 @@ const waitingShown = 20
 
 /** Reads what is shown beside a result. */
 export async function readMapping(
-  store: OperatorStore,
+  databases: Databases,
   parts: Pick<ConsoleParts, 'config'>,
 ): Promise<Omit<MappingView, 'form' | 'result' | 'isShown'>> {
   const files = readFiles(parts)
-  const [published, waiting] = await Promise.all([store.readPublishedTypes(), readWaiting(store)])
+  const [published, waiting] = await Promise.all([readPublishedTypes(databases.ledger), readWaiting(databases)])
   return { dir: parts.config.mappingsDir, files, differing: differingTypes(files, published), waiting }
 }
 
-async function readWaiting(store: OperatorStore): Promise<MappingView['waiting']> {
+async function readWaiting(databases: Databases): Promise<MappingView['waiting']> {
   try {
-    return { kind: 'value', rows: await store.outbox.readNew(waitingShown) }
+    return { kind: 'value', rows: await withOutbox(databases, (outbox) => readNew(outbox, waitingShown)) }
   } catch (error) {
     return { kind: 'unreadable', problem: explain(error).message }
   }

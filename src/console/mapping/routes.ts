@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Databases } from '../../operations/databases.ts'
+import { withOutbox } from '../../operations/databases.ts'
 import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import { readRecord } from '../../outbox/rows.ts'
 import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
@@ -25,14 +27,14 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
     const { result, isShown = false, form = { type: '', payload: '' } } = asked
-    const view = { ...(await readMapping(await parts.store(), parts)), form, result, isShown }
+    const view = { ...(await readMapping(await parts.databases(), parts)), form, result, isShown }
     return sendPage(reply.code(result?.kind === 'refused' ? 400 : 200), renderMapping(view, request.viewer))
   }
 
   app.get<{ Querystring: { outbox?: string } }>('/mapping', async (request, reply) => {
     const { outbox } = request.query
     if (typeof outbox !== 'string' || outbox === '') return send(request, reply, { result: null })
-    const result = await mapOutboxRow(await parts.store(), outbox)
+    const result = await mapOutboxRow(await parts.databases(), outbox)
     const isRow = result?.kind === 'mapped' && result.outboxId !== null
     const isShown = isRow && shown.isShown(request.viewer, rowName(result.outboxId ?? ''))
     return send(request, reply, { result, isShown })
@@ -47,7 +49,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     '/mapping/show',
     { config: { changesNothing: true } },
     async ({ body: { outbox = '' }, viewer }, reply) => {
-      const record = await (await parts.store()).outbox.readRecord(outbox)
+      const record = await withOutbox(await parts.databases(), (erp) => readRecord(erp, outbox))
       if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)
@@ -74,10 +76,10 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       : resultOf(files.mappings, previews, null)
   }
 
-  async function mapOutboxRow(store: OperatorStore, outbox: string): Promise<MappingResult | null> {
+  async function mapOutboxRow(databases: Databases, outbox: string): Promise<MappingResult | null> {
     const files = readFiles(parts)
     if (files.kind === 'invalid') return null
-    const record = await store.outbox.readRecord(outbox)
+    const record = await withOutbox(databases, (erp) => readRecord(erp, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
       : resultOf(files.mappings, [mapRow(files.mappings, record)], record.outboxId)

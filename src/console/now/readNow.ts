@@ -1,7 +1,15 @@
+import { readBudgetSlots } from '../../ledger/operator/readBudgetSlots.ts'
+import { readCauses } from '../../ledger/operator/readCauses.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../../model.ts'
-import { joinHalves, type LedgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import {
+  joinHalves,
+  type LedgerReads,
+  ledgerReads,
+  type OutboxHalf,
+  readLedgerHalf,
+} from '../../operations/readStatus.ts'
+
 import type { ConsoleParts } from '../parts.ts'
 import { budgetWindow } from './budgetHtml.ts'
 import type { ForPerson, NowView } from './nowHtml.ts'
@@ -29,38 +37,36 @@ const causesOfMax = 1_000
  * of. To be asked once a second for all viewers.
  */
 export function createNowReading(
-  { store, config, clock }: Pick<ConsoleParts, 'store' | 'config' | 'clock'>,
+  { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,
 ): () => Promise<NowView> {
-  const every = <T>(forMs: number, read: (store: OperatorStore) => Promise<T>) =>
-    shareReading(clock, forMs, async () => read(await store()))
-  const readSnapshot = every(agesMs.moving, (all) => all.readSnapshot())
-  const readProblems = readWhenCountDiffers(clock, problemsAge, async () => (await store()).readProblems(problemsMax))
-  const readCauses = readWhenCountDiffers(clock, causesAge, async () =>
-    (await store()).readCauses(waitsForPerson, causesOfMax),
+  const reads = async () => ledgerReads(await databases())
+  const share = <K extends keyof LedgerReads>(read: K, forMs: number): LedgerReads[K] =>
+    shareReading(clock, forMs, async () => (await reads())[read]() as ReturnType<LedgerReads[K]>) as LedgerReads[K]
+  const readSnapshot = share('readSnapshot', agesMs.moving)
+  const readProblems = readWhenCountDiffers(clock, problemsAge, async () => (await reads()).readProblems())
+  const readWaiting = readWhenCountDiffers(clock, causesAge, async () =>
+    readCauses((await databases()).ledger, waitsForPerson, causesOfMax),
   )
-  const ledgerReads: LedgerReads = {
+  const shared: LedgerReads = {
     readSnapshot,
-    readActivity: every(agesMs.activity, (all) => all.readActivity()),
     readProblems: async () => readProblems(JSON.stringify((await readSnapshot()).problems)),
-    readServedOutbox: every(agesMs.served, (all) => all.readServedOutbox()),
-    readReadOnly: every(agesMs.readOnly, (all) => all.readReadOnly('ledger')),
-    readRecentCounts: every(agesMs.counts, (all) => all.readRecentCounts()),
-    readHeartbeatLocks: every(agesMs.activity, (all) => all.readHeartbeatLocks()),
+    readActivity: share('readActivity', agesMs.activity),
+    readServedOutbox: share('readServedOutbox', agesMs.served),
+    readReadOnly: share('readReadOnly', agesMs.readOnly),
+    readRecentCounts: share('readRecentCounts', agesMs.counts),
+    readHeartbeatLocks: share('readHeartbeatLocks', agesMs.activity),
   }
-  const readSlots = every(agesMs.moving, (all) => all.readBudgetSlots())
+  const readSlots = shareReading(clock, agesMs.moving, async () => readBudgetSlots((await databases()).ledger))
 
   return async () => {
-    const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(ledgerReads), readOutbox(), readSlots()])
+    const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(shared), readOutbox(), readSlots()])
     const { uncertain, failed, rejected } = ledger.submissions
     const counts = [uncertain, failed, rejected]
-    const forPerson = counts.some((count) => count > 0) ? await readCauses(counts.join()) : nobodyWaits
+    const forPerson = counts.some((count) => count > 0) ? await readWaiting(counts.join()) : nobodyWaits
     return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), forPerson }
   }
 }
-
-/** As many as `status` reads. */
-const problemsMax = 200
 
 const nobodyWaits: ForPerson = { causes: [], lookedAt: 0, isCut: false }
 

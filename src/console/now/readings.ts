@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
-import { type OutboxHalf, type OutboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
+import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 /**
@@ -60,7 +60,7 @@ const patienceMs = 150
 
 /** Reads the outbox's half of the status now and then. A page does not wait for it: meanwhile it gets the last value. */
 export function createOutboxReading(
-  parts: Pick<ConsoleParts, 'store' | 'clock'>,
+  parts: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: (reads: OutboxReads) => Promise<OutboxHalf> = readOutboxHalf,
 ): () => Promise<OutboxHalf> {
   const { clock } = parts
@@ -89,11 +89,9 @@ export function createOutboxReading(
 }
 
 /** What changes once in a while is read less often than what waits. */
-function slowReads({ store, clock }: Pick<ConsoleParts, 'store' | 'clock'>): () => Promise<OutboxReads> {
-  const readHidden = shareReading(clock, hiddenAgeMs, async () => (await store()).outbox.readHidden())
-  const readReadOnly = shareReading(clock, readOnlyAgeMs, async () => (await store()).readReadOnly('outbox'))
-  return async () => {
-    const { outbox, readOutboxLocks } = await store()
-    return { outbox: { backlog: outbox.backlog, readHidden }, readReadOnly, readOutboxLocks }
-  }
+function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
+  const reads = async () => outboxReads(await databases())
+  const readHidden = shareReading(clock, hiddenAgeMs, async () => (await reads()).readHidden())
+  const readReadOnly = shareReading(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
+  return async () => ({ ...(await reads()), readHidden, readReadOnly })
 }

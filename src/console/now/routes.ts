@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
+import { readPeriods } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
@@ -17,7 +18,7 @@ const historyAgeMs = 15_000
 
 /** `/`: how things stand. `/now/history.json`: what its plots are drawn of. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { live, store, clock } = parts
+  const { live, databases, clock } = parts
   const readOutbox = createOutboxReading(parts)
   const readAnew = () => {
     const readView = createNowReading(parts, readOutbox)
@@ -30,7 +31,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function readHistory(range: Range): Promise<ShownHistory> {
     const { span, withinMs } = rangeSpans[range]
-    const history = historyOf(range, await (await store()).readPeriods(span, withinMs))
+    const history = historyOf(range, await readPeriods((await databases()).ledger, span, withinMs))
     return { history, drawn: unsafeHtml(historySection(history).toString()) }
   }
 

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify'
+import { raiseOperatorPause } from '../../ledger/operator/pauses.ts'
 import { reasonProblem } from '../../operations/actor.ts'
+import { operatorOf } from '../../operations/databases.ts'
 import { type PauseRequest, readPause } from '../../operations/pause.ts'
 import { previewResume, type ResumeTerms, resumeMessages, resumeSending } from '../../operations/resume.ts'
 import { Refused } from '../errors.ts'
@@ -9,7 +11,7 @@ import type { ConsoleParts } from '../parts.ts'
 import { renderPausePreview, renderResumePreview } from './pauseHtml.ts'
 
 /** `/pause` and `/resume`: asked for, they say what they would do; posted to, they do it. @param onChanged what was read before is old */
-export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts, onChanged: () => void): void {
+export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const request = pauseRequest(query)
     return sendPage(reply, renderPausePreview(request, readPause(request), viewer, clock.nowMs()))
@@ -20,14 +22,14 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
     const read = readPause(request)
     if (read.kind === 'invalid')
       return sendPage(reply.code(400), renderPausePreview(request, read, viewer, clock.nowMs()))
-    await (await store()).actingAs({ who: viewer.who, reason: read.reason }).pause(read.forMs)
+    await raiseOperatorPause(operatorOf(await databases(), { who: viewer.who, reason: read.reason }), read.forMs)
     onChanged()
     return reply.redirect('/', 303)
   })
 
   app.get('/resume', async ({ viewer, query }, reply) => {
     const terms = resumeTerms(query)
-    const would = await previewResume(await store(), terms)
+    const would = await previewResume((await databases()).ledger, terms)
     const lines = resumeMessages(would, { ...terms, dryRun: true, nowMs: clock.nowMs() })
     return sendPage(reply, renderResumePreview(lines, terms, viewer))
   })
@@ -36,8 +38,7 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
     const reason = formText(body, 'reason') ?? null
     const wrong = reason === null ? null : reasonProblem(reason)
     if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
-    const opened = await store()
-    await resumeSending(opened, opened.actingAs({ who: viewer.who, reason }), resumeTerms(body))
+    await resumeSending(operatorOf(await databases(), { who: viewer.who, reason }), resumeTerms(body))
     onChanged()
     return reply.redirect('/', 303)
   })

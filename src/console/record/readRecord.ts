@@ -1,11 +1,12 @@
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
+import type { Databases } from '../../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../../operations/explainSubmission.ts'
 import { explainMissing, findNamed, readReferences } from '../../operations/references.ts'
 import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
 
 /** The records that a name fits. */
 export type Named =
@@ -17,13 +18,13 @@ export type Named =
 const severalMax = 50
 
 /** Finds records by a name, in every form that `outboxd show` takes. */
-export async function findRecord(store: OperatorStore, name: string): Promise<Named> {
-  const { submissions = [] } = (await findNamed(store, name, severalMax + 1)) ?? {}
+export async function findRecord(databases: Databases, name: string): Promise<Named> {
+  const { submissions = [] } = (await findNamed(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions
   if (submission === undefined) {
     const [reference] = readReferences(name)
     const outboxId = reference?.kind === 'outbox' ? reference.outboxId : null
-    return { kind: 'none', message: await explainMissing(store, name), outboxId }
+    return { kind: 'none', message: await explainMissing(databases, name), outboxId }
   }
   if (submissions.length === 1) return { kind: 'one', submission }
   return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
@@ -44,17 +45,17 @@ export interface RecordView {
 
 /** @param mappings null if they cannot be read @returns null if the record has been pruned since it was found */
 export async function readRecord(
-  store: OperatorStore,
+  databases: Databases,
   submission: ListedSubmission,
   mappings: Mappings | null,
 ): Promise<RecordView | null> {
-  const detail = await store.readSubmissionDetail(submission.id)
+  const detail = await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
   if (detail === null) return null
   const { type, payload, id } = detail
   return {
     ...{ submission, detail, mappings },
     explanation: explainSubmission(detail),
-    row: detail.conflict === null ? null : await readRowNow(store, detail.outboxId),
+    row: detail.conflict === null ? null : await readRowNow(databases, detail.outboxId),
     mapped:
       mappings === null || payload === null ? null : mapOutboxRecord(mappings, { type, payload, unreadable: null }, id),
   }

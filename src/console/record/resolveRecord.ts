@@ -1,4 +1,5 @@
 import { reasonProblem } from '../../operations/actor.ts'
+import { operatorOf } from '../../operations/databases.ts'
 import {
   type Answer,
   answerProblems,
@@ -35,14 +36,14 @@ export async function resolveRecord(
   const wrongReason = reason === null ? null : reasonProblem(reason)
   const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
   if (problems.length > 0) return refused(`${problems.join('\n')}.`)
-  const store = await parts.store()
-  const found = await findSettling(store, name)
+  const databases = await parts.databases()
+  const found = await findSettling(databases, name)
   if (found.kind !== 'found') return refused(`there is no submission ${name}`)
   const { settling } = found
   const { id, outboxId, revision } = settling.submission
   if (String(revision) !== fields.revision)
     return refused(`outbox:${outboxId} has taken a step since this page was shown, and was left alone: look again.`)
-  const whyNot = await whyNotResolved(store, settling, answer, `outbox:${outboxId}`)
+  const whyNot = await whyNotResolved(databases.ledger, settling, answer, `outbox:${outboxId}`)
   if (whyNot !== null) return refused(messageOf(whyNot))
   if (fields.confirmed === undefined) {
     const message = messageOf(previewResolve(settling, answer))
@@ -52,7 +53,7 @@ export async function resolveRecord(
   const said: string[] = []
   const outcome = await resolveSubmission(
     {
-      changes: store.actingAs({ who: viewer.who, reason }),
+      operator: operatorOf(databases, { who: viewer.who, reason }),
       askService: parts.askService,
       onTestimony: (message) => void said.push(`${message}.`),
     },

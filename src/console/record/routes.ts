@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readRevisions } from '../../ledger/operator/readRevisions.ts'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import { readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import type { Databases } from '../../operations/databases.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
@@ -19,12 +21,16 @@ type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 /** `/records/ID`: what outboxd show says of one submission, and what can be done with it. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { store, clock, live } = parts
+  const { databases, clock, live } = parts
   const shown = keepShownRecords(clock)
   const done = keepMessages()
   live.addTopic('record', {
     everyMs: watchEveryMs,
-    readVersions: async (keys) => (await store()).readRevisions(keys.filter((key) => uuid.test(key))),
+    readVersions: async (keys) =>
+      readRevisions(
+        (await databases()).ledger,
+        keys.filter((key) => uuid.test(key)),
+      ),
   })
 
   async function sendRecord(
@@ -33,7 +39,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     message: PageMessage | null,
   ): Promise<FastifyReply> {
     const { viewer, params } = request
-    const named = await findRecord(await store(), params.id)
+    const named = await findRecord(await databases(), params.id)
     if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.outboxId, viewer))
     if (named.kind === 'several')
       return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
@@ -41,7 +47,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
     const files = readFiles(parts)
     // The page of a record is there whatever the mapping files are like.
-    const view = await readRecord(await store(), named.submission, files.kind === 'value' ? files.mappings : null)
+    const view = await readRecord(await databases(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null)
       return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, null, viewer))
     return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer, id), message }))
@@ -54,7 +60,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request
-    const detail = await detailOf(await store(), request.params.id)
+    const detail = await detailOf(await databases(), request.params.id)
     await noteSight(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
     shown.show(viewer, detail.id)
     return reply.redirect(`/records/${detail.id}#values-head`, 303)
@@ -86,7 +92,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const { id } = request.params
       if (!shown.isShown(request.viewer, id))
         throw new Refused(403, 'Ask for the values on the record’s page first: who does so is logged.')
-      const detail = await detailOf(await store(), id)
+      const detail = await detailOf(await databases(), id)
       await noteDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
       return reply
         .type('text/plain; charset=utf-8')
@@ -95,8 +101,8 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     })
 }
 
-async function detailOf(store: OperatorStore, id: string): Promise<SubmissionDetail> {
-  const detail = uuid.test(id) ? await store.readSubmissionDetail(id) : null
+async function detailOf(databases: Databases, id: string): Promise<SubmissionDetail> {
+  const detail = uuid.test(id) ? await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure) : null
   if (detail === null) throw new Refused(404, 'There is no such record.')
   return detail
 }

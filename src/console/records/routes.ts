@@ -1,18 +1,26 @@
 import type { FastifyInstance } from 'fastify'
+import { readCauses } from '../../ledger/operator/readCauses.ts'
+import { selectPage } from '../../ledger/operator/selectPage.ts'
+import { countSubmissions } from '../../ledger/operator/selectSubmissions.ts'
+import { readProblems } from '../../ledger/problems.ts'
+import { readLastEventId } from '../../ledger/snapshot.ts'
+import type { Databases } from '../../operations/databases.ts'
 import { type FiltersRead, narrowByText, readListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessage.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { searchFor } from '../sights.ts'
 import { countedMax, type Listed, type RecordsView, renderRecords } from './recordsHtml.ts'
 import { type Fields, type RecordsQuery, readRecordsQuery, recordsPath } from './recordsQuery.ts'
-import { watchLists } from './watchList.ts'
+import { stepReads, watchLists } from './watchList.ts'
 
 /** `/records`: submissions by the filters of outboxd list. */
 export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  parts.live.addTopic('records', watchLists(parts.store, parts.clock.nowMs))
+  parts.live.addTopic(
+    'records',
+    watchLists(async () => stepReads((await parts.databases()).ledger), parts.clock.nowMs),
+  )
   app.get<{ Querystring: Fields }>('/records', async (request, reply) => {
     const query = readRecordsQuery(request.query)
     // A form sends its empty fields, too: the address that is shown, and sent to others, has none.
@@ -26,11 +34,11 @@ const hasEmpty = (fields: Fields) => Object.values(fields).some((value) => value
 
 async function readRecords(parts: ConsoleParts, viewer: Viewer, query: RecordsQuery): Promise<RecordsView> {
   const nowMs = parts.clock.nowMs()
-  const store = await parts.store()
+  const databases = await parts.databases()
   const read = readListFilters(query.filters, nowMs)
   // Before the list: what comes while the list is read is announced later.
-  const lastEventId = await store.readLastEventId()
-  const view = { query, lastEventId, nowMs, skippedRows: await readSkippedRows(store, query) }
+  const lastEventId = await readLastEventId(databases.ledger)
+  const view = { query, lastEventId, nowMs, skippedRows: await readSkippedRows(databases, query) }
   if (read.kind === 'invalid') return { ...view, problems: read.problems, listed: null }
   return { ...view, problems: [], listed: await readListed(parts, viewer, query, read) }
 }
@@ -48,26 +56,26 @@ async function readListed(
   query: RecordsQuery,
   read: Extract<FiltersRead, { kind: 'value' }>,
 ): Promise<Listed> {
-  const store = await parts.store()
+  const databases = await parts.databases()
   let cut: string | null = null
   const filter = await narrowByText(searchFor(parts, viewer), read, (message) => {
     cut = message
   })
   if (query.byCause) {
     using _ = await parts.searches.turns.take()
-    return { kind: 'causes', filter, cut, ...(await store.readCauses(filter, causesOfMax)) }
+    return { kind: 'causes', filter, cut, ...(await readCauses(databases.ledger, filter, causesOfMax)) }
   }
   const limit = Math.min(read.limit ?? rowsDefault, rowsMax)
   const [page, total] = await Promise.all([
-    store.selectPage(filter, { order: query.order, from: query.from, limit }),
-    store.count(filter, countedMax + 1),
+    selectPage(databases.ledger, filter, { order: query.order, from: query.from, limit }),
+    countSubmissions(databases.ledger, filter, countedMax + 1),
   ])
   return { kind: 'page', filter, cut, page, total }
 }
 
 const problemsReadMax = 200
 
-async function readSkippedRows(store: OperatorStore, { filters, from }: RecordsQuery): Promise<string[]> {
+async function readSkippedRows(databases: Databases, { filters, from }: RecordsQuery): Promise<string[]> {
   const isDefault = Object.keys(filters).length === 0 && from === null
-  return isDefault ? skippedRowMessages(await store.readProblems(problemsReadMax)) : []
+  return isDefault ? skippedRowMessages(await readProblems(databases.ledger, problemsReadMax)) : []
 }

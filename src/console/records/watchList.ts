@@ -1,6 +1,9 @@
+import type { Step } from '../../ledger/operator/readSteps.ts'
+import { readSteps } from '../../ledger/operator/readSteps.ts'
 import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import { readLastEventId } from '../../ledger/snapshot.ts'
 import { readListFilters } from '../../operations/filters.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import type { Database } from '../../postgres/database.ts'
 import type { LiveTopic } from '../live/createLive.ts'
 import { queryFields, type RecordsQuery, readRecordsQuery } from './recordsQuery.ts'
 
@@ -24,14 +27,22 @@ export function listTopic(lastEventId: string, query: RecordsQuery): string {
   return `records:${lastEventId}.${new URLSearchParams(queryFields({ ...query, from: null }))}`
 }
 
+/** Steps that records took. */
+export interface StepReads {
+  readLastEventId(): Promise<string>
+  readSteps(afterId: string, most: number): Promise<Step[]>
+}
+
+export const stepReads = (ledger: Database): StepReads => ({
+  readLastEventId: () => readLastEventId(ledger),
+  readSteps: (afterId, most) => readSteps(ledger, afterId, most),
+})
+
 /**
  * Watches the lists that somebody looks at, with one statement for all: it reads the steps that records took since the last
  * look. What a list with a cause or a text shows is told of by its other filters.
  */
-export function watchLists(
-  store: () => Promise<Pick<OperatorStore, 'readSteps' | 'readLastEventId'>>,
-  nowMs: () => number,
-): LiveTopic {
+export function watchLists(reads: () => Promise<StepReads>, nowMs: () => number): LiveTopic {
   const lists = new Map<string, WatchedList>()
   let readTo = 0n
   return {
@@ -39,14 +50,14 @@ export function watchLists(
     async readVersions(keys) {
       for (const key of lists.keys()) if (!keys.includes(key)) lists.delete(key)
       const begun = keys.filter((key) => !lists.has(key)).map((key) => readKey(key, nowMs()))
-      if (begun.length > 0) bound(begun, BigInt(await (await store()).readLastEventId()))
+      if (begun.length > 0) bound(begun, BigInt(await (await reads()).readLastEventId()))
       const known = [...lists.values()].filter(({ isNewer }) => !isNewer)
       for (const list of begun) lists.set(list.key, list)
       const starts = begun.filter(({ isNewer }) => !isNewer).map(({ since }) => since)
       if (known.length > 0) starts.push(readTo - overlap)
       if (starts.length > 0) {
         const from = starts.reduce(least)
-        const steps = await (await store()).readSteps(String(from), stepsMax)
+        const steps = await (await reads()).readSteps(String(from), stepsMax)
         const numbered = steps.map((step) => ({ step, id: BigInt(step.id) }))
         readTo = numbered.at(-1)?.id ?? greatest(readTo, from)
         for (const list of [...lists.values()].filter(({ isNewer }) => !isNewer))
@@ -84,10 +95,7 @@ function readKey(key: string, nowMs: number): WatchedList {
 }
 
 /** Whether a step has brought a record into a list, or taken it out. Pure. */
-export function concerns(
-  filter: SubmissionFilter | null,
-  step: Awaited<ReturnType<OperatorStore['readSteps']>>[number],
-): boolean {
+export function concerns(filter: SubmissionFilter | null, step: Step): boolean {
   if (filter === null) return false
   const { states, type, key, code, transactionId } = filter
   const isOf = step.from !== null && states.includes(step.from)

@@ -59,10 +59,10 @@ export interface Sight {
 }
 
 /** Logs that values were seen. */
-export function logSight(db: Database, actor: Actor, { act, records, unnamed, detail }: Sight): Promise<void> {
+export function logSight({ ledger, actor }: Operator, { act, records, unnamed, detail }: Sight): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
   const more = unnamed === 0 ? {} : { unnamed }
-  return logAct(db, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
+  return logAct(ledger, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
 }
 
 /** Appends to the log of operators' acts. */

@@ -49,7 +49,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     },
   })
   const parts: ConsoleParts = {
-    store: () => Promise.reject(new Error('this console has no database')),
+    databases: () => Promise.reject(new Error('this console has no database')),
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
     live,

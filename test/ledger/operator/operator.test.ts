@@ -1,29 +1,35 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStoreConfig } from '../../../src/config.ts'
+import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
+import { findSubmissions } from '../../../src/ledger/operator/findSubmissions.ts'
+import type { Operator } from '../../../src/ledger/operator/operator.ts'
 import type { Replay } from '../../../src/ledger/operator/replaySubmissions.ts'
-import type { OperatorChanges } from '../../../src/store/operatorChanges.ts'
-import { type OperatorStore, openOperatorStore } from '../../../src/store/operatorStore.ts'
+import { readReplayable, writeReplays } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { writeArrived, writeNotArrived } from '../../../src/ledger/operator/resolveSubmission.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import type { Databases } from '../../../src/operations/databases.ts'
+import { openDatabases, operatorOf } from '../../../src/operations/databases.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
 
 let fixture: Fixture
-let store: OperatorStore
-let changes: OperatorChanges
+let databases: Databases
+let operator: Operator
 beforeAll(async () => {
   fixture = await openFixture()
-  store = await open(fixture.ledger.url)
-  changes = store.actingAs({ who: 'operator test', reason: 'x' })
+  databases = await open(fixture.ledger.url)
+  operator = operatorOf(databases, { who: 'operator test', reason: 'x' })
 })
 afterAll(async () => {
-  await store[Symbol.asyncDispose]()
+  await databases[Symbol.asyncDispose]()
   await fixture[Symbol.asyncDispose]()
 })
 beforeEach(() => fixture.reset())
 
-const open = (url: string) => openOperatorStore(readStoreConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
+const open = (url: string) => openDatabases(readStoreConfig({ DATABASE_URL: url }), 'test@host', () => 'outbox')
 
 async function seen(id: string) {
-  const [found] = await store.find({ kind: 'range', from: id, to: id }, 1)
+  const [found] = await findSubmissions(databases.ledger, { kind: 'range', from: id, to: id }, 1)
   if (found === undefined) throw new Error(`there is no ${id}`)
   return found
 }
@@ -49,25 +55,25 @@ describe('what took a step since an operator saw it is left alone', () => {
   test('by a replay', async () => {
     const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
-    expect(await store.readReplayable([submission])).toEqual([])
-    expect(await changes.replay([replayOf(submission)], false)).toEqual([])
+    expect(await readReplayable(databases.ledger, [submission])).toEqual([])
+    expect(await writeReplays(operator, [replayOf(submission)], false)).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('by a discard', async () => {
     const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
-    expect(await changes.discard([submission])).toEqual([])
+    expect(await writeDiscards(operator, [submission])).toEqual([])
     expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('by both ways to resolve it, and no poll is left behind', async () => {
     const submission = await seen(await fixture.end(uncertain))
     await touch(submission.id)
-    expect(await changes.resolveArrived(submission, { resource: 'data', transactionId: 'tx' })).toEqual({
+    expect(await writeArrived(operator, submission, { resource: 'data', transactionId: 'tx' })).toEqual({
       kind: 'changed',
     })
-    expect(await changes.resolveNotArrived(submission, false)).toBeNull()
+    expect(await writeNotArrived(operator, submission, false)).toBeNull()
     expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
@@ -77,7 +83,10 @@ test('of two operators who replay the same, one does', async () => {
   const submissions = []
   for (let i = 0; i < 5; i++) submissions.push(await seen(await fixture.end(failedE003, { key: 'k' })))
   const replays = submissions.map(replayOf)
-  const both = await Promise.all([changes.replay(replays, false), changes.replay(replays.toReversed(), false)])
+  const both = await Promise.all([
+    writeReplays(operator, replays, false),
+    writeReplays(operator, replays.toReversed(), false),
+  ])
   expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
   const { rows } = await fixture.ledger.pool.query(
     `select count(*)::int as n from outboxd.submission_event where cause = 'replay'`,
@@ -89,7 +98,7 @@ test('of several of one key the first in line is let go, the others wait behind 
   const ids = []
   for (let i = 0; i < 3; i++) ids.push(await fixture.end(failedE003, { key: 'k' }))
   const submissions = await Promise.all(ids.toReversed().map(seen))
-  await changes.replay(submissions.map(replayOf), false)
+  await writeReplays(operator, submissions.map(replayOf), false)
   const held = await Promise.all(ids.map(async (id) => (await fixture.ledger.row(id)).held))
   expect(held).toEqual([false, true, true])
 })
@@ -97,16 +106,16 @@ test('of several of one key the first in line is let go, the others wait behind 
 test('the counts by state follow', async () => {
   const one = await seen(await fixture.end(failedE003))
   const two = await seen(await fixture.end(uncertain))
-  await changes.replay([replayOf(one)], false)
-  await changes.discard([two])
-  const { submissions } = await store.readSnapshot()
+  await writeReplays(operator, [replayOf(one)], false)
+  await writeDiscards(operator, [two])
+  const { submissions } = await readSnapshot(databases.ledger)
   expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
 })
 
 test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
   const submission = await seen(await fixture.end({ state: 'completed' }))
-  expect(await changes.replay([replayOf(submission)], false)).toEqual([])
-  expect(await changes.discard([submission])).toEqual([])
+  expect(await writeReplays(operator, [replayOf(submission)], false)).toEqual([])
+  expect(await writeDiscards(operator, [submission])).toEqual([])
 })
 
 test('a database that was not migrated says what to run', async () => {

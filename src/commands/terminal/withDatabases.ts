@@ -1,18 +1,18 @@
 import { readStoreConfig, type StoreConfig } from '../../config.ts'
-import type { LedgerSessions } from '../../operations/databases.ts'
+import type { Databases, LedgerSessions } from '../../operations/databases.ts'
+import { openDatabases } from '../../operations/databases.ts'
 import { loadOutboxFile } from '../../outbox/loadOutboxFile.ts'
-import { type OperatorStore, openOperatorStore } from '../../store/operatorStore.ts'
 import { accountName } from './actor.ts'
 import type { CommandContext } from './context.ts'
 
 /** Opens the databases for one command and closes them after it. @returns the command's exit code */
-export async function withOperatorStore(
+export async function withDatabases(
   context: CommandContext,
-  work: (store: OperatorStore, config: StoreConfig) => Promise<number>,
+  work: (databases: Databases, config: StoreConfig) => Promise<number>,
 ): Promise<number> {
   const config = readStoreConfig(context.env)
-  await using store = await openStoreOf(config)
-  return await work(store, config)
+  await using databases = await openDatabasesOf(config)
+  return await work(databases, config)
 }
 
 /**
@@ -20,7 +20,7 @@ export async function withOperatorStore(
  *
  * @param sessions of the ledger; 2 where nothing is said
  */
-export function openStoreOf(config: StoreConfig, sessions?: LedgerSessions): Promise<OperatorStore> {
+export function openDatabasesOf(config: StoreConfig, sessions?: LedgerSessions): Promise<Databases> {
   const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
-  return openOperatorStore(config, accountName(), outboxTable, sessions)
+  return openDatabases(config, accountName(), outboxTable, sessions)
 }
