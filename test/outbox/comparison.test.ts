@@ -70,7 +70,7 @@ test('rows that wait in front of the position, or lie before the start, are none
 test('a table that is too large for one comparison is compared in several, one after the other', async () => {
   const given = await passed(sequence)
   await load(given, '(4)')
-  const comparison = createComparison({ ...given, who: 'test', slicesMost: 1, sliceRows: 2 })
+  const comparison = createComparison({ ...given, who: 'test', slicesMax: 1, sliceRows: 2 })
   expect(await comparison.runOnce(0, () => true)).toBe('done')
   expect(await problems(given)).toEqual([])
   expect(await comparison.runOnce(0, () => true)).toBe('done')
