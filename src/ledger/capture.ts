@@ -74,11 +74,11 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
   instances: { name: string; types: string[] | null }[]
-  /** Rows that were recorded before, epoch milliseconds, may have been sent by a ledger that has gone back since; null: none. */
+  /** Rows recorded before this (epoch milliseconds) may have been sent by a ledger that has gone back since; null: none. */
   doubtfulBeforeMs: number | null
 }
 
-/** What may have been sent is not sent on a guess. */
+/** Makes records uncertain that may have been sent before. */
 function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
   if (doubtfulBeforeMs === null) return records
   return records.map((record) =>
@@ -142,15 +142,15 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 }
 
 /**
- * Copies captured records into the ledger, in their order. A record that is there already stays as it is, but its
- * outbox row will be told its state again, since the crash that brought it here twice lost that. Where the row is another
- * than the one that the ledger knows by its id, or has its id twice here, nothing is written of it.
+ * Copies captured records into the ledger, in their order. A record that is there already stays as it is, and its row
+ * is told its state again, because the crash that brought it here twice lost that. Writes nothing of a row that
+ * differs from the one known by its id, or whose id comes twice.
  *
- * Of a record that was pruned what is left comes back, in the state in which it had ended: it is not sent again.
+ * Of a record that was pruned, what is left comes back in the state in which it had ended: it is not sent again.
  *
  * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
  *
- * @param recoverer a person who takes them in that the ledger had lost: their rows say more than it knew, and are told what it says now
+ * @param recoverer a person who takes in records that the ledger had lost: their rows are told what it says now
  * @returns the rows that are in conflict
  */
 export async function insertCaptured(
@@ -220,7 +220,7 @@ const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => (
   error: record.error === null ? null : boundText(record.error, textMax.errors),
 })
 
-/** So many rows do not fail each for itself: the table or its description is wrong, and a person has to look. */
+/** So many rows do not fail each for itself: the table or its description is wrong, and an operator has to look. */
 export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
@@ -230,11 +230,11 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
-/** A row that was put off is one of the outbox that is served now: another may have a row of its id. */
+/** SQL: the row that was put off is of the outbox that is served now. Another outbox may have a row of the same id. */
 export const isOfServed = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServed}`
 
-/** Claims leave these rows out by name, which must stay a short list. */
+/** Claims leave these rows out by name, so the list must stay short. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
@@ -246,11 +246,7 @@ export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise
   })
 }
 
-/**
- * Puts a row off: for 10 s, each time for twice as long, at most for an hour. Says so as a problem.
- *
- * @throws TooManyRowsSkipped
- */
+/** Puts a row off for 10 s, twice as long each time, at most an hour. Raises a problem. @throws TooManyRowsSkipped */
 async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
@@ -267,7 +263,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
-/** A row that was put off is through, or gone. */
+/** Forgets a row that was put off, because it is through or gone. */
 export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> {
   return inTransaction(ledger, async (db) => {
     await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
@@ -275,13 +271,13 @@ export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> 
   })
 }
 
-/** What capture has to look after, whether or not the outbox has anything new. */
+/** What capture has to look after, whether or not the outbox has new rows. */
 export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
   /** In which outbox to look for new rows. */
   served: ServedOutbox
 }
 
-/** In one statement: a daemon that has nothing to do asks this every second. */
+/** In one statement, because an idle daemon asks this every second. */
 export async function readAgenda(db: Database): Promise<Agenda> {
   const row = await readServedRow<Omit<Agenda, 'served'>>(
     db,

@@ -4,13 +4,12 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { asText, connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 
 /**
- * How the daemon's sessions on the ledger have their statements planned. Each reads a few rows, in an index's order, and
- * there is an index for each. Nobody has counted those rows at the time: thousands come and go within a minute, and what
- * autovacuum knew of them is of another hour. Left to that, the planner reads the whole ledger and sorts it at every look
- * (half of the server's time in bench:engine, and more with every record that the ledger keeps).
+ * How the daemon's statements on the ledger are planned. Each reads a few rows in an index's order, and there is an
+ * index for each. The statistics are always of another hour, because thousands of rows come and go within a minute: by
+ * them the planner would read the whole ledger and sort it at every look (half of the server's time in bench:engine).
  *
- * Bitmaps: rows pass through the small indexes fast and leave dead entries; a plain index scan clears them away as it meets
- * them, a bitmap scan reads all of them again each time (a quarter of the server's time).
+ * No bitmaps: rows pass through the small indexes fast and leave dead entries. A plain index scan clears them as it
+ * meets them, a bitmap scan reads all of them each time (a quarter of the server's time).
  */
 export const shortReads = {
   enable_seqscan: 'off',

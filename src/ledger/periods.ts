@@ -8,15 +8,15 @@ export type Span = 'minute' | 'hour'
 export interface Period extends Record<EndState, number> {
   /** Epoch milliseconds. */
   beganMs: number
-  /** From the creation of a row until its record ended, milliseconds; null where none ended but by a person's hand. */
+  /** From the creation of a row until its record ended, in milliseconds; null if only persons ended records. */
   waitP50Ms: number | null
   waitP95Ms: number | null
-  /** Rows that waited to be sent when the minute was over, or at most in the hour; null where nobody knew. */
+  /** Rows that waited to be sent when the minute was over, or at most in the hour; null if unknown. */
   waiting: number | null
 }
 
 /**
- * How far back periods are written that nobody has written; how many at a time; and until when they are kept. The plots show a day of
+ * How far back missing periods are written, how many at a time, and how long they are kept. The plots show a day of
  * minutes and a week of hours, the service's targets 28 days of hours.
  */
 const spans: Record<Span, { length: string; steps: number; backTo: string; keep: string; mostAtOnce: number }> = {
@@ -24,17 +24,17 @@ const spans: Record<Span, { length: string; steps: number; backTo: string; keep:
   hour: { length: '1 hour', steps: 60, backTo: '7 days', keep: '29 days', mostAtOnce: 2 },
 }
 
-/** Of each minute at most so many records are asked how long they took: enough for a percentile, and no more work at any limit. */
+/** The most records of a minute whose duration is read: enough for a percentile at any limit. */
 const timedMax = 1_000
 
-/** What ended shortly before a period's end may be committed shortly after it. */
+/** A record that ended just before a period's end may be committed shortly after it. */
 const settled = `interval '5 seconds'`
 
 /**
- * Writes the periods of a span that are over and have not been written, the oldest first and not too many at a time; what
- * another daemon is writing just now is left to it. Written again, a period stays as it is.
+ * Writes the periods that are over and were not written, the oldest first and at most `mostAtOnce`. Leaves to another
+ * daemon what that one is writing. A period that is written stays as it is.
  *
- * @param outboxWaiting rows that wait in the outbox now; null where nobody knows. It is noted with the minute that was over last
+ * @param outboxWaiting rows that wait in the outbox now, for the minute that was over last; null if unknown
  * @returns how many were written, and whether there are more
  */
 export async function writePeriods(
@@ -100,7 +100,7 @@ export async function writePeriods(
   return { written, hasMore: written === mostAtOnce }
 }
 
-/** Adds up the requests of the hours that are over and have not been added up. */
+/** Sums up the requests of the hours that are over and were not summed up. */
 export async function writeRequestHours(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
@@ -112,7 +112,7 @@ export async function writeRequestHours(db: Database): Promise<void> {
   )
 }
 
-/** Deletes the periods, and the sums of requests, that nobody asks for any more. */
+/** Deletes the periods and sums of requests that are too old. */
 export async function prunePeriods(db: Database): Promise<void> {
   await db.query(
     `with periods as (
@@ -124,7 +124,7 @@ export async function prunePeriods(db: Database): Promise<void> {
   )
 }
 
-/** The periods that began within a time, in milliseconds until now, the oldest first; those that are not written are not among them. */
+/** The periods that began in the last `withinMs`, the oldest first, without missing ones. */
 export async function readPeriods(db: Database, span: Span, withinMs: number): Promise<Period[]> {
   const { rows } = await db.query<Period>(
     `select extract(epoch from began_at)::float8 * 1000 as "beganMs", completed, failed, rejected, uncertain, discarded,

@@ -10,13 +10,13 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
   on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
     times = p.times + 1, retry_at = excluded.retry_at`
 
-/** Says that these stand. One that stood before keeps the time since when it has, and is counted. */
+/** Writes that these problems stand. One that stood before keeps its time, and is counted. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
 }
 
-/** Says that these no longer stand. @param subjects null: all of the kind */
+/** Ends these problems. @param subjects null: all of the kind */
 export async function clearProblems(
   db: Database,
   kind: ProblemKind,
@@ -28,7 +28,7 @@ export async function clearProblems(
   ])
 }
 
-/** Says that exactly these of a kind stand. */
+/** Writes that exactly these problems of a kind stand. */
 export async function replaceProblems(
   db: Database,
   kind: ProblemKind,
@@ -42,13 +42,13 @@ export async function replaceProblems(
   )
 }
 
-/** What the problems of a kind are about. */
+/** The subjects of the problems of a kind. */
 export async function readSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ subject: string }>('select subject from outboxd.problem where kind = $1', [kind])
   return new Set(rows.map(({ subject }) => subject))
 }
 
-/** How many stand of each kind. */
+/** The number of problems of each kind. */
 export async function countProblems(db: Database): Promise<{ kind: ProblemKind; problems: number }[]> {
   const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
     'select kind, count(*)::int as problems from outboxd.problem group by kind order by kind',
@@ -56,7 +56,7 @@ export async function countProblems(db: Database): Promise<{ kind: ProblemKind; 
   return rows
 }
 
-/** What stands, the oldest first. */
+/** The problems that stand, the oldest first. */
 export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
@@ -74,10 +74,10 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
   detail: boundText(problem.detail, textMax.excerpt),
 })
 
-/** What a problem is about, as it is kept: part of a key, whose index holds at most 2,704 bytes. */
+/** The subject as it is kept: it is part of a key, and an index entry holds at most 2,704 bytes. */
 export const subjectOf = (subject: string): string => boundText(subject, textMax.message)
 
-/** The kinds of problems that an instance has: they go with it. */
+/** The kinds of problems that belong to an instance and go with it. */
 const kinds = [
   'loop_failing',
   'claim_lost',
@@ -86,7 +86,7 @@ const kinds = [
   'credentials_broken',
 ] as const satisfies ProblemKind[]
 
-/** A loop comes round again within this time, and looks for what it lost. */
+/** A loop comes round again within this time. */
 const triedAgainMs = 10_000
 
 /** A problem of one instance. */
@@ -98,7 +98,7 @@ export interface InstanceProblem {
   detail: string
 }
 
-/** Says what is wrong in an instance: exactly these stand. */
+/** Writes that exactly these problems of an instance stand. */
 export async function tellProblems(
   db: Database,
   instanceId: string,
@@ -118,7 +118,7 @@ export async function tellProblems(
   await raiseProblems(db, standing)
 }
 
-/** Forgets what instances said of themselves that have been silent since. */
+/** Deletes the problems of instances that are silent. */
 export async function forgetProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (

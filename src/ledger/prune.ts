@@ -15,25 +15,25 @@ import {
 
 /** What a round has done so far. */
 export interface Pruned {
-  /** Submissions that are gone. */
+  /** Submissions that were deleted. */
   submissions: number
-  /** Submissions whose payload, body and result are gone. */
+  /** Submissions whose payload, body and result were deleted. */
   emptied: number
-  /** Ids that need not be known any more: their rows are gone from the outbox. */
+  /** Ids that need not be known any more, because their rows are gone from the outbox. */
   forgotten: number
 }
 
 /**
- * How a round ended: `through`, or interrupted with more to do (`begun`), or left to whoever is at it just now (`elsewhere`):
- * another instance that prunes, or one that captures without a break.
+ * How a round ended: `through`; `begun`: interrupted with more to do; `elsewhere`: another instance is pruning, or
+ * capturing without a break.
  */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
-  /** What to do while another is at it: a daemon leaves it to him, a command waits for its turn. */
+  /** What to do while another instance prunes: a daemon leaves it to that one, a command waits for its turn. */
   turn: 'try' | 'wait'
-  /** Asked between two batches: false ends the round. */
+  /** Asked between batches: false ends the round. */
   goOn(): boolean
   onProgress(pruned: Pruned): void
 }
@@ -41,10 +41,10 @@ export interface PruneRound {
 type Step = (db: Database, limit: number) => Promise<number>
 type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
 
-/** A pause after each batch, so that others have the ledger for more of the time than we: pages, locks and the disk. */
+/** After each batch, so that the others have the ledger (pages, locks, disk) most of the time. */
 const pauseMs = 50
 
-/** Waits for its turn with nothing in hand. */
+/** How long to wait for the turn. */
 const turnMaxMs = 1_000
 
 export interface PruneDeps {
@@ -56,8 +56,8 @@ export interface PruneDeps {
 }
 
 /**
- * Deletes and empties what is due in batches, each a transaction of its own that holds its locks for less than 100 ms. An
- * interruption at any instant leaves whole submissions, or none of them. With what is kept of them it forgets those whose rows are gone.
+ * Deletes and empties what is due in batches, each in a transaction of its own that holds its locks for less than 100
+ * ms. Interrupted at any moment, it leaves whole submissions or none of them. Then forgets ids whose rows are gone.
  */
 export async function prune(
   { ledger, outbox }: PruneDeps,
@@ -66,7 +66,7 @@ export async function prune(
   const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const { days, payloadDays } = retention
   const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
-  // First what goes as a whole: it need not be emptied before.
+  // Deletes first: what is deleted need not be emptied.
   if (days !== null)
     steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
   if (payloadDays !== null)
@@ -87,7 +87,7 @@ export async function prune(
 /** Ids looked for at once: a few milliseconds of the ERP's database. */
 const looksMax = 500
 
-/** Locks nothing: whether a row is there is asked of another database, which may take its time. */
+/** Locks nothing, because the other database may take its time to answer. */
 async function forget(
   { ledger, outbox, goOn }: Pick<PruneRound, 'goOn'> & PruneDeps,
   onRows: (rows: number) => void,
@@ -123,7 +123,7 @@ async function repeat(
   return 'begun'
 }
 
-/** Only a batch of one may take as long as it takes: a disk that slow would else keep it for ever. */
+/** Only a batch of one row may take as long as it needs: on a disk that slow the row would otherwise stay for ever. */
 async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
   await using transaction = await begin(ledger)
   const { db } = transaction
@@ -139,7 +139,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
   }
 }
 
-/** 7165: one prunes at a time. 7161: rows enter the ledger and leave it one instance at a time. */
+/** 7165: one instance prunes at a time. 7161: rows enter the ledger and leave it one instance at a time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
     const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')

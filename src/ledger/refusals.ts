@@ -5,21 +5,21 @@ import { inLines, type KeyOnFailure, lockSubmissions } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
 import { forgotten } from './submissions.ts'
 
-/** So many records that share no key are not refused in the same words by their own fault. */
+/** This many records without a common key are not refused in the same words by their own fault. */
 const refusalsMax = 10
-/** Of a run of records of one key no more than the last are remembered. */
+/** The most records of a run that are remembered, if they share keys. */
 const rememberedMax = 100
 
-/** What is taken for our configuration: its records are queued again, and everybody pauses. */
+/** Refusals that are taken for a fault of our configuration: their records are queued again, and all sending is paused. */
 export interface MassRefusal {
   pause: PauseCall
   queued: string[]
 }
 
 /**
- * Notes that a record was rejected in words that are not the service's judgement under a code. The tenth in a row, over
- * all instances, makes it a mass refusal: those of the run are queued again, since a refusal says that nothing arrived.
- * From then on each one like it does, until a record gets through or an operator takes them at their word.
+ * Notes that a record was rejected without one of the service's codes. The tenth in a row, over all instances, makes
+ * it a mass refusal: the records of the run are queued again, because a refusal says that nothing arrived. From then
+ * on each refusal like it is one, until a record gets through or an operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -29,7 +29,7 @@ export async function noteRefusal(
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
-  // Address, certificate and token are everybody's: which of them it is, nobody knows yet.
+  // Address, certificate and token are shared by all records, and it is not known yet which of them is wrong.
   const detail = `${said}; record after record of ${resource} was answered so, which says nothing about them, and nothing at all is sent, whatever its resource: look at the address, the client certificate and the mapping (outboxd check); if it is right, outboxd resume --believe-refusals`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
@@ -47,7 +47,7 @@ interface Run {
   isMass: boolean
 }
 
-/** @returns null where an operator takes refusals like it at their word */
+/** @returns null if an operator believes refusals like it */
 async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `with run as (
@@ -68,8 +68,8 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 }
 
 /**
- * Queues what was rejected again: those that nobody has touched since and of which nothing can have arrived. They are
- * locked before their lines, as everywhere (lockJobs.ts).
+ * Queues rejected records again if they were not touched since and nothing of them can have arrived. Locks them before
+ * their lines (queue.ts).
  */
 async function queueAgain(
   db: Database,
@@ -107,7 +107,7 @@ async function queueAgain(
   })
 }
 
-/** Takes mass refusals at their word for so long: their records are rejected. @returns what was said in them */
+/** Believes mass refusals for `forMs`: their records are rejected. @returns what was said in them */
 export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
   await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(
@@ -122,7 +122,10 @@ export async function believeRefusals(db: Database, forMs: number): Promise<stri
   return rows.map(({ said }) => said)
 }
 
-/** The resources of records that the service itself has judged: what was refused before them was no mass refusal. */
+/**
+ * Ends the runs of these resources: the service itself has judged a record of each, so what was refused before was no
+ * mass refusal.
+ */
 export async function endRuns(db: Database, resources: readonly Resource[]): Promise<void> {
   await db.query(
     `with ended as (delete from outboxd.refusal_run where resource = any($1) returning resource)

@@ -12,15 +12,15 @@ export interface RequestCounts {
   slow: number
 }
 
-/** What the metric outboxd_requests_total calls these counts against the service: deploy/prometheus-rules.yaml says the same. */
+/** The outcomes that count against the service; the same as in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
-/** What the service aims at for an answer. */
+/** The service's target for an answer. */
 export const slowMs = 2_000
 
 /**
- * Adds requests to this minute's counts. To be the last statement of its transaction: the row stays locked until that is
- * through, and another transaction of this instance may be about to count, too.
+ * Adds requests to this minute's counts. It has to be the last statement of its transaction, because the row stays
+ * locked until the transaction ends, and another transaction of this instance may be about to count, too.
  */
 export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
   if (requests.length === 0) return
@@ -46,13 +46,13 @@ function countsOf(made: readonly MadeRequest[]): RequestCounts {
   }
 }
 
-/** The counts of a time that ends now, by kind; to the minute. */
+/** The counts up to now, by kind, to the minute. */
 export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 
 export interface RecentCounts {
   lastHour: CountsByKind
   lastDay: CountsByKind
-  /** As far as it was counted; hours that are over count whole. */
+  /** As far as it was counted; past hours count whole. */
   last28Days: CountsByKind
 }
 
@@ -89,7 +89,7 @@ export async function readRecentCounts(db: Database): Promise<RecentCounts> {
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Deletes counts that nobody asks for any more. */
+/** Deletes counts that are older than two days. */
 export async function pruneRequestCounts(db: Database): Promise<void> {
   await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'`)
 }

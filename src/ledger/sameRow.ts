@@ -1,28 +1,30 @@
-// A stamp's words: what it is made of, who the row is, what it holds. The first is a kind and, behind colons, what names the
-// descriptions that the second and the third were made by (rowStamp.ts).
+// A stamp has three words: its kind, who the row is, what the row holds. Behind colons the first word names the descriptions
+// by which the second and the third were made (stampSql.ts).
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 
-/** Words that were made by two descriptions cannot be compared. A stamp of before does not say by which it was made. */
+/**
+ * SQL: the words agree, or cannot be compared, because two descriptions made them. An old stamp does not say which
+ * description made it.
+ */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
 }
 
-/** Whether nothing in two stamps of one kind says that they are of two rows, or of a row and what became of it. */
+/** SQL: nothing in two stamps of one kind says that they are of two rows, or of a row and its edited self. */
 export const stampsAgree = (one: string, other: string): string =>
   `(${agree(one, other, 2)} and ${agree(one, other, 3)})`
 
 export const ofOneKind = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
-/** The row could not be read when the submission `s` was captured, so that the ledger has neither type nor key of it. */
+/** SQL: the row could not be read when the submission `s` was captured, so that the ledger has neither its type nor its key. */
 export const wasUnread = `(s.row_stamp is null and s.type = '')`
 
 /**
- * Whether a row `r` that was read (`stamp`, `"createdAt"`) is the one that the submission `s` was captured from. Stamps of
- * two kinds cannot be compared (the description has got a created_at since), nor can one that was captured before
- * stamps were kept, but for the time at which it was recorded. Of one that could not be read when it was captured nothing but
- * the id is known.
+ * SQL: the row `r` (`stamp`, `"createdAt"`) is the one that the submission `s` was captured from. Stamps of two kinds
+ * cannot be compared (the description has got a created_at since). A submission from before stamps is compared by its
+ * time of recording. Of one whose row could not be read only the id is known.
  */
 export const isSameRow = `case
   when ${wasUnread} then true
@@ -30,44 +32,44 @@ export const isSameRow = `case
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
-/** Whether two stamps differ in the contents alone (rowStamp.ts): an edited row, unless it is another like it. */
+/** SQL: two stamps differ in the contents only: an edited row, unless it is a different one that looks alike. */
 export const differsInContent = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${ofOneKind(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
 /**
- * True if nothing but an edit by the ERP may lie between two stamps of a row: no time of recording says otherwise. A hash of type and
- * key may differ, too, unless a time stands beside it.
+ * SQL: an edit by the ERP explains the difference between two stamps of a row: no time of recording contradicts it. A
+ * hash of type and key may differ, too, unless a time stands beside it.
  */
 export const mayBeEdited = (one: string, other: string): string =>
   `coalesce(${ofOneKind(one, other)} and (${kind(one)} = 'content' and not ${stampsAgree(one, other)} or ${differsInContent(one, other)}), false)`
 
-/** Whether an operator has said that the ERP edits rows after they were taken. */
+/** SQL: an operator has said that the ERP edits rows after they were taken. */
 export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_current)'
 
-/** True if a row in state `state` may be edited without a conflict: replay --refresh is how its correction is sent. */
+/** SQL: a row in this state may be edited without a conflict, because `replay --refresh` sends its correction. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-/** True if the row `r` was edited since the submission `s` was captured, and that is no conflict. */
+/** SQL: the row `r` was edited since the submission `s` was captured, and that is no conflict. */
 export const isAcceptedEditSql = `(${mayBeEdited('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEdited}))`
 
-/** Whether two stamps say that the rows were recorded at two times, by one description. */
+/** Whether two stamps by one description say different times of recording. */
 export function differInTime(one: string, other: string): boolean {
   const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
   const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')
   return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
 }
 
-/** A row of the outbox that has the id of another, which the ledger knows. */
+/** A row of the outbox that has the id of a different row that the ledger knows. */
 export interface RowConflict {
   outboxId: string
   /** For the operator: what was seen, without the client's data. */
   detail: string
 }
 
-/** How a conflict is told that is the whole table's: it names no row. */
+/** The subject of a conflict that is about the whole table. */
 export const wholeTable = ''
 
-/** How long a row that is in conflict is left alone, milliseconds. */
+/** How long a row in conflict is left alone, in milliseconds. */
 export const conflictRetryMs = 600_000
 
 export const anotherRow = (state: string, recorded: string): string =>
@@ -75,11 +77,11 @@ export const anotherRow = (state: string, recorded: string): string =>
 
 export const twiceInBatch = 'two rows of the outbox have this id: neither is sent. Make the id unique, then correct one'
 
-/** Rows that are known by their ids and are not as they were taken. @param examples ids of some */
+/** Rows that are known by their ids and differ from what was taken. @param examples ids of some */
 export const otherContents = (rows: number, examples: readonly string[]): string =>
   `${rows === 1 ? '1 row with an id that the ledger knows has' : `${rows} rows with ids that the ledger knows have`} other contents than when it was taken (${examples.join(', ')}). What was edited is not sent. For a record that is under way this ends with the record; if it is then rejected or failed, outboxd replay --refresh sends the row as it is. Otherwise, if the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
 
-/** The ids that stand more than once. */
+/** The ids that come more than once. */
 export function findRepeated(ids: readonly string[]): Set<string> {
   const seen = new Set<string>()
   return new Set(ids.filter((id) => seen.size === seen.add(id).size))

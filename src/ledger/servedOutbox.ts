@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 
-/** Which table it is, as its database has it: the search path resolved. */
+/** Which table it is, as its database names it with the search path resolved. */
 export interface OutboxIdentity {
   database: string
   /** schema.table */
@@ -8,28 +8,28 @@ export interface OutboxIdentity {
   idColumn: string
 }
 
-/** Where an outbox begins to be ours. */
+/** Where the rows of an outbox begin that are ours. */
 export interface StartPosition {
-  /** Rows with a lower id are none of ours. */
+  /** Rows with a lower id are not ours. */
   id: string | null
-  /** ISO 8601 text; rows recorded before are none of ours. */
+  /** ISO 8601 text; rows recorded before are not ours. */
   at: string | null
 }
 
-/** The outbox table that the ledger serves now. An id names a row within it, and within it alone. */
+/** The outbox table that the ledger serves now. An id names a row within this table only. */
 export interface ServedOutbox {
   epoch: number
-  /** Null: a ledger whose table nobody has opened yet. */
+  /** Null until a daemon has opened the table. */
   identity: OutboxIdentity | null
   start: StartPosition
   sinceMs: number
   /** An operator has said that the ERP edits rows after they were taken. */
   rowsEdited: boolean
-  /** How often its rows were read from the first on, again. */
+  /** How often its rows were read again from the first one on. */
   readings: number
 }
 
-/** The outbox of the configuration is not the one that the ledger belongs to, or has begun anew. */
+/** The configuration names a different outbox than the one that the ledger belongs to, or one whose ids began anew. */
 export class ForeignOutbox extends Error {
   override name = 'ForeignOutbox'
   readonly kind = 'foreign_outbox'
@@ -81,7 +81,7 @@ export async function readServedRow<Beside>(db: Database, ...beside: readonly st
   return row
 }
 
-/** A ledger that does not know its table yet belongs to this one from now on. Of two at once one wins. */
+/** Lets a ledger without a table belong to this one from now on. Of two daemons at once one wins. */
 export async function claimOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,

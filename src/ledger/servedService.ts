@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
 import { isAlive } from './instances.ts'
 
-/** A service, and who we are there, as a configuration names them. */
+/** A service and our client there, as a configuration names them. */
 export interface ServiceIdentity {
   baseUrl: string
   authUrl: string
@@ -17,7 +17,7 @@ export interface ServedService {
   clientHash: string
 }
 
-/** The configuration names another service than the one that the ledger belongs to. */
+/** The configuration names a different service than the one that the ledger belongs to. */
 export class ForeignService extends Error {
   override name = 'ForeignService'
   readonly kind = 'foreign_service'
@@ -43,7 +43,7 @@ interface LedgerRow {
   clientHash: string | null
 }
 
-/** Names this ledger: daemons of another ledger on the same outbox have another name. A copy in another database is another ledger. */
+/** Names this ledger. Every other ledger on the same outbox has a different name, also a copy in another database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -78,7 +78,7 @@ export async function assertService(db: Database, service: ServiceIdentity): Pro
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
 }
 
-/** What the service at which records are under way must not be exchanged under. */
+/** What is under way at a service: the service must not be exchanged meanwhile. */
 export interface ServiceUse {
   served: ServedService | null
   configured: ServedService
@@ -89,9 +89,10 @@ export interface ServiceUse {
 }
 
 /**
- * Reads what is under way at the service. In a transaction that adopts another service, no daemon can start between this and the commit.
+ * Reads what is under way at the service.
  *
- * @param isAdopting whether the ledger is about to belong to the configured service
+ * @param isAdopting whether the transaction makes the ledger belong to the configured service: then no daemon can
+ * start before its commit
  */
 export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
   if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
@@ -144,5 +145,5 @@ const asServed = ({ id }: LedgerRow, { baseUrl, authUrl, clientId }: ServiceIden
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
 })
 
-/** The same address written in another way: case of the host, its default port, a slash at the end. */
+/** One spelling of an address: case of the host, default port, slash at the end. */
 const normalized = (address: string): string => new URL(address).href.replace(/\/+$/, '')

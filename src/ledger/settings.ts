@@ -5,15 +5,16 @@ import { isAlive, settingsHoldMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
-/** What came of comparing settings. */
+/** What came of comparing the settings of the instances. */
 export interface Agreed extends Agreement {
-  /** What held before, where it was something else; null where nothing has changed. */
+  /** The budget before, if it was different; otherwise null. */
   before: Budget | null
 }
 
 /**
- * Says what this instance was given, and makes hold for all what is safest while they differ: the smallest limit, the
- * longest window, and the outbox.yaml of the daemons that run with it already. Said again and again, so that it ends by itself when the last instance with other settings is gone.
+ * Writes what this instance was given, and makes the safest combination hold for all while they differ: the smallest
+ * limit, the longest window, and the outbox.yaml of the daemons that run with it already. Repeated every few seconds,
+ * so that the difference ends when the last instance with other settings is gone.
  */
 export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
   const standing = await sayAgain(pool, own)
@@ -22,7 +23,7 @@ export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promi
 
 const isOver = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
 
-/** The usual round, for which nobody waits. @returns null where there is more to do than to say again what was said */
+/** The usual round, which locks nothing. @returns null if more has to be done than to repeat what was said */
 async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
   const { rowCount } = await db.query(
     `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
@@ -52,12 +53,12 @@ async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> 
   })
 }
 
-/** Takes the instance's settings away, as it stops. */
+/** Deletes the instance's settings as it stops. */
 export async function withdrawSettings(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
 }
 
-/** Locked first of all, so that two instances never see each other half. */
+/** Locks the table first, so that two instances never see half of what the other says. */
 async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
   await db.query(`delete from outboxd.instance_setting where ${isOver}`)
@@ -78,8 +79,8 @@ async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
 }
 
 /**
- * The outbox.yaml of this instance is in force from now on, unless a daemon runs that has the one in force until now. A daemon that has
- * said nothing for 12 s does not run; one that has just started has given no sign of life yet.
+ * Takes this instance's outbox.yaml into force, unless a running daemon has the one that is in force. A daemon that
+ * has been silent for 12 s does not run; one that has just started has given no sign of life yet.
  */
 async function takeFileIntoForce(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
   await db.query(
@@ -109,7 +110,7 @@ export async function isFileInForce(db: Database, digest: string): Promise<boole
   return rowCount === 0
 }
 
-/** How long a request of the daemons that have said it takes at most; null where none has. */
+/** The longest request timeout of the daemons, in milliseconds; null if no daemon has said one. */
 export async function readLongestTimeout(db: Database): Promise<number | null> {
   const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
   return timeouts.length === 0 ? null : Math.max(...timeouts)
@@ -124,13 +125,13 @@ async function readSettings(db: Database): Promise<InstanceSettings[]> {
   return rows
 }
 
-/** The settings that all instances on one ledger should share. */
+/** Settings that all instances on one ledger should share. */
 export interface SharedSettings {
   requests: number
   windowMs: number
   requestTimeoutMs: number
   keyOnFailure: KeyOnFailure
-  /** Further settings, by the names of variables and files; none of an instance of 0.2.0. */
+  /** Further settings, by the names of variables and files. An instance of 0.2.0 says none. */
   given: Readonly<Record<string, string>>
 }
 
@@ -140,7 +141,7 @@ export interface InstanceSettings extends SharedSettings {
   host: string
 }
 
-/** What holds while instances differ, and who does. */
+/** What holds while instances differ, and how they differ. */
 export interface Agreement {
   requests: number
   windowMs: number
@@ -159,8 +160,8 @@ export interface FileInForce {
 export const outboxFile = 'outbox.yaml'
 
 /**
- * The safest combination of what live instances were given: the smallest limit, the longest window. Every other setting each
- * instance keeps for itself; of files that say how to read the outbox, one holds. Pure.
+ * The safest combination of what living instances were given: the smallest limit, the longest window. Every other
+ * setting each instance keeps for itself, but only one outbox.yaml is in force. Pure.
  */
 export function agree(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
@@ -183,7 +184,7 @@ const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'
   RATE_LIMIT_WINDOW_SECONDS: `${windowMs / 1000} holds`,
 })
 
-/** What an instance has said; an instance of 0.2.0 says the first four only. */
+/** The settings of an instance by their names. An instance of 0.2.0 says the first four only. */
 const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
   RATE_LIMIT_REQUESTS: String(requests),
   RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
@@ -192,7 +193,7 @@ const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given 
   ...given,
 })
 
-/** One line for each instance that has said it, if they are not all the same. */
+/** One line for each instance, if their values differ. */
 function differing(
   name: string,
   instances: readonly (InstanceSettings & { settings: Record<string, string> })[],

@@ -11,11 +11,12 @@ import { assertService, ForeignService, type ServiceIdentity } from './servedSer
 export type LentSlot =
   | {
       kind: 'slot'
-      mayLeave(): boolean /** After the answer: it is free again one window later. */
+      mayLeave(): boolean
+      /** After the answer: the slot is free again one window later. */
       done(): Promise<void>
     }
   | { kind: 'none-free' }
-  /** Nobody sends at the moment. */
+  /** Sending is paused. */
   | { kind: 'paused'; reason: string; detail: string }
 
 /** Slots of the ledger's budget one by one, for a command that makes many requests. Must be closed. */
@@ -30,7 +31,10 @@ interface LenderOptions {
   ageMs(): () => number
 }
 
-/** @returns null where there is a database without a budget in it: no daemon spends from it. @throws pg's errors where it cannot be reached */
+/**
+ * Opens slots one by one. @returns null if the database has no budget in it, so that no daemon spends from it. @throws
+ * pg's errors if the database cannot be reached
+ */
 export async function openSlotLender({
   url,
   windowMs,
@@ -77,18 +81,19 @@ async function readPause(db: Database): Promise<{ reason: string; detail: string
 
 /** What came of asking the budget for a few requests. */
 export type SlotLoan =
-  | { kind: 'loan' /** After the answers: used slots are free again one window later. */; giveBack(): Promise<void> }
+  /** `giveBack` after the answers: used slots are free again one window later. */
+  | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
-  /** There is a ledger's database and no budget in it: no daemon has set it up yet, so nobody else spends from it. */
+  /** The ledger's database has no budget in it: no daemon has set it up yet, so none spends from it. */
   | { kind: 'no-budget' }
-  /** Nobody can say what a daemon has spent: the ledger cannot be read, or not be written. */
+  /** The ledger cannot be read, or not be written, so what a daemon has spent is unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 /**
- * Takes slots for requests that are no submission's.
+ * Takes slots for a few requests that are not of a submission.
  *
- * @param service that is going to be asked
- * @throws ForeignService if the ledger belongs to another one
+ * @param service the one that is going to be asked
+ * @throws ForeignService if the ledger belongs to a different service
  */
 export async function borrowSlots(
   url: string,

@@ -9,9 +9,9 @@ export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Of those `sending`: were sent, and the service is asked whether it has them. They are no backlog. */
+  /** Those in `sending` that were sent and that the service is asked about. They are no backlog. */
   probing: number
-  /** Creation of the oldest outbox row that was captured and not yet sent, also in backoff or behind a pause. */
+  /** Creation of the oldest outbox row that was captured and not sent yet, also in backoff or behind a pause. */
   oldestUnsentMs: number | null
   /** Since when the service has, or may have, the oldest record that it is asked about. */
   oldestAcceptedMs: number | null
@@ -22,7 +22,7 @@ export interface LedgerSnapshot {
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
-  /** Outcomes that the outbox's rows have yet to be told. */
+  /** Outcomes that the outbox's rows were not told yet. */
   reportsDue: number
   /** When the oldest of those came about, as far as it is among the first of them; null where none is due. */
   oldestReportDueMs: number | null
@@ -76,7 +76,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
 
 const deltasMost = 500
 
-/** Adds the small differences up again when there are many. */
+/** Sums up the small differences of the counts when there are many. */
 export async function compactCounts(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
@@ -89,16 +89,16 @@ export async function compactCounts(db: Database): Promise<void> {
 /** What operators have ordered. */
 export interface OperatorActions {
   replays: number
-  /** The record type of each submission that was given up. */
+  /** The record type of each submission that was discarded. */
   discards: string[]
 }
 
-/** The one that counts may have died after it had last counted, and be heard of so much later. */
+/** The counting instance may have died just after it counted, and its death is noticed this much later. */
 const uncountedMs = silentMaxMs + 5_000
 
 /**
- * What operators ordered after event `afterId`, where this instance is the first of those that live: it alone counts, so
- * that an act is counted once. The others stay so far behind that whoever follows it counts what it no longer could.
+ * What operators ordered after event `afterId`. Only the first of the living instances counts, so that an act is
+ * counted once. The others stay `uncountedMs` behind, so that its successor counts what it no longer could.
  *
  * @returns also the last event's id, to go on from
  */
@@ -128,11 +128,11 @@ export async function readLastEventId(db: Database): Promise<string> {
 }
 
 /**
- * Looks at what is ready, due, free and paused. @param most how far to count
+ * Looks at what is ready, due, free and paused. Runs alone, because `now()` is then the time of the look; unlike
+ * `clock_timestamp()` it can bound an index scan. The counts are in an index's order, because on statistics of a
+ * busier or emptier time the planner may otherwise read the whole ledger.
  *
- * A statement on its own, for `now()` is then the time of the look; unlike `clock_timestamp()` it can bound an index
- * scan. The counts are in an index's order because the planner may otherwise, on statistics of a busier or emptier time,
- * read the whole ledger.
+ * @param most how far to count
  */
 export async function readDemand(db: Database, most: number): Promise<Demand> {
   const { rows } = await db.query<Demand>(

@@ -25,7 +25,7 @@ export const remembered = namesOf('transaction', 'start', 'submission') as (keyo
 /** `repeatedAfter401` is the column repeated_after_401. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
-/** The values, for a select from `s`. */
+/** SQL: the values, for a select from `s`. */
 export const selected = (s: string, those: readonly ColumnName[]): string =>
   those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
 
@@ -39,13 +39,13 @@ const schemas = {
 
 type Schema<N extends ColumnName> = (typeof schemas)[(typeof columns)[N]['holds']]
 
-/** How what was selected is parsed. */
+/** The schemas that parse what was selected. */
 export const parsers = <N extends ColumnName>(those: readonly N[]) =>
   Object.fromEntries(those.map((name) => [name, schemas[columns[name].holds]])) as { [K in N]: Schema<K> }
 
 const fromTable = [...remembered, 'polledRarely'] as const
 
-/** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
+/** SQL: the columns of a submission as the stages see it, from a table or CTE with the alias `s`. */
 export const submissionColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
@@ -87,23 +87,23 @@ const row: z.ZodType<Submission> = z.object({
 /** Parses rows that were selected with `submissionColumns`. */
 export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
 
-/** The fields of a JSON record that has a value for every column, for json_to_recordset. */
+/** SQL: the fields of a JSON record with a value for every column, for json_to_recordset. */
 export const fields = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
 
-/** Sets every column to the record's value. */
+/** SQL: sets every column to the record's value. */
 export const assigned = (record: string): string =>
   names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
 
-/** What the columns of the last step alone hold where it says nothing of them. */
+/** The values of the columns of the last step, if the step says nothing of them. */
 export const emptyStep: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
 /**
- * Sets columns to what they are in the beginning: those that last for a step, or as well for a transaction, or as well
- * until a start; with them those of that kind that this table does not have.
+ * SQL: sets columns to their first values: those that last for a step, or for a transaction too, or until a start too,
+ * with the columns of that kind that the table in src/model/submission.ts does not have.
  *
- * @param instead SQL for columns that are to be something else
+ * @param instead SQL for columns that get another value
  */
 export function forgotten(
   lasting: Exclude<Lasting, 'submission'>,
