@@ -53,7 +53,7 @@ export const command: CommandModule = {
 /**
  * Serves until SIGINT or SIGTERM.
  *
- * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL ends again and again, 2 when the settings are wrong
+ * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL has ended, 2 when the settings are wrong
  */
 export async function sandbox(context: SandboxContext, options: SandboxCommandOptions): Promise<number> {
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  endServer,
   giveTo,
   initialise,
   openProgram,
@@ -12,14 +13,13 @@ import {
   startServer,
 } from './postgresServer.ts'
 import { type Reaper, startReaper } from './reaper.ts'
-import { RestartedServer } from './restartedServer.ts'
 
 /** A PostgreSQL that this process has to itself. */
 export interface PrivatePostgres {
   /** Its address without a password: a socket in a folder that only this account and root can enter. */
   readonly url: string
   readonly pid: number
-  /** Resolves with what happened, and its last words, when it ends again and again although it is started again. */
+  /** Resolves with the reason and its last words if it ends before `stop`: killed, or out of memory. */
   readonly failed: Promise<string>
   /** Ends the server, and removes what need not be kept. */
   stop(): Promise<void>
@@ -37,30 +37,30 @@ const folderLengthMax = 60
 /** How long the processes of a server that was killed, or whose sandbox was, may take to end. */
 const leavingMs = 10_000
 
+/** A signal to the whole process group ends the server before we have begun to stop: this long we wait for that. */
+const stoppingMs = 100
+
+const lastWordsMax = 2000
+
 /**
- * Starts a PostgreSQL that ends with this process, whatever ends it, and is started again when it ends before.
+ * Starts a PostgreSQL that ends with this process, whatever ends it.
  *
- * @param tell is given one sentence when the server is started again
  * @param dataDir the folder that keeps its data; without it they are in a temporary folder, and are gone at the end
  * @throws DataFolderUnusable; Error naming the missing package if this platform has no binaries, or quoting the server
  */
-export async function startPrivatePostgres(tell: (words: string) => void, dataDir?: string): Promise<PrivatePostgres> {
+export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
   const folder = await mkdtemp(join(tmpdir().length > folderLengthMax ? '/tmp' : tmpdir(), 'outboxd-postgres-'))
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const program = await openProgram(folder)
-  const parts = { program, reaper, folder, tell }
+  const parts = { program: await openProgram(folder), reaper, folder }
   const server = await (dataDir === undefined ? startTemporary(stack, parts) : startKept(stack, parts, dataDir))
   const all = stack.move()
   return {
     url: `postgres://postgres@localhost:5432/postgres?host=${encodeURIComponent(folder)}&sslmode=disable`,
-    get pid() {
-      return server.pid
-    },
-    failed: server.failed,
+    ...server,
     stop: () => all.disposeAsync(),
   }
 }
@@ -70,10 +70,11 @@ interface Parts {
   reaper: Reaper
   /** The folder of its socket. */
   folder: string
-  tell: (words: string) => void
 }
 
-async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promise<RestartedServer> {
+type Server = Pick<PrivatePostgres, 'pid' | 'failed'>
+
+async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promise<Server> {
   const { program, folder } = parts
   const cluster = join(folder, 'data')
   // A small first segment of the log: to write 16 MB of zeros takes longer than all that is to come.
@@ -81,7 +82,7 @@ async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promis
   return start(stack, parts, { cluster, settings: temporarySettings, end: 'SIGQUIT', user: async () => undefined })
 }
 
-async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: string): Promise<RestartedServer> {
+async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: string): Promise<Server> {
   const { program, reaper, folder } = parts
   const cluster = await openKeptCluster(program, dataDir, reaper, (unfinished) =>
     initialise(program, unfinished, trust, folder),
@@ -115,22 +116,34 @@ interface Cluster {
 
 async function start(
   stack: AsyncDisposableStack,
-  { program, reaper, folder, tell }: Parts,
+  { program, reaper, folder }: Parts,
   { cluster, settings, end, user }: Cluster,
-): Promise<RestartedServer> {
-  let told: number | undefined
-  const onStart = (pid: number) => {
-    if (told !== undefined) reaper.removeProcess(told)
-    reaper.addProcess(pid, end)
-    told = pid
+): Promise<Server> {
+  let pid = 0
+  const onStart = (started: number) => {
+    if (pid !== 0) reaper.removeProcess(pid) // an attempt that found the data in use
+    reaper.addProcess(started, end)
+    pid = started
   }
   const options = { dataDir: cluster, folder, settings: { ...everySettings, ...settings }, detached: true, onStart }
-  const server = await RestartedServer.start(() => whenFree(() => startServer(program, options), user), tell)
-  stack.defer(async () => {
-    await server.stop(end)
-    if (told !== undefined) reaper.removeProcess(told)
+  const server = await whenFree(() => startServer(program, options), user)
+  let lastWords = ''
+  server.stderr?.on('data', (chunk: Buffer) => {
+    lastWords = (lastWords + chunk.toString()).slice(-lastWordsMax)
   })
-  return server
+  const { promise: failed, resolve } = Promise.withResolvers<string>()
+  let isStopping = false
+  server.once('exit', async (code, signal) => {
+    await delay(stoppingMs, undefined, { ref: false })
+    if (!isStopping)
+      resolve(`its PostgreSQL ended (${signal ?? `exit code ${code}`}); it said last: ${lastWords.trim()}`)
+  })
+  stack.defer(async () => {
+    isStopping = true
+    await endServer(server, end)
+    reaper.removeProcess(pid)
+  })
+  return { pid, failed }
 }
 
 /** Starts the server when the processes of the one before it have ended. @throws at once if another process uses the data */

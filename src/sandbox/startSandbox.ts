@@ -43,8 +43,7 @@ export interface Sandbox extends AsyncDisposable {
   /** Names of the settings that were changed at /_sandbox/settings, now or before a restart. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended three times within a minute, or another
-   * sandbox serves its database.
+   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended, or another sandbox serves its database.
    */
   readonly failed: Promise<string>
   /** Stops listening, answers what has arrived and lets go of the database, within 5 s. Ends its own PostgreSQL. */

@@ -6,11 +6,10 @@ import pg from 'pg'
 import { expect, inject, test, vi } from 'vitest'
 import { startPrivatePostgres } from '../../src/embedded/privatePostgres.ts'
 
-const silent = () => {}
 const newFolder = () => mkdtemp(join(tmpdir(), 'kept-'))
 
 test('a temporary server is reached by its socket alone, and leaves nothing behind', async () => {
-  const server = await startPrivatePostgres(silent)
+  const server = await startPrivatePostgres()
   const client = new pg.Client(server.url)
   await client.connect()
   const { rows } = await client.query(`select current_setting('listen_addresses') as addresses`)
@@ -26,7 +25,7 @@ test('a temporary server is reached by its socket alone, and leaves nothing behi
 test.runIf(existsSync('/proc/self/environ'))('none of our secrets is in the environment of what we start', async () => {
   vi.stubEnv('SANDBOX_CONTROL_TOKEN', 'a-secret')
   vi.stubEnv('PGDATA', '/of/something/else')
-  const server = await startPrivatePostgres(silent)
+  const server = await startPrivatePostgres()
   vi.unstubAllEnvs()
   const known =
     /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|PG_GRANDPARENT_PID|PGSYSCONFDIR|PGLOCALEDIR)$/
@@ -40,7 +39,7 @@ test.runIf(existsSync('/proc/self/environ'))('none of our secrets is in the envi
 test('what the environment says of another PostgreSQL does not lead astray who takes its address', async () => {
   for (const [name, value] of Object.entries({ PGPORT: '9', PGHOST: 'erp', PGSSLMODE: 'require', PGUSER: 'erp' }))
     vi.stubEnv(name, value)
-  const server = await startPrivatePostgres(silent)
+  const server = await startPrivatePostgres()
   const clients = [server.url, inject('postgresUrl')].map((url) => new pg.Client(url))
   await Promise.all(clients.map((client) => client.connect())).finally(() => vi.unstubAllEnvs())
   for (const client of clients) {
@@ -62,7 +61,7 @@ test('data of another PostgreSQL version are left alone, and named', async () =>
   const folder = await newFolder()
   await mkdir(join(folder, 'postgres'))
   await writeFile(join(folder, 'postgres', 'PG_VERSION'), '17\n')
-  await expect(startPrivatePostgres(silent, folder)).rejects.toThrow(
+  await expect(startPrivatePostgres(folder)).rejects.toThrow(
     new RegExp(`^${folder} cannot keep the data: they are of PostgreSQL 17, and this outboxd brings 18`),
   )
 })
@@ -70,13 +69,11 @@ test('data of another PostgreSQL version are left alone, and named', async () =>
 test('a folder in which something else is stays as it is', async () => {
   const folder = await newFolder()
   await writeFile(join(folder, 'PG_VERSION'), '18\n')
-  await expect(startPrivatePostgres(silent, folder)).rejects.toThrow(
-    /it has PG_VERSION in it, which is not of a sandbox/,
-  )
+  await expect(startPrivatePostgres(folder)).rejects.toThrow(/it has PG_VERSION in it, which is not of a sandbox/)
 })
 
 test('a folder that cannot be made says why', async () => {
   const file = join(await newFolder(), 'file')
   await writeFile(file, '')
-  await expect(startPrivatePostgres(silent, join(file, 'data'))).rejects.toThrow(/cannot be made \(ENOTDIR/)
+  await expect(startPrivatePostgres(join(file, 'data'))).rejects.toThrow(/cannot be made \(ENOTDIR/)
 })

@@ -5,7 +5,7 @@ import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 /** The sandbox's database: where it is, how it is asked, and what its errors say. */
 export interface SandboxDatabase {
   readonly url: string
-  /** Resolves with what happened when a server of our own ends again and again; never for another's. */
+  /** Resolves with what happened if a server of our own ends; never for another's. */
   readonly failed: Promise<string>
   /** Ends the server if it is our own. */
   close(): Promise<void>
@@ -17,7 +17,7 @@ export async function openDatabase(settings: DatabasePlace): Promise<SandboxData
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
     return { url: databaseUrl, failed: new Promise(() => {}), async close() {} }
   }
-  const server = await startPrivatePostgres((words) => process.stderr.write(`sandbox: ${words}\n`), dataDir)
+  const server = await startPrivatePostgres(dataDir)
   return { url: server.url, failed: server.failed, close: server.stop }
 }
 
