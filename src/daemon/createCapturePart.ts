@@ -18,12 +18,11 @@ import type { Part } from './loop.ts'
 
 /** Puts together what takes rows of the outbox into the ledger. */
 export function createCapturePart(daemon: DaemonContext): Part {
-  const { clock, databases } = daemon
+  const { databases } = daemon
   return createCaptureRounds({
     capture: captureDeps(daemon),
     sleep: sleepOf(daemon),
     publishTypes: (types) => publishTypes(databases.ledger, databases.instance.id, types),
-    elapsedMs: clock.stopwatch(),
     random: Math.random,
   })
 }

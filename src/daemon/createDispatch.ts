@@ -136,7 +136,7 @@ function createWriter(
         count: transitions.length,
       }),
     onBared: (error, { transitions }) =>
-      log.error('the database refused an outcome 3 times: it is written without the words of the answer', {
+      log.error('the database refused an outcome: it is written without the words of the answer', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),

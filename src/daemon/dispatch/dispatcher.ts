@@ -96,7 +96,7 @@ export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const inHand = createInHand(deps)
-  const lost = createLostClaims({ nowMs: deps.clock.nowMs, unclaim: deps.unclaim })
+  const lost = createLostClaims(deps.clock.nowMs, deps.unclaim)
   const seen = { permitsFree: 0, pollOverdueMs: 0 }
   const answers = createAnswerHandling(deps, inHand, seen)
   let balance: Balance | null = null

@@ -84,17 +84,13 @@ export interface LostClaims {
   list(): LostClaim[]
 }
 
-export interface LostClaimsDeps {
-  nowMs(): number
-  /** @returns whether it is over with the claim: given back, or void. False while its COMMIT may still come true */
-  unclaim(claimId: string): Promise<boolean>
-}
-
 /**
- * The claims that nobody knows of whether they took place. A COMMIT can hang for as long as a disk or a standby is
- * away, and come true long after we gave up on its answer: each is looked for until it is found or known to be void.
+ * Keeps the claims of which nobody knows whether they took place. A COMMIT can hang for as long as a disk or a standby is
+ * away, and come true long after we gave up on its answer. So each is looked for until it is found or known to be void.
+ *
+ * @param unclaim returns whether the claim is settled: given back, or void. False while its COMMIT may still come true
  */
-export function createLostClaims({ nowMs, unclaim }: LostClaimsDeps): LostClaims {
+export function createLostClaims(nowMs: () => number, unclaim: (claimId: string) => Promise<boolean>): LostClaims {
   const lost = new Map<string, LostClaim>()
   return {
     remember: (id, submissions) => void lost.set(id, { id, submissions, sinceMs: nowMs() }),

@@ -19,9 +19,9 @@ export interface OutcomeWriterDeps<Written> {
   onWritten(result: Written, batch: OutcomeBatch): void
   /** A write failed; it is tried again. */
   onFailed(error: unknown, batch: OutcomeBatch): void
-  /** One piece was refused again and again: it is written without the texts of others. */
+  /** A piece was refused: it is written without the texts of others. */
   onBared(error: unknown, batch: OutcomeBatch): void
-  /** One piece was refused even without its texts. The ledger goes on saying that it is on the wire, until it is rescued as an orphan. */
+  /** A piece was refused even without these texts. The ledger still says that it is on the wire, until it is rescued as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -49,22 +49,13 @@ export interface OutcomeWriter {
 
 const retryMs = 500
 const asideMs = 1_000
-/** So often a piece is refused by itself before it is written without its texts. */
-const refusalsMax = 3
-
 interface Piece {
   /** What is left to write of it. */
-  parts: Part[]
+  parts: OutcomeBatch[]
   submissionIds: readonly string[]
   sinceMs: number
   error: unknown
   done: () => void
-}
-
-interface Part {
-  batch: OutcomeBatch
-  refusals: number
-  isBare: boolean
 }
 
 type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; error: unknown }
@@ -74,12 +65,11 @@ type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; err
  * written at once; under load a write carries dozens. A write that fails for everyone is repeated until it succeeds, as
  * nothing may be forgotten whose request has left; the fences make repeating harmless.
  *
- * When a write may have failed because of one piece, each piece is written by itself. A piece that fails then is put aside, and
- * the others do not wait for it:
+ * If a write may have failed because of one piece, each piece is written by itself: what is for everyone first, then its
+ * step, so that a pause does not wait for a step that is refused.
  *
- *     fails in passing (a lock)   tried again each second
- *     refused                     its step apart from the rest, each tried again
- *     refused 3 times             written without the texts of others
+ *     fails in passing (a lock)   put aside and tried again each second; the others do not wait for it
+ *     refused                     written without the texts of others
  *     refused without them        abandoned
  */
 export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): OutcomeWriter {
@@ -94,19 +84,18 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     while (gathered.length > 0) {
       const group = gathered
       gathered = []
-      const slots = pieceOf({ ...empty, slots: deps.takeReturnable() }, () => {})
-      const pieces = [slots, ...group]
-      const whole = merge(pieces.flatMap(({ parts }) => parts.map(({ batch }) => batch)))
+      const slots = { ...empty, slots: deps.takeReturnable() }
+      const whole = merge([slots, ...group.flatMap(({ parts }) => parts)])
       const { kind } = await persist(whole, group)
       if (kind === 'written') for (const { done } of group) done()
-      else for (const piece of pieces) await writeApart(piece)
+      else for (const piece of [pieceOf(slots, () => {}), ...group]) await writeApart(piece)
     }
     writing = false
   }
 
   async function writeApart(piece: Piece): Promise<void> {
-    const left: Part[] = []
-    for (const part of piece.parts) left.push(...(await writePart(part, piece)))
+    const left: OutcomeBatch[] = []
+    for (const part of piece.parts.flatMap(split)) if (!(await writePart(part, piece))) left.push(part)
     piece.parts = left
     if (left.length === 0) return piece.done()
     aside.push(piece)
@@ -125,26 +114,15 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     writingAside = false
   }
 
-  /** @returns what is left to write of the part */
-  async function writePart(part: Part, piece: Piece): Promise<Part[]> {
-    const persisted = await persist(part.batch, [piece])
-    if (persisted.kind === 'written') return []
-    if (persisted.kind === 'moment') return [part]
-    const { error } = persisted
-    if (part.isBare) {
-      deps.onAbandoned(error, part.batch)
-      return []
-    }
-    const refused = { ...part, refusals: part.refusals + 1 }
-    if (refused.refusals >= refusalsMax) {
-      deps.onBared(error, part.batch)
-      return writePart({ ...refused, batch: withoutTexts(part.batch, error), isBare: true }, piece)
-    }
-    const { transitions, ...rest } = part.batch
-    if (transitions.length === 0 || isNothing(rest)) return [refused]
-    // A pause for everyone must not wait for a step that is refused.
-    const ofRest = await writePart({ ...refused, batch: { ...rest, transitions: [] } }, piece)
-    return [...ofRest, { ...refused, batch: { ...empty, transitions } }]
+  /** @returns false if a lock holds it up, so that it is to be tried again */
+  async function writePart(part: OutcomeBatch, piece: Piece): Promise<boolean> {
+    const whole = await persist(part, [piece])
+    if (whole.kind !== 'piece') return whole.kind === 'written'
+    deps.onBared(whole.error, part)
+    const bare = await persist(withoutTexts(part, whole.error), [piece])
+    if (bare.kind !== 'piece') return bare.kind === 'written'
+    deps.onAbandoned(bare.error, part)
+    return true
   }
 
   async function persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<Persisted> {
@@ -163,7 +141,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
   }
 
   const pieceOf = (batch: OutcomeBatch, done: () => void): Piece => ({
-    parts: [{ batch, refusals: 0, isBare: false }],
+    parts: [batch],
     submissionIds: batch.transitions.map(({ submission }) => submission.id),
     sinceMs: deps.nowMs(),
     error: null,
@@ -211,6 +189,15 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
             ageMs: () => Math.max(...remaining.map(({ ageMs }) => ageMs())),
           },
   }
+}
+
+/** What is for everyone, and the steps; each only if there is any. */
+function split({ transitions, ...rest }: OutcomeBatch): OutcomeBatch[] {
+  const parts = [
+    { ...rest, transitions: [] },
+    { ...empty, transitions },
+  ]
+  return parts.filter((part) => part.transitions.length > 0 || !isNothing(part))
 }
 
 function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {

@@ -53,7 +53,7 @@ function setup(given: {
   }
   const rounds = createCaptureRounds({
     capture: {
-      elapsedMs: () => 0,
+      elapsedMs: () => state.nowMs,
       windowMax: state.windowMax,
       knownTypes: () => ['order'],
       async claim({ limit }) {
@@ -84,7 +84,6 @@ function setup(given: {
       calls.push(`types ${types}`)
       return state.isNews
     },
-    elapsedMs: () => state.nowMs,
     random: () => 0.5,
   })
   return { ...rounds, calls, state }
