@@ -26,10 +26,10 @@ const leftInDoubt = 1
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
-  secret: 'read the client’s id and secret again: others are in force',
-  authority: 'read SERVICE_CA_FILE again: another is in force for new connections',
-  certificate: 'read SERVICE_CERT_FILE and SERVICE_KEY_FILE again: others are in force for new connections',
-  proxy: 'read SERVICE_PROXY again: another is in force for new connections',
+  secret: 'the client’s id or secret changed: the new ones are in force',
+  authority: 'SERVICE_CA_FILE changed: new connections use it',
+  certificate: 'SERVICE_CERT_FILE or SERVICE_KEY_FILE changed: new connections use them',
+  proxy: 'SERVICE_PROXY changed: new connections use it',
 }
 const broken: Record<CredentialPart, string> = {
   secret: 'the client’s id and secret cannot be read again',
@@ -131,7 +131,7 @@ export async function run(context: CommandContext): Promise<number> {
     const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
     app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
-    log.info('outbox.yaml is another one: beginning again with it')
+    log.info('outbox.yaml changed: the daemon begins again with it')
   }
 }
 
@@ -145,13 +145,13 @@ async function startWith(files: FilesInForce, deps: Omit<AppDeps, 'outboxTable'>
   }
 }
 
-/** @returns null if it was told to leave before it had begun */
+/** @returns null if it was the daemon was told to stop before it had begun */
 async function startUntilAborted(deps: AppDeps): Promise<App | null> {
   try {
     return await startApp(deps)
   } catch (error) {
     if (!deps.signal.aborted) throw error
-    deps.log.info('told to leave before it had begun')
+    deps.log.info('the daemon was told to stop before it had begun')
     return null
   }
 }
