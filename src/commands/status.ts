@@ -3,16 +3,9 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { Databases } from '../operations/databases.ts'
+import { joinHalves, type StatusReport } from '../operations/diagnose.ts'
 import { explain } from '../operations/explainError.ts'
-import {
-  joinHalves,
-  ledgerReads,
-  type OutboxHalf,
-  outboxReads,
-  readLedgerHalf,
-  readOutboxHalf,
-  type StatusReport,
-} from '../operations/readStatus.ts'
+import { ledgerReads, type OutboxHalf, outboxReads, readLedgerHalf, readOutboxHalf } from '../operations/readStatus.ts'
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
 import { parseDurationMs } from '../time.ts'

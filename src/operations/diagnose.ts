@@ -1,56 +1,30 @@
-import type { RequestCounts } from '../ledger/requestCounts.ts'
-import type { PauseReason, Problem, State } from '../model.ts'
-import { type HiddenRows, hiddenMax } from '../outbox/startPosition.ts'
+import type { StoreConfig } from '../config.ts'
+import type { PauseReason, Problem } from '../model.ts'
+import type { OutboxBacklog } from '../outbox/backlog.ts'
+import { hiddenMax } from '../outbox/startPosition.ts'
 import { capitalize, pluralize } from '../plainText.ts'
-import type { LockingSession } from '../postgres/locks.ts'
 import { showDuration, showMoment } from '../time.ts'
-import { endMessage, type ReadOnlyDatabase, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
+import { endMessage, readOnlyMessage, sessionsMessage } from './databaseMessages.ts'
 import { problemMessage } from './problemMessage.ts'
-import { targetsMissed } from './serviceTargets.ts'
+import { joinFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
+import { targetsMissed, totalOf } from './serviceTargets.ts'
 
-/** The facts that the diagnosis is made from. */
-export interface SystemStatus {
-  submissions: Record<State, number>
-  /** Of those `sending`: were sent, and the service is asked whether it has them. */
-  probing: number
-  /** Rows that wait in the outbox; null if it cannot be read. */
-  outboxWaiting: number | null
-  /** True if the outbox has been asked and has not answered yet. */
-  isOutboxAwaited: boolean
-  /** Sessions whose locks keep the outbox from answering. */
-  outboxLockedBy: readonly LockingSession[]
-  /** Daemons that have given a sign of life lately. */
-  instances: number
-  /** Start of the oldest living daemon; null if none lives. */
-  aliveSinceMs: number | null
-  /** A daemon that is connected and gives no sign of life. Matters only if no other one lives. */
-  silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
-  /** Databases that cannot be written. */
-  readOnly: readonly ReadOnlyDatabase[]
-  /** The requests of the last hour. */
-  lastHour: RequestCounts
-  pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
-  /** Open problems, the oldest first. */
-  problems: readonly Problem[]
-  /** Rows that say that they wait before the start position, as far as they can be told. */
-  hidden: HiddenRows | null
-  oldestUnsentMs: number | null
-  /** Of the rows that wait in the outbox; null also where its table does not say since when. */
-  oldestWaitingMs: number | null
-  /** Nothing was sent or asked for as long as the limit's window is. */
-  isBudgetUnused: boolean
-  oldestAcceptedMs: number | null
-  /** Outcomes that the outbox's rows have yet to be told. */
-  reportsDue: number
-  oldestReportDueMs: number | null
-  nowMs: number
+/** The status with what it means. */
+export interface StatusReport extends StatusFacts {
+  diagnoses: [Diagnosis, ...Diagnosis[]]
+}
+
+/** Joins both halves and diagnoses them. Pure. */
+export function joinHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: StoreConfig): StatusReport {
+  const facts = joinFacts(ledger, outbox, config)
+  return { ...facts, diagnoses: diagnose(facts) }
 }
 
 /** A sentence for the person on call, and which condition it says does not hold. */
 export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
 
 /** Returns a sentence for each thing that is wrong; nothing if the condition holds. */
-type Condition = (status: SystemStatus) => readonly string[]
+type Condition = (status: StatusFacts) => readonly string[]
 
 /**
  * All is well if each of these holds. They stand in the order in which they are told: the most urgent first.
@@ -58,11 +32,11 @@ type Condition = (status: SystemStatus) => readonly string[]
  * A new condition is one row here, and one row in test/operations/diagnose.test.ts, which shows a status in which it alone is false.
  */
 export const wellConditions = {
-  'no pause for the ledger’s history': ({ pauses, problems, nowMs }) =>
+  'no pause for the ledger’s history': ({ pauses, standing, nowMs }) =>
     paused(pauses.filter(isForHistory), nowMs).map((message) =>
-      problems.some(isOfHistory) ? message : `${message} outboxd recover --dry-run shows what it would do about that.`,
+      standing.some(isOfHistory) ? message : `${message} outboxd recover --dry-run shows what it would do about that.`,
     ),
-  'the ledger’s history is as agreed': ({ problems }) => problemMessage(problems.filter(isOfHistory)),
+  'the ledger’s history is as agreed': ({ standing }) => problemMessage(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
   'a daemon lives': (status) => some(noDaemon(status)),
@@ -71,8 +45,8 @@ export const wellConditions = {
       pauses.filter((pause) => !isForHistory(pause)),
       nowMs,
     ),
-  'the service meets its targets': ({ lastHour }) => targetsMissed(lastHour),
-  'no other problem is open': ({ problems }) => problemMessage(problems.filter((problem) => !isOfHistory(problem))),
+  'the service meets its targets': ({ recent }) => targetsMissed(totalOf(recent.lastHour)),
+  'no other problem is open': ({ standing }) => problemMessage(standing.filter((problem) => !isOfHistory(problem))),
   'no record waits for a person': (status) => some(waitsForPerson(status)),
   'no record is late': (status) => some(late(status)),
   'the outbox hears outcomes in time': (status) => some(untold(status)),
@@ -84,11 +58,11 @@ export type WellCondition = keyof typeof wellConditions | typeof lastCondition
 const lastCondition = 'waiting rows are taken'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
-const isForHistory = ({ reason }: SystemStatus['pauses'][number]) => reason === 'history'
+const isForHistory = ({ reason }: StatusFacts['pauses'][number]) => reason === 'history'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
 /** The conditions that do not hold, each with its sentences. Pure. */
-export function brokenConditions(status: SystemStatus): { condition: WellCondition; messages: readonly string[] }[] {
+export function brokenConditions(status: StatusFacts): { condition: WellCondition; messages: readonly string[] }[] {
   const names = Object.keys(wellConditions) as (keyof typeof wellConditions)[]
   const broken = names
     .map((condition) => ({ condition, messages: wellConditions[condition](status) }))
@@ -111,7 +85,7 @@ const untoldMs = 300_000
  * What is wrong, the most urgent first, each with the command that explains or helps; or one sentence that all is well.
  * Pure.
  */
-export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
+export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
   const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
   )
@@ -119,22 +93,28 @@ export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
   return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...rest]
 }
 
-function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemStatus): string | null {
-  if (isOutboxAwaited) return 'The outbox has not answered yet: what it says follows below.'
-  if (outboxLockedBy.length > 0)
-    return `The outbox’s table is locked by ${sessionsMessage(outboxLockedBy)}, so no row of it is taken and no outcome told until that lets go${endMessage(outboxLockedBy, 'the ERP’s')}.`
-  return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
+function outboxAway({ outbox }: StatusFacts): string | null {
+  switch (outbox.kind) {
+    case 'read':
+      return null
+    case 'awaited':
+      return 'The outbox has not answered yet: what it says follows below.'
+    case 'locked':
+      return `The outbox’s table is locked by ${sessionsMessage(outbox.by)}, so no row of it is taken and no outcome told until that lets go${endMessage(outbox.by, 'the ERP’s')}.`
+    case 'unreadable':
+      return 'The outbox cannot be read: outboxd check says why.'
+    default:
+      return outbox satisfies never
+  }
 }
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
 /** A daemon cannot give a sign of life if the ledger cannot be written. */
-function noDaemon({ instances, silentDaemon, readOnly, nowMs }: SystemStatus): string | null {
-  if (instances > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
-  if (silentDaemon === null)
-    return 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
-  const { lastHeardMs, heldUpBy } = silentDaemon
-  const since = lastHeardMs === null ? 'yet' : `for ${showDuration(nowMs - lastHeardMs)}`
+function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly, nowMs }: StatusFacts): string | null {
+  if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
+  if (!daemonConnected) return 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
+  const since = lastSilentMs === null ? 'yet' : `for ${showDuration(nowMs - lastSilentMs)}`
   const why =
     heldUpBy.length > 0
       ? `in the ledger’s database it waits for ${sessionsMessage(heldUpBy)}${endMessage(heldUpBy, 'that')}`
@@ -153,7 +133,7 @@ const explains: Record<PauseReason, string> = {
   history: 'the ledger’s database may not have all that was sent, or may lose it in a failover.',
 }
 
-function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number): string[] {
+function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number): string[] {
   return pauses.map(
     ({ reason, sinceMs }) =>
       `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}; ${explains[reason]}`,
@@ -163,7 +143,7 @@ function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number
 /** Above this number, a list by cause is more useful. */
 const eachMax = 10
 
-function waitsForPerson({ submissions }: SystemStatus): string | null {
+function waitsForPerson({ submissions }: StatusFacts): string | null {
   const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
   const total = kinds.reduce((sum, state) => sum + submissions[state], 0)
   if (total === 0) return null
@@ -171,9 +151,9 @@ function waitsForPerson({ submissions }: SystemStatus): string | null {
   return `${pluralize(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): ${total > eachMax ? 'outboxd list --by-cause shows what they have in common.' : 'outboxd list shows them.'}`
 }
 
-function late({ oldestUnsentMs, oldestAcceptedMs, probing, nowMs }: SystemStatus): string | null {
-  if (oldestUnsentMs !== null && nowMs - oldestUnsentMs > lateMs)
-    return `The oldest record has waited for ${showDuration(nowMs - oldestUnsentMs)}: outboxd list --state queued shows the first.`
+function late({ oldestMs, oldestAcceptedMs, probing, nowMs }: StatusFacts): string | null {
+  if (oldestMs !== null && nowMs - oldestMs > lateMs)
+    return `The oldest record has waited for ${showDuration(nowMs - oldestMs)}: outboxd list --state queued shows the first.`
   if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs && probing > 0)
     return `The service has not said what became of a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state sending,accepted shows it.`
   if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
@@ -182,29 +162,36 @@ function late({ oldestUnsentMs, oldestAcceptedMs, probing, nowMs }: SystemStatus
 }
 
 /** Finds what no daemon could write down, as when the ledger's disk is full. */
-function notTaken(status: SystemStatus): string | null {
-  const { outboxWaiting, oldestWaitingMs, isBudgetUnused, aliveSinceMs, nowMs } = status
-  if (!isBudgetUnused || oldestWaitingMs === null || aliveSinceMs === null) return null
-  if (nowMs - Math.max(oldestWaitingMs, aliveSinceMs) <= untakenMs) return null
-  return `${pluralize(outboxWaiting ?? 0, 'row')} of the outbox ${outboxWaiting === 1 ? 'waits' : 'wait'}, the oldest for ${showDuration(nowMs - oldestWaitingMs)}, and nothing is sent though nothing is known to keep it back: the daemon’s log says why (a disk that is full, a right that is missing), and outboxd check what the databases say.`
+function notTaken(status: StatusFacts): string | null {
+  const { isBudgetUnused, instances, nowMs } = status
+  const { waiting, oldestMs } = readOutbox(status)
+  const [first] = instances
+  if (!isBudgetUnused || oldestMs === null || first === undefined) return null
+  if (nowMs - Math.max(oldestMs, first.startedMs) <= untakenMs) return null
+  return `${pluralize(waiting, 'row')} of the outbox ${waiting === 1 ? 'waits' : 'wait'}, the oldest for ${showDuration(nowMs - oldestMs)}, and nothing is sent though nothing is known to keep it back: the daemon’s log says why (a disk that is full, a right that is missing), and outboxd check what the databases say.`
 }
 
-function untold({ reportsDue, oldestReportDueMs, nowMs }: SystemStatus): string | null {
+function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string | null {
   if (oldestReportDueMs === null || nowMs - oldestReportDueMs <= untoldMs) return null
   return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not yet told to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}: a daemon tells it as soon as it can write to the table; outboxd check tries one row.`
 }
 
+/** The outbox's backlog; none while it could not be read. */
+const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>
+  outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
+
 /** An operator decided where to begin, so rows before it are not wrong. They will never be sent, so their number is said. */
-function leftBehind({ hidden }: SystemStatus): string | null {
+function leftBehind({ outbox }: StatusFacts): string | null {
+  const hidden = outbox.kind === 'read' ? outbox.hidden : null
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
   const more = hidden.rows >= hiddenMax ? ' or more' : ''
   return `${hidden.rows}${more} waiting ${row} before the start position ${is} left, as was decided (outboxd adopt --start)`
 }
 
-function allIsWell(status: SystemStatus): string {
-  const { submissions, probing, outboxWaiting } = status
-  const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending - probing
+function allIsWell(status: StatusFacts): string {
+  const { submissions, probing } = status
+  const left = readOutbox(status).waiting + submissions.queued + submissions.sending - probing
   const tracked = submissions.accepted
   const behind = leftBehind(status)
   if (left + tracked + probing === 0)

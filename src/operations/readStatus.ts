@@ -23,9 +23,7 @@ import { waitedForLock } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import type { Databases } from './databases.ts'
 import { readOutboxLocks, withOutbox } from './databases.ts'
-import { type Diagnosis, diagnose } from './diagnose.ts'
 import { explain } from './explainError.ts'
-import { totalOf } from './serviceTargets.ts'
 
 /** What the ledger's database says. */
 export interface LedgerHalf extends LedgerSnapshot, Activity {
@@ -46,8 +44,8 @@ export type OutboxHalf =
   /** It has not answered yet. */
   | { kind: 'awaited' }
 
-/** How things stand. */
-export interface StatusReport extends LedgerHalf {
+/** The facts of the status. */
+export interface StatusFacts extends LedgerHalf {
   outbox: OutboxHalf
   /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
   oldestMs: number | null
@@ -57,7 +55,8 @@ export interface StatusReport extends LedgerHalf {
   /** When the backlog is through; null if nothing waits, or it is not known when it moves. */
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
-  diagnoses: [Diagnosis, ...Diagnosis[]]
+  /** Nothing was sent or asked for as long as the limit's window is. */
+  isBudgetUnused: boolean
 }
 
 /** Each is a sentence or a line; with more, somebody has to look at the table. */
@@ -141,11 +140,10 @@ async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Pro
   }
 }
 
-/** What both halves come to. Pure. */
-export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusReport {
+/** Joins both halves. Pure. */
+export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusFacts {
   const { nowMs, pauses, submissions } = ledger
   const outbox = half.kind === 'read' ? half.outbox : null
-  const hidden = half.kind === 'read' ? half.hidden : null
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
   const capacity = ledger.rateCapacity || config.rateLimit.requests
@@ -160,7 +158,6 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
           windowMs: config.rateLimit.windowMs,
           lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
         })
-  const readOnly = readOnlyOf(ledger, half)
   const backlogStandsUntil = standsUntil(ledger)
   return {
     ...ledger,
@@ -171,29 +168,8 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
     backlog,
     backlogStandsUntil,
     throughAtMs: backlog && backlogStandsUntil === null ? throughAtMs(backlog, pauses, nowMs) : null,
-    readOnly,
-    diagnoses: diagnose({
-      submissions,
-      probing: ledger.probing,
-      outboxWaiting: outbox?.waiting ?? null,
-      isOutboxAwaited: half.kind === 'awaited',
-      outboxLockedBy: half.kind === 'locked' ? half.by : [],
-      instances: ledger.instances.length,
-      aliveSinceMs: ledger.instances[0]?.startedMs ?? null,
-      silentDaemon: ledger.daemonConnected ? { lastHeardMs: ledger.lastSilentMs, heldUpBy: ledger.heldUpBy } : null,
-      readOnly,
-      lastHour: totalOf(ledger.recent.lastHour),
-      pauses,
-      problems: ledger.standing,
-      hidden,
-      oldestUnsentMs: oldestMs,
-      oldestWaitingMs: outbox?.oldestMs ?? null,
-      isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
-      oldestAcceptedMs: ledger.oldestAcceptedMs,
-      reportsDue: ledger.reportsDue,
-      oldestReportDueMs: ledger.oldestReportDueMs,
-      nowMs,
-    }),
+    readOnly: readOnlyOf(ledger, half),
+    isBudgetUnused: ledger.rateCapacity > 0 && ledger.rateAvailable >= ledger.rateCapacity,
   }
 }
 

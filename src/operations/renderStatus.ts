@@ -4,7 +4,7 @@ import type { ProblemKind, State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 import { hiddenMessage, startMessage } from './databaseMessages.ts'
-import type { StatusReport } from './readStatus.ts'
+import type { StatusReport } from './diagnose.ts'
 import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
 
 type Row = readonly [name: string, message: string]

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { RequestCounts } from '../../src/ledger/requestCounts.ts'
 import {
   type PauseReason,
   type Problem,
@@ -7,9 +8,13 @@ import {
   problemKinds,
   type State,
 } from '../../src/model.ts'
-import { brokenConditions, diagnose, type SystemStatus, type WellCondition } from '../../src/operations/diagnose.ts'
-import { estimateBacklog } from '../../src/operations/readStatus.ts'
+import type { ReadOnlyDatabase } from '../../src/operations/databaseMessages.ts'
+import type { WellCondition } from '../../src/operations/diagnose.ts'
+import * as diagnosis from '../../src/operations/diagnose.ts'
+import { estimateBacklog, type StatusFacts } from '../../src/operations/readStatus.ts'
 import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/operations/renderStatus.ts'
+import type { HiddenRows } from '../../src/outbox/startPosition.ts'
+import type { LockingSession } from '../../src/postgres/locks.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 const none: Record<State, number> = {
@@ -22,6 +27,46 @@ const none: Record<State, number> = {
   uncertain: 0,
   discarded: 0,
 }
+/** A status as the cases below give it. */
+interface SystemStatus extends Pick<StatusFacts, 'submissions' | 'probing' | 'isBudgetUnused' | 'nowMs'> {
+  outboxWaiting: number | null
+  isOutboxAwaited: boolean
+  outboxLockedBy: LockingSession[]
+  instances: number
+  aliveSinceMs: number | null
+  silentDaemon: { lastHeardMs: number | null; heldUpBy: LockingSession[] } | null
+  lastHour: RequestCounts
+  readOnly: ReadOnlyDatabase[]
+  pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
+  problems: Problem[]
+  hidden: HiddenRows | null
+  oldestUnsentMs: number | null
+  oldestWaitingMs: number | null
+  oldestAcceptedMs: number | null
+  reportsDue: number
+  oldestReportDueMs: number | null
+}
+
+function factsOf(given: SystemStatus): StatusFacts {
+  const { outboxWaiting: waiting, outboxLockedBy: by, hidden, aliveSinceMs, silentDaemon, lastHour, ...same } = given
+  const away = by.length > 0 ? { kind: 'locked', by } : { kind: given.isOutboxAwaited ? 'awaited' : 'unreadable' }
+  const read = { kind: 'read', outbox: { waiting, oldestMs: given.oldestWaitingMs }, hidden, readOnly: null }
+  return {
+    ...same,
+    outbox: waiting === null ? away : read,
+    instances: given.instances === 0 ? [] : [{ startedMs: aliveSinceMs }],
+    daemonConnected: silentDaemon !== null,
+    lastSilentMs: silentDaemon?.lastHeardMs ?? null,
+    heldUpBy: silentDaemon?.heldUpBy ?? [],
+    recent: { lastHour: { submit: lastHour, status: { requests: 0, failed: 0, answered: 0, slow: 0 } } },
+    standing: given.problems,
+    oldestMs: given.oldestUnsentMs,
+  } as unknown as StatusFacts
+}
+
+const diagnose = (status: SystemStatus) => diagnosis.diagnose(factsOf(status))
+const brokenConditions = (status: SystemStatus) => diagnosis.brokenConditions(factsOf(status))
+
 const calm: SystemStatus = {
   submissions: none,
   probing: 0,

@@ -1,5 +1,5 @@
 import { states } from '../../model.ts'
-import type { StatusReport } from '../../operations/readStatus.ts'
+import type { StatusReport } from '../../operations/diagnose.ts'
 import { renderStatus, renderStatusLine } from '../../operations/renderStatus.ts'
 import { performanceJson } from '../../operations/serviceTargets.ts'
 import { escapeControl } from '../../plainText.ts'

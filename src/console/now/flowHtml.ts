@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { State } from '../../model.ts'
-import type { StatusReport } from '../../operations/readStatus.ts'
+import type { StatusReport } from '../../operations/diagnose.ts'
 import { backlogMessage, heldMessage, reportsMessage } from '../../operations/renderStatus.ts'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { age } from '../html/elements.ts'

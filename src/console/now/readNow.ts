@@ -2,13 +2,8 @@ import { readBudgetSlots } from '../../ledger/operator/readBudgetSlots.ts'
 import { readCauses } from '../../ledger/operator/readCauses.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../../model.ts'
-import {
-  joinHalves,
-  type LedgerReads,
-  ledgerReads,
-  type OutboxHalf,
-  readLedgerHalf,
-} from '../../operations/readStatus.ts'
+import { joinHalves } from '../../operations/diagnose.ts'
+import { type LedgerReads, ledgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
 
 import type { ConsoleParts } from '../parts.ts'
 import { budgetWindow } from './budgetHtml.ts'
