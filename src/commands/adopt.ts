@@ -21,7 +21,7 @@ import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { confirm } from './terminal/confirm.ts'
+import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/withDatabases.ts'
 
@@ -96,12 +96,7 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
     const underWay = await readUnderWay(databases.ledger)
     context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
-    if (!options.yes && !options.dryRun) {
-      const answer = await confirm(context, 'Is that so?')
-      if (answer === 'no-terminal')
-        context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
-      if (answer !== 'yes') return exit.unconfirmed
-    }
+    if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
     if (!options.dryRun) {
       await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
       context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
@@ -123,12 +118,7 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
       const former = use.served?.baseUrl ?? 'no service yet'
       const meaning = isSame ? 'It is the same service, and knows all that was sent' : 'It is another service'
       context.stderr.write(`The ledger belongs to ${former}. It will belong to ${service.baseUrl}. ${meaning}.\n`)
-      if (!options.yes && !options.dryRun) {
-        const answer = await confirm(context, 'Is that so?')
-        if (answer === 'no-terminal')
-          context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
-        if (answer !== 'yes') return exit.unconfirmed
-      }
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
     const adoption = mayWrite

@@ -3,11 +3,10 @@ import { operatorOf } from '../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { pluralize } from '../plainText.ts'
-import { filterOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
+import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
 import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
@@ -48,25 +47,12 @@ export async function discard(
   if (ids.length === 0 && !hasFilters(options))
     problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
   if (problems.length > 0) return usageError(context, problems)
-  return withDatabases(context, async (databases) => {
-    const chosen = await selectForChange(context, databases, discardChange, { ids, options })
-    if (chosen.kind === 'over') return chosen.exitCode
-    const { submissions } = chosen
-    if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.skipped))
-    const run = { signal: context.signal, onProgress: () => {} }
-    const { done, skipped } = options.dryRun
-      ? { done: submissions.map(({ id }) => id), skipped: [] }
-      : await discardSubmissions(operatorOf(databases, actorOf(context, options)), submissions, run)
-    const allSkipped = [...chosen.skipped, ...skipped]
-    if (!options.dryRun && !options.json) context.stderr.write(skippedLines(allSkipped))
-    if (options.json)
-      printJson(context, {
-        dryRun: options.dryRun ?? false,
-        discarded: done,
-        leftAlone: allSkipped.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
-      })
-    context.stderr.write(`${options.dryRun ? 'Would discard' : 'Discarded'} ${pluralize(done.length, 'record')}.\n`)
-    if (options.dryRun && submissions.length > 0) return exit.done
-    return allSkipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+  return withDatabases(context, (databases) => {
+    const operator = operatorOf(databases, actorOf(context, options))
+    return changeSubmissions(context, databases, discardChange, { ids, options }, async (submissions, run) =>
+      options.dryRun
+        ? { done: submissions.map(({ id }) => id), skipped: [] }
+        : discardSubmissions(operator, submissions, run),
+    )
   })
 }

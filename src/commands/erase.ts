@@ -4,11 +4,11 @@ import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
-import { skippedLines } from './selection.ts'
+import { sayDone, skippedLines } from './selection.ts'
 import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
@@ -65,9 +65,12 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
     const { done, skipped } = dryRun
       ? { done: erasable.map(({ id }) => id), skipped: [] }
       : await eraseData(parts, erasable, run)
-    return conclude(context, { done, skipped: [...kept, ...skipped], overtaken: skipped }, options)
+    if (!options.json) context.stderr.write(skippedLines(skipped))
+    return sayDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
   })
 }
+
+const eraseWords = { verb: 'erase', did: 'erased' }
 
 function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
   const more = found === eraseMost ? ` (at most ${eraseMost} at once: run it again for the rest)` : ''
@@ -75,22 +78,4 @@ function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found
     `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),
   ].join('')
-}
-
-function conclude(
-  context: CommandContext,
-  { done, skipped, overtaken }: { done: string[]; skipped: Skipped[]; overtaken: Skipped[] },
-  { dryRun = false, json }: EraseOptions,
-): number {
-  if (json)
-    printJson(context, {
-      dryRun,
-      erased: done,
-      leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
-    })
-  else context.stderr.write(skippedLines(overtaken))
-  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
-  context.stderr.write(`${dryRun ? 'Would erase' : 'Erased'} the data of ${pluralize(done.length, 'record')}${left}.\n`)
-  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the command again.\n')
-  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }

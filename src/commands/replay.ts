@@ -1,14 +1,12 @@
 import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
-import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
-import { pluralize } from '../plainText.ts'
-import { filterOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
+import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { type CommandContext, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
@@ -51,47 +49,11 @@ export async function replay(context: CommandContext, ids: readonly string[], op
   const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
   if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  return withDatabases(context, async (databases) => {
-    const chosen = await selectForChange(context, databases, change, { ids, options })
-    if (chosen.kind === 'over') return chosen.exitCode
-    const { submissions } = chosen
+  return withDatabases(context, (databases) => {
     const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
-    const run = { signal: context.signal, onProgress: () => {} }
     const carryOut = options.dryRun ? tryReplay : replaySubmissions
-    const carriedOut = await carryOut(parts, submissions, terms, run)
-    const { done } = carriedOut
-    const skipped = [...chosen.skipped, ...carriedOut.skipped]
-    if (options.dryRun && !options.json) {
-      const would = new Set(done)
-      context.stdout.write(
-        preview(
-          change,
-          submissions.filter(({ id }) => would.has(id)),
-          skipped,
-          submissions.length,
-        ),
-      )
-    } else if (!options.json) context.stderr.write(skippedLines(skipped))
-    return conclude(context, { done, skipped, chosen: submissions.length }, options)
+    return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
+      carryOut(parts, submissions, terms, run),
+    )
   })
-}
-
-function conclude(
-  context: CommandContext,
-  { done, skipped, chosen }: { done: string[]; skipped: Skipped[]; chosen: number },
-  { dryRun, json }: ReplayOptions,
-): number {
-  const unreached = chosen - done.length - skipped.length
-  if (json)
-    printJson(context, {
-      dryRun: dryRun ?? false,
-      replayed: done,
-      leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
-    })
-  const did = dryRun ? 'Would replay' : 'Replayed'
-  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
-  context.stderr.write(`${did} ${pluralize(done.length, 'record')}${left}.\n`)
-  if (unreached > 0 && context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched.\n')
-  if (dryRun && chosen > 0) return exit.done
-  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
-import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
+import type { BulkChange, BulkRun, CarriedOut, Skipped } from '../operations/bulkChange.ts'
 import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
 import type { Databases } from '../operations/databases.ts'
 import type { FilterOptions } from '../operations/filters.ts'
@@ -10,7 +10,7 @@ import { previewChange } from '../operations/previewChange.ts'
 import { noteOn } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, exit, usageError } from './terminal/context.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
 /** The filters of `list` as options. */
@@ -37,7 +37,7 @@ export interface BulkOptions extends FilterOptions {
 }
 
 /** What was chosen, or the exit code where nothing is to be done, which has been explained. */
-export type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
+type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
 /** Whether the ids and filters of a command make sense together. @returns what is wrong, in words */
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
@@ -49,7 +49,7 @@ export function selectionProblems(change: BulkChange, ids: readonly string[], op
  *
  * @throws nothing of its own; the options have passed `selectionProblems`
  */
-export async function selectForChange(
+async function selectForChange(
   context: CommandContext,
   databases: Databases,
   change: BulkChange,
@@ -87,8 +87,57 @@ export async function selectForChange(
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
+/** Chooses the submissions that a change is for, asks, changes them with `carryOut`, and says what was done. @returns the exit code */
+export async function changeSubmissions(
+  context: CommandContext,
+  databases: Databases,
+  change: BulkChange,
+  { ids, options }: { ids: readonly string[]; options: BulkOptions },
+  carryOut: (submissions: readonly ListedSubmission[], run: BulkRun) => Promise<CarriedOut>,
+): Promise<number> {
+  const chosen = await selectForChange(context, databases, change, { ids, options })
+  if (chosen.kind === 'over') return chosen.exitCode
+  const { submissions } = chosen
+  const { done, skipped: left } = await carryOut(submissions, { signal: context.signal, onProgress() {} })
+  const skipped = [...chosen.skipped, ...left]
+  if (options.dryRun && !options.json) {
+    const would = new Set(done)
+    const changing = submissions.filter(({ id }) => would.has(id))
+    context.stdout.write(preview(change, changing, skipped, submissions.length))
+  } else if (!options.json) context.stderr.write(skippedLines(skipped))
+  const exitCode = sayDone(context, change, { done, skipped }, options)
+  return options.dryRun && submissions.length > 0 ? exit.done : exitCode
+}
+
+/** A change as it is said of what was done, and the key of that in JSON. */
+export interface DoneWords {
+  verb: string
+  did: string
+}
+
+/** Says how many were changed and left alone; with --json, which. @returns 1 if some were left alone, or it was interrupted */
+export function sayDone(
+  context: CommandContext,
+  { verb, did }: DoneWords,
+  { done, skipped }: CarriedOut,
+  { dryRun = false, json }: BulkOptions,
+  of = '',
+): number {
+  if (json)
+    printJson(context, {
+      dryRun,
+      [did]: done,
+      leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
+    })
+  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
+  const said = dryRun ? `Would ${verb}` : capitalize(did)
+  context.stderr.write(`${said} ${of}${pluralize(done.length, 'record')}${left}.\n`)
+  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the command again.\n')
+  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+}
+
 /** What a change would do: how many of each kind, and the first few. @param chosen as of `previewChange` */
-export function preview(
+function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
   skipped: readonly Skipped[],

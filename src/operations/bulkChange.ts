@@ -4,6 +4,7 @@ import type { State } from '../model.ts'
 /** A change to many submissions: its name, and what it can be done to. */
 export interface BulkChange {
   verb: 'replay' | 'discard'
+  did: 'replayed' | 'discarded'
   allowedStates: readonly State[]
   /** Without ids and a state. */
   defaultStates: readonly State[]

@@ -10,6 +10,7 @@ const discardable: readonly State[] = [...waitingForPerson, 'accepted']
 /** What can be given up, and what that risks. */
 export const discardChange: BulkChange = {
   verb: 'discard',
+  did: 'discarded',
   allowedStates: discardable,
   defaultStates: waitingForPerson,
   whyNotAllowed(state) {

@@ -34,6 +34,7 @@ export interface ReplayTerms {
 /** What a replay can be done to, and what it risks. Pure. */
 export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'>): BulkChange => ({
   verb: 'replay',
+  did: 'replayed',
   allowedStates: replayable,
   defaultStates: replayable,
   whyNotAllowed(state) {
