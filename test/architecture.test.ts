@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 /** docs/architecture.md, "What may import what". */
 
 const stages = ['daemon/capture', 'daemon/dispatch', 'daemon/submit', 'daemon/track', 'daemon/report']
-const databases = ['postgres', 'ledger', 'outbox', 'store']
+const databases = ['postgres', 'ledger', 'outbox']
 
 interface Import {
   /** The importing file, from src/, such as `daemon/track/schedule.ts`. */
@@ -30,8 +30,7 @@ const mayImport: Record<string, string[]> = {
   postgres: [],
   ledger: ['postgres'],
   outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
-  store: ['postgres', 'ledger', 'outbox'],
-  operations: ['store', 'ledger', 'outbox', 'postgres', 'mapping', 'yaml', 'service', 'observe'],
+  operations: ['ledger', 'outbox', 'postgres', 'mapping', 'yaml', 'service', 'observe'],
   service: ['yaml'],
   discover: ['service'],
   observe: [],
@@ -93,7 +92,7 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'console') && !isIn(from, 'console') && from !== 'commands/console.ts',
   },
   {
-    says: 'the console imports no stage, no daemon, no command, no demo: it has the store, and what says things',
+    says: 'the console imports no stage, no daemon, no command, no demo: it has handles on the databases, and what says things',
     breaks: ({ from, to }) =>
       isIn(from, 'console') && isIn(to, ...stages, 'daemon', 'commands', 'sandbox', 'demo', 'embedded'),
   },
@@ -133,7 +132,7 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => to === 'pg-boss' && from !== 'ledger/queue.ts' && !isIn(from, 'sandbox'),
   },
   {
-    says: 'only postgres, ledger, outbox, store, the sandbox and the demo import pg: all the SQL is there',
+    says: 'only postgres, ledger, outbox, the sandbox and the demo import pg: all the SQL is there',
     breaks: ({ from, to }) =>
       isOneOf(to, 'pg', 'node-pg-migrate') &&
       !isIn(from, ...databases, 'sandbox', 'demo') &&
@@ -213,10 +212,10 @@ describe('the rules themselves', () => {
     ['postgres/database.ts', `import type { Budget } from '../ledger/budget.ts'`],
     ['daemon/app.ts', `import { run } from '../commands/run.ts'`],
     ['daemon/loops.ts', `import { exit } from '../commands/terminal/context.ts'`],
-    ['main.ts', `import { openStore } from './store/openStore.ts'`],
+    ['main.ts', `import { openLedgerPool } from './ledger/ledgerSessions.ts'`],
     ['daemon/app.ts', `import '../main.ts'`],
-    ['store/openStore.ts', `import { run } from '../commands/run.ts'`],
-    ['store/openStore.ts', `const app = await import('../daemon/app.ts')`],
+    ['outbox/outbox.ts', `import { run } from '../commands/run.ts'`],
+    ['outbox/outbox.ts', `const app = await import('../daemon/app.ts')`],
     ['operations/filters.ts', `import { list } from '../commands/list.ts'`],
     ['operations/replay.ts', `import { exit } from '../commands/terminal/context.ts'`],
     ['operations/replay.ts', `import { capture } from '../daemon/capture/capture.ts'`],
@@ -227,7 +226,7 @@ describe('the rules themselves', () => {
     ['commands/check.ts', `import { request } from 'undici'`],
     ['discover/plan.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['daemon/app.ts', `import { sure } from '../discover/finding.ts'`],
-    ['store/openStore.ts', `export { PgBoss } from 'pg-boss'`],
+    ['outbox/outbox.ts', `export { PgBoss } from 'pg-boss'`],
     ['commands/list.ts', `import type { Pool } from 'pg'`],
     ['commands/run.ts', `import { pino } from 'pino'`],
     ['observe/httpServer.ts', `import fastify from 'fastify'`],
@@ -258,9 +257,9 @@ describe('the rules themselves', () => {
     ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
     [
       'daemon/app.ts',
-      `import { openStore } from '../store/openStore.ts'\nimport { createMetrics } from '../observe/metrics.ts'`,
+      `import { Outbox } from '../outbox/outbox.ts'\nimport { createMetrics } from '../observe/metrics.ts'`,
     ],
-    ['store/openStore.ts', `// as import x from '../app.ts' would\nimport { states } from '../model.ts'`],
+    ['outbox/outbox.ts', `// as import x from '../app.ts' would\nimport { states } from '../model.ts'`],
   ])('%s with %s passes', (path, text) => {
     const edges = allImports(new Map([[path, text]]))
     expect(rules.filter(({ breaks }) => edges.some(breaks))).toEqual([])

@@ -188,7 +188,7 @@ test('no namesake that another role makes in the search path is run by any sessi
   expect(code, migrating.messages()).toBe(0)
   await using harness = await setup({}, empty.url)
   harness.env.DATABASE_URL = as(harness.env.DATABASE_URL ?? '')
-  await empty.pool.query('alter table outbox owner to ' + role)
+  await empty.pool.query(`alter table outbox owner to ${role}`)
   await harness.start()
   await harness.insert('one-', { key: 'k' })
   expect(await harness.becomes('one-', 'completed')).toMatchObject({ effects: 1 })
