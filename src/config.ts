@@ -146,7 +146,7 @@ function sharedValues({ value }: Reader): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, inUnit(name, value(name))]))
 }
 
-/** Durations are kept in milliseconds, null where 0 stands for never; the variable says seconds. */
+/** Durations are kept in milliseconds, null if 0 stands for never; the variable says seconds. */
 export function inUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }

@@ -87,7 +87,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
 
   return {
     value,
-    /** The text of the file that a variable names; null where it is not set. */
+    /** The text of the file that a variable names; null if it is not set. */
     fileText(name: Name): string | null {
       const path: unknown = value(name)
       return typeof path === 'string' ? (contents(name, path) ?? null) : null

@@ -1,4 +1,4 @@
-import { eraseMost, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
+import { eraseMax, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
 import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
@@ -73,7 +73,7 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
 const eraseWords = { verb: 'erase', did: 'erased' }
 
 function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
-  const more = found === eraseMost ? ` (at most ${eraseMost} at once: run it again for the rest)` : ''
+  const more = found === eraseMax ? ` (at most ${eraseMax} at once: run it again for the rest)` : ''
   return [
     `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),

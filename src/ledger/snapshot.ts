@@ -74,7 +74,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
   return { ...rest, submissions }
 }
 
-const deltasMost = 500
+const deltasMax = 500
 
 /** Sums up the small differences of the counts when there are many. */
 export async function compactCounts(db: Database): Promise<void> {
@@ -82,7 +82,7 @@ export async function compactCounts(db: Database): Promise<void> {
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
      gone as (delete from outboxd.state_delta where (select yes from many) returning state, delta)
      insert into outboxd.state_delta select state, sum(delta) from gone group by state`,
-    [deltasMost],
+    [deltasMax],
   )
 }
 

@@ -57,7 +57,7 @@ export interface OutcomeBatch {
   trialSucceeded: boolean
   /** The trial is over: where its answer proved nothing, another may begin. */
   trialEnded: boolean
-  /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
+  /** The least X-RateLimit-Remaining among the answers, if it is less than we reckon with. */
   remaining: Remaining | null
 }
 
@@ -79,7 +79,7 @@ export interface Demand {
   permitsFree: number
   /** Requests that submissions have used within the last window, all instances together. */
   spentOnSubmissions: number
-  /** Milliseconds until there is more to do or to do it with; null where nothing is in sight. */
+  /** Milliseconds until there is more to do or to do it with; null if nothing is in sight. */
   nextDueMs: number | null
   nextSlotMs: number | null
   pauses: PauseView[]
@@ -89,7 +89,7 @@ export interface Demand {
 
 export interface PauseView {
   reason: PauseReason
-  /** Milliseconds until it may end; negative where a trial may begin, null where only an operator ends it. */
+  /** Milliseconds until it may end; negative if a trial may begin, null if only an operator ends it. */
   leftMs: number | null
   /** For how long it has stood, milliseconds. */
   forMs: number

@@ -9,12 +9,12 @@ export interface OutboxRecord {
   type: string
   /** Records of one key are submitted in order; null means no order. */
   key: string | null
-  /** JSON text; null where it could not be read, and then `unreadable` says why. */
+  /** JSON text; null if it could not be read, and then `unreadable` says why. */
   payload: string | null
   unreadable: string | null
-  /** ISO 8601 text with microseconds; null where the table does not say. */
+  /** ISO 8601 text with microseconds; null if the table does not say. */
   createdAt: string | null
-  /** Tells the row from another that has, or had, the same id; null where it was not read from the table. */
+  /** Tells the row from another that has, or had, the same id; null if it was not read from the table. */
   stamp: string | null
 }
 
@@ -54,7 +54,7 @@ export interface ClaimedRows extends AsyncDisposable {
   readonly leftTypes: readonly string[]
   /** The ledger alone says that a row is taken: one that is not marked is not claimed again. */
   readonly isRemembered: boolean
-  /** The first of the rows, as many as may be held in memory at once: at least one, where there is one. */
+  /** The first of the rows, as many as may be held in memory at once: at least one, if there is one. */
   read(): Promise<OutboxRecord[]>
   /**
    * Says on the rows what has become of them, and lets them go.
@@ -93,7 +93,7 @@ export type RowOutcome =
   | { kind: 'written' }
   /** No row has this id: it was deleted, or its partition is detached. */
   | { kind: 'gone' }
-  /** By the process with this id, where that can be seen. */
+  /** By the process with this id, if that can be seen. */
   | { kind: 'locked'; holder: number | null }
   /** One of our own daemons has it locked, to mark it. */
   | { kind: 'in_hand' }
@@ -123,18 +123,18 @@ export interface CapturedRecord {
   key: string | null
   resource: Resource | null
   payload: string | null
-  /** The frozen request; null where the record was rejected. */
+  /** The frozen request; null if the record was rejected. */
   body: string | null
   tracked: boolean
   sendsOwnId: boolean
   idempotencyKey: string
   /** ISO 8601 text; null counts as now. */
   createdAt: string | null
-  /** Tells the row from another of the same id; null where nothing does. */
+  /** Tells the row from another of the same id; null if nothing does. */
   stamp: string | null
-  /** Why it was rejected; null where it is queued. */
+  /** Why it was rejected; null if it is queued. */
   error: string | null
-  /** Where it did not map: the fields, without what stands in them. */
+  /** If it did not map: the fields, without their values. */
   fieldErrors?: readonly FieldFault[]
   /** Of the frozen request; null or left out: there is none. */
   amounts?: Amounts | null
@@ -182,7 +182,7 @@ export interface FailedRow extends SkippedRow {
 export interface CaptureTrouble {
   /** The ERP's table. */
   table: string
-  /** Changed rows that were noted instead; 0 where something is not covered. */
+  /** Changed rows that were noted instead; 0 if something is not covered. */
   notes: number
   /** Whether rows were changed that could not be noted one by one. */
   hasUnknown: boolean
@@ -194,7 +194,7 @@ export interface CaptureTrouble {
 
 /** What a round of capture begins with. */
 export interface CaptureAgenda {
-  /** The row that was put off and is due first; null where none is. */
+  /** The row that was put off and is due first; null if none is. */
   dueId: string | null
   /** Whether rows were left to other instances, and a problem says so. */
   leavesTypes: boolean
@@ -218,10 +218,10 @@ export interface Report extends DueReport, RowStatus {
 /** What came of telling a row: it knows, or it is told again later. */
 export interface ToldReport {
   report: Report
-  /** Null where the row knows; otherwise when to tell it again, in milliseconds. */
+  /** Null if the row knows; otherwise when to tell it again, in milliseconds. */
   againInMs: number | null
-  /** The SQLSTATE with which its table refuses it; null where it does not. */
+  /** The SQLSTATE with which its table refuses it; null if it does not. */
   code: string | null
-  /** What to say of it to an operator, null where there is nothing yet. */
+  /** What to say of it to an operator, null if there is nothing yet. */
   problem: RaisedProblem | null
 }

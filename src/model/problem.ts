@@ -42,7 +42,7 @@ export interface Problem {
   /** When it was last seen so. */
   seenMs: number
   times: number
-  /** When it is tried again by itself; null where it is not. */
+  /** When it is tried again by itself; null if it is not. */
   retryMs: number | null
 }
 
@@ -53,6 +53,6 @@ export interface RaisedProblem {
   subject: string
   /** For the operator: what was seen, without the client's data. */
   detail: string
-  /** When it is tried again by itself, in milliseconds from now; null where it is not. */
+  /** When it is tried again by itself, in milliseconds from now; null if it is not. */
   retryInMs: number | null
 }

@@ -14,27 +14,27 @@ export type Answer =
   | {
       kind: 'response'
       status: number
-      /** Parsed JSON of the body, undefined where it is not JSON. */
+      /** Parsed JSON of the body, undefined if it is not JSON. */
       json: unknown
       /** The first 2 kB of the body for the operator. */
       excerpt: string
-      /** The error code found anywhere in the body, such as E001; null where there is none. */
+      /** The error code found anywhere in the body, such as E001; null if there is none. */
       code: string | null
       /** The end of Location, if it may be an id and the address is the service's own; null if not. */
       locationId: string | null
       /** Whether an object of its JSON has a key twice. */
       repeatsKey: boolean
-      /** Retry-After in milliseconds, null where absent or unreadable. */
+      /** Retry-After in milliseconds, null if absent or unreadable. */
       retryAfterMs: number | null
-      /** X-RateLimit-Remaining, null where absent or unreadable. */
+      /** X-RateLimit-Remaining, null if absent or unreadable. */
       rateRemaining: number | null
-      /** Date in epoch milliseconds, whole seconds; null where absent or unreadable. */
+      /** Date in epoch milliseconds, whole seconds; null if absent or unreadable. */
       dateMs: number | null
       tookMs: number
     }
   | {
       kind: 'no-answer'
-      /** False only where it is certain that no byte of the request left this machine. */
+      /** False only if it is certain that no byte of the request left this machine. */
       sent: boolean
       /** `suspended`: this process stood still meanwhile, so that it says nothing about the service or the network. */
       cause: 'timeout' | 'network' | 'suspended'
@@ -105,7 +105,7 @@ export type PauseReason = (typeof pauseReasons)[number]
 /** A pause that an answer calls for. */
 export interface PauseCall {
   reason: Exclude<PauseReason, 'operator' | 'history'>
-  /** How long the service asked for, where it said so; otherwise the reason's own steps apply. */
+  /** How long the service asked for, if it said so; otherwise the reason's own steps apply. */
   askedMs: number | null
   /** For the operator: what happened and what to look at. */
   detail: string
@@ -136,11 +136,11 @@ export type Taken = 'yes' | 'no' | 'unclear'
 
 /** What the service says of a transaction or order. */
 export interface TransactionStatus {
-  /** Null where the answer does not name it. */
+  /** Null if the answer does not name it. */
   transactionId: string | null
   /** In lower case. */
   status: string
-  /** JSON text with the service's own digits; null where there is none. */
+  /** JSON text with the service's own digits; null if there is none. */
   result: string | null
   errorCode: string | null
 }

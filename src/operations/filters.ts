@@ -1,5 +1,4 @@
-import type { TextSearch } from '../ledger/operator/searchText.ts'
-import { searchText } from '../ledger/operator/searchText.ts'
+import { searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
@@ -97,13 +96,13 @@ const filterNames = [
   'cause',
 ] as const satisfies readonly (keyof FilterOptions)[]
 
-const limitMost = 1_000_000
+const limitMax = 1_000_000
 
 /** @returns null where none is given */
 export function readLimit(text: string | undefined, problems: string[]): number | null {
   if (text === undefined) return null
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
-  if (limit < 1 || limit > limitMost) problems.push(`--limit ${text}: give a whole number from 1 to ${limitMost}`)
+  if (limit < 1 || limit > limitMax) problems.push(`--limit ${text}: give a whole number from 1 to ${limitMax}`)
   return limit
 }
 

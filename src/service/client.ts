@@ -11,14 +11,14 @@ import { tokenResponse, usableId } from './responses.ts'
 
 export interface Token {
   accessToken: string
-  /** Null where `expires_in` is missing or no number. */
+  /** Null if `expires_in` is missing or no number. */
   lifetimeMs: number | null
 }
 
 /** What came of asking for a token. `answer` is for judging and counting; it never holds the token. */
 export interface TokenAnswer {
   answer: Answer
-  /** Null where there is none in the answer. */
+  /** Null if there is none in the answer. */
   token: Token | null
 }
 
@@ -28,7 +28,7 @@ export interface ServiceClient {
    * Sends one request, once. Never throws for what the service or the network does.
    *
    * @param mayLeave asked when its first byte is about to leave, however long the connection took
-   * @returns null where it was not to leave any more, and has not
+   * @returns null if it may not leave any more, and has not
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Asks, once, for what cannot be there: an address beside those of the API. As `send` does. */
@@ -221,7 +221,7 @@ function wholeNumber(header: string | undefined): number | null {
 }
 
 /**
- * Retry-After in milliseconds from `nowMs`, whether it is seconds or an HTTP date; null where absent or unreadable.
+ * Retry-After in milliseconds from `nowMs`, whether it is seconds or an HTTP date; null if absent or unreadable.
  *
  * @see RFC 9110, 10.2.3
  */

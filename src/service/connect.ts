@@ -25,7 +25,7 @@ type Connected = Parameters<Connect>[1]
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
 /** On a machine that is always that late nothing would ever leave. */
-const waitsMost = 5
+const waitsMax = 5
 
 /**
  * Makes connections on which a request may leave: TLS 1.2 or 1.3 with a certificate that holds for the host, whatever
@@ -36,7 +36,7 @@ const waitsMost = 5
  * shown that it let us in, which the ticket for the next session does that comes first from nearly all; one that sends none is
  * given twice as long as the handshake took.
  *
- * @throws Error where a PEM text cannot be used
+ * @throws Error if a PEM text cannot be used
  */
 export function createConnect({ settings, clock, connectMs, onCertificate }: ConnectDeps): Connect {
   const { ca, cert, key, proxy } = settings
@@ -93,7 +93,7 @@ function confirm(
   callback: Connected,
 ): void {
   let timer: NodeJS.Timeout
-  listen(waitsMost)
+  listen(waitsMax)
   const ended = () => refuse(new HandshakeEnded())
   const failed = (error: Error) => refuse(nameEnd(error))
   socket.once('session', letIn).once('error', failed).once('end', ended).once('close', ended)

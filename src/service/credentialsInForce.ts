@@ -10,7 +10,7 @@ export interface CredentialsInForce {
    * @returns whether another is in force
    */
   renew(parts: readonly CredentialPart[]): boolean
-  /** What keeps the files from being used as they lie there, a line each; null where nothing does. */
+  /** What keeps the files from being used as they lie there, a line each; null if nothing does. */
   broken(): string | null
 }
 

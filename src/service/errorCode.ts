@@ -9,10 +9,10 @@ const anywhere = /\bE\d{3}\b/
  * `type` of a problem document (RFC 9457) that ends in one. A code of the interface's own shape wins over any other,
  * because frameworks like to put a `code` of theirs beside the service's.
  *
- * Running text counts only where there is no JSON and the status is 5xx, as a gateway's page may quote E003: a refusal
+ * Running text counts only if there is no JSON and the status is 5xx, as a gateway's page may quote E003: a refusal
  * that mentions "article E003-17" speaks of the record, and would stop everybody.
  *
- * @param json undefined where the body is not JSON
+ * @param json undefined if the body is not JSON
  * @see docs/interface.md, 7.2: the body's shape and the mapping to HTTP statuses are not shown
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
@@ -56,7 +56,7 @@ const volatile =
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
 
 /**
- * The status and body of a refusal in a few letters, by which a refusal is known again; null where the service itself
+ * The status and body of a refusal in a few letters, by which a refusal is known again; null if the service itself
  * judges, under a code of its own (docs/interface.md, 7.2), or where it is no refusal.
  */
 export function fingerprintOf(answer: Answer): string | null {

@@ -23,14 +23,14 @@ export type HttpAnswer =
       headers: Record<string, string>
       /** The body as far as it was read. */
       text: string
-      /** Why `text` is not the whole body; null where it is. */
+      /** Why `text` is not the whole body; null if it is. */
       unreadable: string | null
       tookMs: number
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
 export interface Http {
-  /** @returns null where the request was not to leave any more */
+  /** @returns null if the request may not leave any more */
   exchange(request: HttpRequest): Promise<HttpAnswer | null>
   /** Lets the requests on the wire finish (each ends by its deadline) and closes the connections. */
   close(): Promise<void>

@@ -105,7 +105,7 @@ export function describeFault(error: unknown, sent: boolean): string {
   return code === '' ? meaning : `${meaning} (${code})`
 }
 
-/** The error's code, looked for in its causes too; empty where there is none. */
+/** The error's code, looked for in its causes too; empty if there is none. */
 function codeOf(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code

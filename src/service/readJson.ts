@@ -3,7 +3,7 @@ import { resources } from '../resources.ts'
 import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
 
 /**
- * JSON from outside as values that can be stored and written back without harm; undefined where it is not JSON.
+ * JSON from outside as values that can be stored and written back without harm; undefined if it is not JSON.
  *
  * - A number that a double would not write back with the same digits (`1.10`, 20 digits) becomes `JSON.rawJSON`, so that
  *   `JSON.stringify` gives the service's own digits.

@@ -61,7 +61,7 @@ const statusResponse = forEachResource((resource) => {
 /** A text as an id; null if it cannot be one. */
 export const usableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
-/** The transactionId or orderId of an answer to a POST; null where it has none that can be used. */
+/** The transactionId or orderId of an answer to a POST; null if it has none that can be used. */
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[resources[resource].idField] ?? null) : null
@@ -77,7 +77,7 @@ export function takenIn(json: unknown, code: string | null): Taken {
   return isServiceCode(code) ? 'unclear' : 'yes'
 }
 
-/** The answer to a GET; null where it is not one. */
+/** The answer to a GET; null if it is not one. */
 export function transactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null
@@ -104,7 +104,7 @@ const detailOfOne = z.union([
 ])
 
 /**
- * What an error body says in words, at most 500 characters; null where nothing in it reads as words.
+ * What an error body says in words, at most 500 characters; null if nothing in it reads as words.
  * The shape of error bodies is not shown (docs/interface.md, 7.2), so the usual places are tried.
  */
 export function messageIn(json: unknown): string | null {

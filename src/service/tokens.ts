@@ -24,7 +24,7 @@ export interface Tokens {
   isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
   /** Drops the token that the service refused, unless another has already taken its place. */
   reject(accessToken: string): void
-  /** When the token in force runs out, in epoch milliseconds; null where there is none. */
+  /** When the token in force runs out, in epoch milliseconds; null if there is none. */
   expiresAtMs(): number | null
 }
 

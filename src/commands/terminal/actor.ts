@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os'
 import type { StatedActor } from '../../ledger/operator/operator.ts'
-import { nameMost, personName, reasonProblem } from '../../operations/actor.ts'
+import { nameMax, personName, reasonProblem } from '../../operations/actor.ts'
 import type { CommandContext } from './context.ts'
 
 /** The options of every command that changes something. */
@@ -41,7 +41,7 @@ export const reasonOption = ['--reason <text>', 'why; the log keeps it'] as cons
 export function actorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
   return [
-    ...(as === undefined || personName(as) !== null ? [] : [`--as takes a name of at most ${nameMost} characters`]),
+    ...(as === undefined || personName(as) !== null ? [] : [`--as takes a name of at most ${nameMax} characters`]),
     ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
   ]
 }

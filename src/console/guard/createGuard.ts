@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { nameMost, personName } from '../../operations/actor.ts'
+import { nameMax, personName } from '../../operations/actor.ts'
 import { createTurns, type Turns } from '../createTurns.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -95,7 +95,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
       if (name === null)
         throw new Refused(
           401,
-          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMost} characters in one line.`,
+          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMax} characters in one line.`,
         )
       return { who: `operator ${name}`, session: name }
     }

@@ -17,8 +17,8 @@ const usual = { memoryKiB: 47_104, passes: 1, parallelism: 1 }
 
 /** Less is guessed too fast, more would be too much for us. */
 const memoryKiB = { least: 7_168, most: 1_048_576 }
-const passesMost = 20
-const parallelismMost = 16
+const passesMax = 20
+const parallelismMax = 16
 
 /** @returns the line for CONSOLE_PASSWORD_FILE, a PHC string */
 export async function hashPassword(password: string): Promise<string> {
@@ -45,9 +45,9 @@ export function readPasswordHash(text: string): PasswordHash | null {
     hash.memoryKiB >= memoryKiB.least &&
     hash.memoryKiB <= memoryKiB.most &&
     hash.passes >= 1 &&
-    hash.passes <= passesMost &&
+    hash.passes <= passesMax &&
     hash.parallelism >= 1 &&
-    hash.parallelism <= parallelismMost
+    hash.parallelism <= parallelismMax
   return isReliable ? hash : null
 }
 

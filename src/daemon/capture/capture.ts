@@ -101,12 +101,12 @@ export interface Capture {
  * Captures outbox rows: claims them, maps each, keeps all in the ledger, marks them as taken.
  *
  * A batch that fails for another reason than a database as a whole is done again in ever smaller ones, until the row that
- * it fails for is alone. That row is rejected with the reason; where even that cannot be written, or where it is in the
- * ledger and its mark alone is refused, it is put off with a backoff of its own, and the others go on.
+ * it fails for is alone. That row is rejected with the reason; if even that cannot be written, or if it is in the
+ * ledger and only its mark is refused, it is put off with a backoff of its own, and the others go on.
  */
 export function createCapture(deps: CaptureDeps): Capture {
   let pace: Pace = fullPace
-  /** Rows in the ledger whose mark took too long: the report tells them, and until then nobody here marks them. */
+  /** Rows in the ledger whose mark took too long: the report tells them, and until then capture leaves them alone. */
   const ofReport = new Map<string, number>()
 
   function leftToReport(): SkippedRow[] {
@@ -191,7 +191,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   })
   if (taken.kind === 'busy' || taken.kind === 'waits') return taken
   if (taken.kind === 'failed') {
-    // Where the claim itself fails there is no row to put the blame on.
+    // If the claim itself fails, no row is to blame.
     if (taken.outboxIds.length === 0) throw taken.error
     return { ...taken, rows: taken.outboxIds.length }
   }
@@ -207,7 +207,7 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row: as it is, and where that has failed, to reject it; where that fails too it is put off.
+ * Tries one row: as it is; if that has failed, to reject it; if that fails too, it is put off.
  *
  * @param failure how it failed just now; null: it was put off before, and is due
  */

@@ -13,7 +13,7 @@ export interface SleepDeps {
   elapsedMs(): number
 }
 
-/** When capture sleeps. A NOTIFY costs the ERP a lock of its whole cluster, so nobody shall send one while we are awake. */
+/** When capture sleeps. A NOTIFY costs the ERP a lock of its whole cluster, so that none is to be sent while capture is awake. */
 export interface Sleep {
   /** A round took rows and there may be more. */
   stayAwake(): void

@@ -14,7 +14,7 @@ import type { Resource } from '../../resources.ts'
 export interface Fault {
   /** Whether it passes by itself, or is about this row, or about everyone (src/postgres/sqlState.ts). */
   blame: 'moment' | 'piece' | 'everyone'
-  /** The error in words, which may quote the row: for the ledger alone. */
+  /** The error in words, which may quote the row: only for the ledger. */
   message: string
   /** Its SQLSTATE or class, which says nothing of the row. */
   code: string
@@ -23,7 +23,7 @@ export interface Fault {
 export interface TakeDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
-  /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
+  /** Runs the work while no other instance captures, in a transaction of the ledger; null if another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   /** These rows do not say that they are taken, so we tell them later. */
   tellLater(outboxIds: readonly string[]): Promise<void>
@@ -34,7 +34,7 @@ export interface TakeDeps extends RecordMaker {
 }
 
 export interface Attempt {
-  /** Null where there is no room for any. */
+  /** Null if there is no room for any. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }

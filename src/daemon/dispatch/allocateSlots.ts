@@ -56,7 +56,7 @@ export function freshBalance(capacity: number, nowMs: number): Balance {
  *   would wait half a window. Pace costs a backlog nothing, for its polls need the other slots anyway. It is quicker
  *   while many slots are free.
  * - Polls of transactions that are long past their time get a twentieth of the capacity, so that a thousand of them do
- *   not slow down what is new; more only where nothing else waits and half of the slots lie idle.
+ *   not slow down what is new; more only if nothing else waits and half of the slots lie idle.
  */
 export function allocateSlots(all: Waiting): Spending {
   const rare = spendOnRarePolls(all)

@@ -44,11 +44,11 @@ export interface EndedAttempt {
   /** It was sent first when pauses were over: a poll, or the first record after them. */
   trial: boolean
   attempted: AttemptResult
-  /** By which a refusal is known again; null where the service itself judges, or nobody answered. */
+  /** By which a refusal is known again; null if the service itself judges, or if no answer came. */
   fingerprint: string | null
-  /** How it ended; null where it was never made. */
+  /** How it ended; null if it was never made. */
   outcome: Outcome | null
-  /** What its answer says of the pauses, where it is a poll that was sent as a trial; null where it says nothing. */
+  /** What its answer says of the pauses, if it is a poll that was sent as a trial; null if it says nothing. */
   judged: JudgedTrial | null
 }
 
@@ -74,7 +74,7 @@ export interface Interpretation {
   endsSilence: boolean
 }
 
-/** So many requests in a row may go unanswered before nobody sends for a while; so many records, where fewer go at once. */
+/** Requests in a row that may go unanswered before all sending pauses; of records no more than go at once. */
 const silentMax = 5
 
 /** What becomes of a submission's request: the step to write, and what it says about all others. Pure. */
@@ -107,7 +107,7 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-/** What becomes of a question about something that does not exist; null where it never left. Pure. */
+/** What becomes of a question about something that does not exist; null if it never left. Pure. */
 export function interpretTrial(
   asked: { answer: Answer; judged: JudgedTrial } | null,
   heard: Heard,
@@ -163,7 +163,7 @@ function pauseFor(
   const silent = isSilence(answer) || breach === 'missing_id'
   const now = hearSilence(silent, job === null, heard)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
-  // The record that goes first after a trial is proof enough alone.
+  // One record is proof enough if it goes first after a trial.
   if (!isLong && !(trial && silent)) return { pause: null, heard: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
   return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
@@ -178,7 +178,7 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
   }
 }
 
-/** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
+/** What the service says remains, if that is less than the slots that seemed free: another client may be spending. */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): Remaining | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null

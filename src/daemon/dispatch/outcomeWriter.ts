@@ -5,7 +5,7 @@ export interface UnwrittenOutcome {
   submissionId: string
   /** Since when, on the clock of this host. */
   sinceMs: number
-  /** What its last write failed with; null where it has not, or not yet. */
+  /** What its last write failed with; null if it has not, or not yet. */
   error: unknown
 }
 

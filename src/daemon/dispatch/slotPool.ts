@@ -17,7 +17,7 @@ export interface SlotPool {
   available(): number
   /** @param ageMs a stopwatch that was started before the slots were asked for */
   add(slots: readonly Slot[], ageMs: () => number): void
-  /** A permit that is not good where the slots in hand have run out since they were counted. */
+  /** Returns a permit that is not valid if the slots in hand have run out since they were counted. */
   acquire(spentOn: SpentOn): Permit
   /** Whether there are slots to give back. */
   hasReturnable(): boolean
@@ -100,14 +100,14 @@ export interface TokenSlot<Answered> {
   sawCapacity(capacity: number): void
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
-  /** Makes the request if the budget has a slot for it. @returns `no-slot` where it has none, or none any more */
+  /** Makes the request if the budget has a slot for it. @returns `no-slot` if it has none, or none any more */
   spend(
     request: (mayLeave: () => boolean) => Promise<Answered | null>,
     need: 'missing' | 'renewal',
   ): Promise<Answered | 'no-slot'>
 }
 
-/** Below this limit a token is fetched only where the budget has a request left to use it for. */
+/** Below this limit a token is fetched only if the budget has a request left to use it for. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 

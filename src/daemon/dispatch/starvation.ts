@@ -5,11 +5,11 @@ export interface Starvation {
   detail: string
 }
 
-/** Notices where the budget is there and cannot be spent. */
+/** Notices that the budget has slots and cannot be spent. */
 export interface StarvationWatch {
   /** @param left whether a request left with its permit, or the permit had run out before */
   sawPermit(left: boolean): void
-  /** @param lifetimeMs of a token that was fetched; null where it does not say */
+  /** @param lifetimeMs of a token that was fetched; null if it does not say */
   sawToken(lifetimeMs: number | null, limit: { requests: number; windowMs: number }): void
   /** @param inARow tokens that were over before the service let a request in with them, without one that was not */
   sawOutlived(inARow: number, lifetimeMs: number): void
@@ -17,10 +17,10 @@ export interface StarvationWatch {
   starving(): Starvation[]
 }
 
-/** So many permits in a row that run out are no accident. */
-const lapsedMost = 5
-/** So many tokens in a row that were over too soon are none either. */
-const outlivedMost = 3
+/** Permits in a row that run out: more are no accident. */
+const lapsedMax = 5
+/** Tokens in a row that were over too soon: more are no accident. */
+const outlivedMax = 3
 
 export function watchStarvation(): StarvationWatch {
   let lapsed = 0
@@ -38,9 +38,9 @@ export function watchStarvation(): StarvationWatch {
           : { part: 'token', detail: tokenDetail(lifetimeMs, windowMs) }
     },
     sawOutlived(inARow, lifetimeMs) {
-      outlived = inARow < outlivedMost ? null : { part: 'token', detail: outlivedDetail(inARow, lifetimeMs) }
+      outlived = inARow < outlivedMax ? null : { part: 'token', detail: outlivedDetail(inARow, lifetimeMs) }
     },
-    starving: () => [lapsed >= lapsedMost ? permits : null, token ?? outlived].filter((each) => each !== null),
+    starving: () => [lapsed >= lapsedMax ? permits : null, token ?? outlived].filter((each) => each !== null),
   }
 }
 

@@ -10,7 +10,7 @@ export type Outcome =
 
 /** Whether the row is told again, and what an operator is told of it. */
 export interface Judgement {
-  /** Null where the row knows. */
+  /** Null if the row knows. */
   againInMs: number | null
   problem: { kind: ProblemKind; detail: string; retryInMs: number } | null
 }

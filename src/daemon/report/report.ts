@@ -5,7 +5,7 @@ export interface ReportDeps {
   /** @returns what tells the milliseconds since */
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** Tells the rows what their submissions are now. @throws Error where none can be told, whichever it is */
+  /** Tells the rows what their submissions are now. @throws Error if none can be told, whichever it is */
   tell(due: readonly DueReport[]): Promise<Telling<Report>>
   write(told: readonly ToldReport[]): Promise<void>
 }
@@ -47,8 +47,8 @@ export async function reportOnce(deps: ReportDeps, rowsAtOnce = rowsMax): Promis
 type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
 
 /**
- * Tells these. Where the table refuses them together, a tenth of them at a time, until those stand alone that it refuses. Where it
- * takes too long for them, half of them at a time, and so from then on.
+ * Tells these rows. If the table refuses them together, a tenth of them at a time, until it is known which it refuses. If it
+ * takes too long, half of them at a time, and no more from then on.
  */
 async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
   const elapsedMs = deps.stopwatch()

@@ -40,7 +40,7 @@ export interface SubmitHistory {
   earlierInDoubt: boolean
   /** Whether the request just answered was already a repeat with a new token, of this record or of another. */
   repeatedAfter401: boolean
-  /** Null where its answers have called for no pause. */
+  /** Null if its answers have called for no pause. */
   met: MetPause | null
 }
 
@@ -59,7 +59,7 @@ export type SubmitVerdict =
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Ask the service for an id: the one that its Location names, or (null) the one that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token; uses up nothing. A second refusal is none where this one came of the token's age. */
+  /** Repeat with a new token; uses up nothing. `ofAge`: the token was too old, so that this refusal does not count as the first. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
    * Nobody sends for a while; the record stays queued and has used up nothing. `times`: how often it has met this pause
@@ -174,7 +174,7 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 }
 
 /**
- * E002: the service has this transaction already. Where no earlier attempt can have brought it there, the id is
+ * E002: the service has this transaction already. If no earlier attempt can have brought it there, the id is
  * another's and a new one helps (docs/interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
  * An answer 500 counts as such an attempt: the service may have stored the record before it fell over.
  */
@@ -215,7 +215,7 @@ function refused(
 /** So often a record may meet a pause while others get through; then it is itself the cause. */
 const pausesMax = 3
 
-/** Nobody sends for a while, unless it is this record alone that is answered so, as by a firewall. */
+/** All sending pauses, unless only this record is answered so, as by a firewall. */
 function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
@@ -231,13 +231,13 @@ function paused(
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** A pause that another record met and left behind passes by itself: whoever meets it again begins anew. */
+/** A pause that another record met and left behind passes by itself: a record that meets it again begins anew. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times
 }
 
-/** The service says it took the record, but not under which id: nobody can follow it. */
+/** The service says it took the record, but not under which id, so that it cannot be tracked. */
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const [breach, what] =
     json === undefined ? (['unreadable_answer', 'cannot be read'] as const) : (['missing_id', 'has no id'] as const)

@@ -14,7 +14,7 @@ import { decideSubmit, type SubmitLimits, type SubmitReading, type SubmitVerdict
 export interface SubmitDeps {
   policy: UncertainPolicy
   limits: SubmitLimits
-  /** @returns null where it was not to leave any more */
+  /** @returns null if it may not leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Whether a 401 to this token says no more than that its time was up. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean

@@ -30,7 +30,7 @@ export interface TrackCircumstances {
 
 /** What a submission's history says that matters for judging the next answer about its transaction. */
 export interface TrackHistory {
-  /** How long the service has answered 404 for this transaction, in milliseconds; null where it has not. */
+  /** How long the service has answered 404 for this transaction, in milliseconds; null if it has not. */
   unknownForMs: number | null
   /** How often it was submitted again after it failed with E003 or E002. */
   resubmissions: number
@@ -54,7 +54,7 @@ export type TrackVerdict =
   | { kind: 'uncertain'; code: string; reason: string }
   /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
   | { kind: 'pending' }
-  /** The question itself went wrong: ask again after a while. `refusedPolls`: as of now, where it is this transaction alone. */
+  /** The question itself went wrong: ask again after a while. `refusedPolls`: as of now, if only this transaction is refused. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -96,13 +96,13 @@ export const trackLimits: TrackLimits = {
 }
 
 const resubmissionsMax = 3
-/** So often the polls of one transaction may call for a pause while others get through; then it backs off alone. */
+/** How often the polls of one transaction may call for a pause while others get through; then only it backs off. */
 const refusedPollsMax = 2
 
 /**
  * What an answer to a GET means for its transaction (docs/guarantee.md, "What each status means"). Never throws.
  *
- * However often a question goes wrong, the transaction does not fail by it: the service alone can say that it failed,
+ * However often a question goes wrong, the transaction does not fail by it: only the service can say that it failed,
  * or, for ten minutes on end, that it does not know it.
  *
  * @see docs/interface.md, 2.4, 3 and 7

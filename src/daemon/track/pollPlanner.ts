@@ -8,7 +8,7 @@ import { nextPollMs } from './schedule.ts'
 export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
   /** Submissions of the last window. */
   readonly submissionsSent: number
-  /** On a clock that nobody sets. */
+  /** On a clock that only goes forward. */
   readonly nowMs: number
 }
 
@@ -145,17 +145,17 @@ export interface LearningDeps {
   onMoved(): void
 }
 
-/** Learns from transactions that have ended when to ask for the others, and moves their polls where slots lie idle. */
+/** Learns from transactions that have ended when to ask for the others, and moves their polls if slots lie idle. */
 export interface Learning {
   /** One round. @returns after how many milliseconds to begin the next */
   runOnce(): Promise<number>
-  /** Steps were written; where they ended transactions there is something to learn. */
+  /** Counts the steps that ended transactions: from these there is something to learn. */
   onWritten(written: readonly { state: State; polls: number }[]): void
 }
 
 const mostOftenMs = 1_000
-const replanMost = 200
-const learnFromMost = 600
+const replanMax = 200
+const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(ended)
 
 export function createLearning(deps: LearningDeps): Learning {
@@ -167,13 +167,13 @@ export function createLearning(deps: LearningDeps): Learning {
   async function learn(): Promise<void> {
     if (completions === learnedFrom) return
     const upTo = completions
-    planner.learn(await deps.readProcessingTimes(learnFromMost))
+    planner.learn(await deps.readProcessingTimes(learnFromMax))
     learnedFrom = upTo
   }
 
   async function replan(): Promise<void> {
     if (!planner.mayReplan()) return
-    const moves = planner.replan(await deps.readPlannedPolls(replanMost))
+    const moves = planner.replan(await deps.readPlannedPolls(replanMax))
     if (moves.length === 0) return
     await deps.movePolls(moves)
     deps.onMoved()

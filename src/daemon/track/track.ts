@@ -4,7 +4,7 @@ import { decideTrack, type TrackLimits, type TrackReading, type TrackVerdict } f
 
 export interface TrackDeps {
   limits: TrackLimits
-  /** @returns null where it was not to leave any more */
+  /** @returns null if it may not leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Whether a 401 to this token says no more than that its time was up. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean

@@ -1,8 +1,6 @@
 import type { Amounts, State } from '../../model.ts'
-import type { Database } from '../../postgres/database.ts'
-import { inTransaction } from '../../postgres/database.ts'
-import type { Operator } from '../operator/operator.ts'
-import { type Actor, logAct } from '../operator/operator.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
+import { type Actor, logAct, type Operator } from '../operator/operator.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
 import { mayGo } from '../retention.ts'
 
@@ -20,14 +18,14 @@ export interface KeyRecord {
 }
 
 /** More of one key are for the next call. */
-export const eraseMost = 100_000
+export const eraseMax = 100_000
 
 /** The records of a key; of those that were erased no key is known any more. */
 export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRecord[]> {
   const { rows } = await db.query<KeyRecord>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.state, s.revision, s.report_due as "reportDue",
        (${mayGo}) as "mayBeErased"
-     from outboxd.submission s where ${hasKey('$1')} order by s.seq limit ${eraseMost}`,
+     from outboxd.submission s where ${hasKey('$1')} order by s.seq limit ${eraseMax}`,
     [key],
   )
   return rows
