@@ -17,17 +17,17 @@ export class Refused extends Error {
   }
 }
 
-/** What an error means for whoever asked for a page. */
+/** What an error means for the viewer. */
 export interface Trouble {
   status: number
   title: string
   /** A sentence. */
   words: string
-  /** It may be over soon, without anybody's doing something to the page. */
+  /** Whether it may be over soon by itself. */
   isPassing: boolean
 }
 
-/** A table, a column or a function that is not there: the ledger is of another version than we are, or gone. */
+/** A table, column, function or schema is missing: the ledger is of a different version, or gone. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
@@ -47,7 +47,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
 }
 
-/** A statement's time was up, or that of a lock of the ERP's: asked again by itself, it would only cost the same again. */
+/** A statement took too long, or waited too long for a lock: the page does not ask again by itself, because it would cost the same. */
 function isOfWhatWasAsked(error: Error): boolean {
   return isLock(error instanceof DatabaseUnusable ? error.cause : error)
 }
@@ -67,7 +67,7 @@ function sentence(message: string): string {
   return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 }
 
-/** What is said where a page cannot be shown: a database that is away, an address that is none, a request that is refused. */
+/** Answers if a page cannot be shown: a database is away, there is no such page, a request is refused. */
 export function errorRoutes(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
     sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
@@ -80,7 +80,7 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
   })
 }
 
-/** For what is no request that a hook could see: it has none of the headers that pages have, and is no page. */
+/** Answers an address that cannot be read. Hooks do not run then, so the headers are set here. */
 export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Whether something works: it does if there is no reason why not. Reasons are words for an operator. */
+/** Something works if there are no reasons against it. Reasons are words for an operator. */
 export interface Readiness {
   reasons: readonly string[]
 }
@@ -30,7 +30,7 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** The address of HTTP_HOST and HTTP_PORT is taken, or is none of this machine's. */
+/** The address of HTTP_HOST and HTTP_PORT is taken, or does not belong to this machine. */
 export class AddressUnusable extends Error {
   override name = 'AddressUnusable'
 }
@@ -76,9 +76,9 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** Whoever sends more at once is not a scrape, and each answer is kept until it is read. */
+/** A scraper sends fewer at once. Each answer is kept until it is read. */
 const requestsPerConnectionMax = 100
-/** Of a connection on which nothing moves, such as one whose answer nobody reads. */
+/** Ends a connection on which nothing moves, such as one whose answer is not read. */
 const silenceMs = 10_000
 
 /**
@@ -86,7 +86,7 @@ const silenceMs = 10_000
  * keeps out the probe by which a supervisor decides whether the daemon lives, or the operator from the console.
  *
  * The oldest connection without an answer ends first, then the oldest that is idle, then the oldest. The newer half is spared, because
- * whoever has just come had no time for an answer.
+ * a connection that has just come had no time for an answer.
  */
 export function closeOldestBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()
@@ -111,7 +111,7 @@ export function closeOldestBeyond(server: Server, connectionsMax: number): void 
   }
 }
 
-/** Whoever asks while the metrics are being written gets the same text. */
+/** Requests that come while the metrics are being written get the same text. */
 function shareRendering(render: () => Promise<string>): () => Promise<string> {
   let underWay: Promise<string> | null = null
   return () => {
@@ -169,7 +169,7 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
 
-/** Without its detail, which has words of the service: whoever reaches the port reads this. */
+/** A pause without its detail, which has words of the service: anybody who reaches the port reads this. */
 const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
   reason,
   since: new Date(sinceMs).toISOString(),

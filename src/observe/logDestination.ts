@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs'
 import { type DestinationStream, destination } from 'pino'
 
-/** `auto`: as journald reads it where stdout is the journal, else JSON lines alone. */
+/** `auto`: as journald reads it if stdout is the journal, else plain JSON lines. */
 export type LogFormat = 'auto' | 'json' | 'journald'
 
 /** Takes lines, and may keep some for a moment. */
@@ -47,7 +47,7 @@ const keptMaxChars = 16_384
 const warning = 40
 
 /**
- * Writes the lines of one moment together: each write wakes whoever reads it, and under load two a record cost a sixth of
+ * Writes the lines of one moment together: each write wakes the reader, and under load two a record cost a sixth of
  * the daemon's CPU. A warning or an error is written at once, with all lines before it. Only SIGKILL takes along the lines
  * of the last 10 ms; what they were about is in the ledger.
  */

@@ -4,7 +4,7 @@ import { type LabelValues, type MetricRow, metricRows, type Snapshot } from './m
 
 type Rows = typeof metricRows
 
-/** The labels of one call: a closed set of values, or any text if the row has `other` for those that it does not list. */
+/** The labels of one call: a closed set of values, or any text if the row has `other`. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value
@@ -40,7 +40,7 @@ export type Metrics = {
   setSnapshot(snapshot: Snapshot): void
   /** The mapping files were read and are in force from now on; their record types are told apart. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
-  /** The mapping files were read and cannot be used: those before stay in force. */
+  /** The mapping files were read and cannot be used: the files read before stay in force. */
   mappingsBroken(): void
   /** The text of one scrape, in Prometheus' text format 0.0.4. */
   render(): Promise<string>

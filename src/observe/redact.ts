@@ -117,7 +117,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
 
 /**
  * Says in words what went wrong, without the client's data: what kind of failure it is, and the redacted message with
- * its SQLSTATE, for whoever mends it.
+ * its SQLSTATE, for the person who mends it.
  */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)

@@ -33,7 +33,7 @@ export interface TelemetryDeps {
   log: Log
   metrics: Metrics
   outcomeOf(answer: Answer): Outcome
-  /** What the service was seen to answer; null where nobody has looked. */
+  /** What `outboxd discover` saw the service answer; null if it was not run. */
   contract: Contract | null
 }
 
@@ -68,7 +68,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   return {
     requestDone,
     breached: countBreach,
-    /** Records are in the ledger; those that did not map came to their end there. */
+    /** Records are in the ledger; records that did not map ended there. */
     captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
@@ -155,9 +155,9 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
 }
 
 /**
- * In what an answer contradicts what the service was seen to answer. Pure.
+ * Lists how an answer contradicts what `outboxd discover` saw. Pure.
  *
- * @param contract what `outboxd discover` saw; null where nobody has looked
+ * @param contract null if `discover` was not run
  */
 export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
@@ -175,5 +175,5 @@ export function contradictions(contract: Contract | null, endpoint: Endpoint, an
 
 const polls: ReadonlySet<Endpoint> = new Set(Object.values(resources).map(({ ask }) => ask))
 
-/** A question for an id that the service gave and does not know any more; not what speaks of the token or of everybody. */
+/** Whether a status refuses this request, and says nothing of the token, the rate or the proxy. */
 const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)

@@ -20,7 +20,7 @@ export interface PoolOptions {
   onIdleError: (error: Error) => void
   /** Server settings of each session, beside `ownSettings` and `asText`. */
   settings?: Record<string, string>
-  /** Whether what its transactions commit survives a crash, also where the server or the role is set so that it need not. */
+  /** Whether its commits survive a crash, even if the server or the role is set otherwise. */
   durable?: boolean
   /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `rolePathOf`. */
   isErp?: boolean
@@ -55,7 +55,7 @@ export function createPool({
       keepAlive: true,
       connectionTimeoutMillis: limits.connectMs,
       query_timeout: limits.answerMs,
-      // Whoever only reads never hears that his server is no longer the one that is written to.
+      // A session that only reads is not told that its server is no longer the one to write to.
       maxLifetimeSeconds: 300,
     },
     {

@@ -1,4 +1,4 @@
-/** The address of a database, with the name and the password by which we sign in: those may be others while the daemon runs. */
+/** The address of a database, with the name and the password by which we sign in; both may be renewed while the daemon runs. */
 export interface DatabaseAddress {
   /** The connection string in force. */
   now(): string

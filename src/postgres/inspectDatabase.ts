@@ -26,7 +26,7 @@ const sessionName = 'outboxd check'
 /** A table of the ERP's that somebody has locked is said to be so, and not waited for. */
 const lockMs = '2500'
 
-/** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached, TableLocked where a session of the ERP is in the way */
+/** Looks at a database once. @throws DatabaseUnusable if it cannot be reached, TableLocked if a session of the ERP is in the way */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: lockMs } : ownNames

@@ -14,13 +14,13 @@ export interface Listener {
 }
 
 export type Mark =
-  /** Whoever inserts from now on notifies us; whoever inserted before has committed or rolled back, so look once more. */
+  /** Each insert from now on notifies us. Transactions that inserted before have ended, so look once more. */
   | 'marked'
   /** Another daemon sleeps: the notices that it gets come to us as well. */
   | 'another'
   /** Transactions are under way that inserted rows and will not notify. */
   | 'writers'
-  /** Nothing can be said now: no connection, or one through a pooler, where sessions are not ours. */
+  /** There is no connection, or one through a pooler, whose sessions are not ours. */
   | 'unavailable'
 
 export interface ListenerDeps {
@@ -53,9 +53,8 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Listens to a channel for as long as it is open, connecting again after every break, and where the server became
- * read-only: what is written now is written, and announced, elsewhere. Notices can be missed: whoever listens must also
- * look by itself now and then.
+ * Listens to a channel until it is closed. It connects again after every break, and if the server became read-only, because rows are
+ * then written and announced elsewhere. Notices can be missed: the caller must also look by itself now and then.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? fixedAddress(url) : url

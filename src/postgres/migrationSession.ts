@@ -12,7 +12,7 @@ const lockMaxSeconds = 10
 const sessionName = 'outboxd migrate schema'
 
 /**
- * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for others.
+ * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for locks.
  *
  * @throws DatabaseUnusable that says what is in the way
  */
@@ -58,11 +58,11 @@ export function inMigrationSession<T>(
   })
 }
 
-/** What to know of a database whose encoding is not UTF8; null where it is. */
+/** Warns of a database whose encoding is not UTF8; null if it is UTF8. */
 export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
   inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
 
-/** @throws DatabaseUnusable where the database does not know which characters its texts hold */
+/** @throws DatabaseUnusable if the encoding is SQL_ASCII */
 export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
   const refusal = refusedEncoding(await readEncoding(db))
   if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)

@@ -86,7 +86,7 @@ export function createReplacement(encoding: string): Replacement | null {
   }
 }
 
-/** The characters beyond ASCII; null where they are not known, or all are held. */
+/** The characters beyond ASCII that an encoding holds; null if they are not known, or it holds all. */
 function heldCharacters(encoding: string): ReadonlySet<string> | null {
   // The Encoding standard takes these two for windows-1252 and windows-1254. In Postgres they are what they say.
   if (encoding === 'LATIN1') return new Set(upperBytes.map((byte) => String.fromCharCode(byte)))

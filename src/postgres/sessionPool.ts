@@ -10,9 +10,9 @@ export interface SessionSettings {
   address: DatabaseAddress
   /** Milliseconds, by the server's names. */
   timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
-  /** Others, by the server's names. */
+  /** Further settings, by the server's names. */
   settings: Record<string, string>
-  /** Those that all statements shall have, or none: where a pooler refuses them the server's hold, in transactions too. */
+  /** Settings that all statements have or none: if a pooler refuses them, the server's hold, in transactions too. */
   everywhere: Record<string, string>
   /** Whether what their transactions commit survives a crash, whatever the server is set to. */
   durable: boolean
@@ -57,7 +57,7 @@ export class SessionPool extends pg.Pool {
     this.beginning = beginningOf([], settings)
     this.on('connect', (client) => {
       this.#openedAs.set(client, this.#opened++)
-      // A server that is ready and ends the session in one packet is heard before whoever waits for the client can listen:
+      // A server that is ready and ends the session in one packet is heard before the code that waits for the client can listen:
       // without a listener that ends the process. The statement that follows fails by itself.
       client.on('error', () => {})
     })
@@ -259,7 +259,7 @@ function isRefusedStart(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message)
 }
 
-/** A statement is prepared when a session is asked it for so many times: those that come once are not worth it. */
+/** A statement is prepared after a session was asked it three times. */
 const timesBefore = 3
 /** So many are prepared, and so many counted, for each session: a statement that is written anew each time gets no further. */
 const preparedMax = 60

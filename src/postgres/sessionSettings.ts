@@ -63,7 +63,7 @@ export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Pro
   }
 }
 
-/** Whether statements run in the sessions that we began, and not in those that a pooler lends for one transaction each. */
+/** Whether statements run in the sessions that we began; a pooler lends others, for one transaction each. */
 export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {

@@ -1,4 +1,4 @@
-/** The SQLSTATE of what Postgres refused, or the code of a connection that broke; undefined where an error has neither. */
+/** The SQLSTATE of what Postgres refused, or the code of a connection that broke; undefined if an error has neither. */
 export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
 
 /** A lock was not to be had within lock_timeout. */
@@ -32,7 +32,7 @@ export type Blame =
   /** About everyone: the server, a right, a missing table. Each piece would fail the same way, until that is over. */
   | 'everyone'
 
-/** By class, or by a whole SQLSTATE where it differs from its class. A string holds for all work. */
+/** By class, or by a whole SQLSTATE if it differs from its class. A string holds for all work. */
 type Row = Blame | Record<Work, Blame>
 
 /**

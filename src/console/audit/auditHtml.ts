@@ -18,7 +18,7 @@ export interface AuditView {
   /** What is wrong with it; nothing is shown then. */
   problems: readonly string[]
   hands: readonly Hand[]
-  /** Where the older ones begin. */
+  /** The position at which the older acts begin. */
   next: HandsPosition | null
 }
 

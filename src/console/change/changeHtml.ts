@@ -139,7 +139,7 @@ ${all.length > 0 ? html`<section><h2>Left alone</h2>${skippedList(all)}</section
 const reasonsShown = 50
 const namedShown = 20
 
-/** A line for each reason, that of the most first, with those that share it. */
+/** A line for each reason with its records, the most frequent first. */
 function skippedList(skipped: readonly Skipped[]): HtmlValue {
   const alike = [...Map.groupBy(skipped, ({ reason }) => reason)].sort(([, a], [, b]) => b.length - a.length)
   const items = alike.slice(0, reasonsShown).map(([reason, all]) => {

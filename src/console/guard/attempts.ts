@@ -73,7 +73,7 @@ function refill(bucket: Bucket, nowMs: number): void {
   bucket.atMs = nowMs
 }
 
-/** The first 64 bits of an address of IPv6: whoever has one address of them has all 2^64. */
+/** The first 64 bits of an address of IPv6: a person who has one of its addresses has all 2^64. */
 function netOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

@@ -11,7 +11,7 @@ import { createFormTokens, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends Place {
   access: Access
-  /** Who acts where nobody is asked: `operator NAME`. */
+  /** `operator NAME` for the log if nobody has to sign in. */
   who: string
   isReadOnly: boolean
 }
@@ -110,7 +110,7 @@ function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }
 
-/** U+0000 stands in no text of a database: whoever sends it is told so, and no database is asked for it. */
+/** Refuses the character U+0000, which no text of Postgres can hold, before a database is asked. */
 export function refuseUnstorable(app: FastifyInstance): void {
   app.addHook('preHandler', async ({ params, query, body }) => {
     if (holdsNul([params, query, body]))

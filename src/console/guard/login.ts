@@ -76,7 +76,7 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
   })
 }
 
-/** Answers whoever has to sign in first; afterwards they get what they asked for. */
+/** Answers with the page to sign in, which leads to the page that was asked for. */
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
   // A link on another site's page comes without the cookie even of somebody who has signed in; asked again from here, with it.
@@ -91,7 +91,7 @@ function ownPath(text: string): string {
   const base = 'http://console.invalid'
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
-  // Where dots have been taken out, two slashes may have come together: they begin another site's address.
+  // `/./` between slashes is taken out, which may leave two slashes: they begin another site's address.
   const isOurs = origin === base && pathname !== '/login' && !pathname.startsWith('//')
   return isOurs ? `${pathname}${search}` : '/'
 }

@@ -30,7 +30,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** Reads such a line, of ours or of another program; null where it is none, or none to rely on. */
+/** Reads such a line, also of another program; null if it is not one, or is too weak. */
 export function readPasswordHash(text: string): PasswordHash | null {
   const [whole, m, t, p, salt = '', tag = ''] = phc.exec(text.trim()) ?? []
   if (whole === undefined) return null

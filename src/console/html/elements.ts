@@ -24,7 +24,7 @@ export type Column = string | { words: HtmlValue } | { number: string }
 /**
  * A table that can be scrolled sideways on a narrow screen, by keyboard, too.
  *
- * @param name what it is a table of, for those who cannot see it
+ * @param name what it is a table of, for screen readers
  */
 export function table(
   name: string,

@@ -2,17 +2,16 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Viewer } from '../guard/viewer.ts'
 
 export interface FormHead {
-  /** Where it is posted to. */
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False for a form that changes nothing in the ledger: it is there for those who may only read, too. */
+  /** False for a form that changes nothing in the ledger: viewers who may only read have it, too. */
   changes?: boolean
 }
 
 /**
- * A form that is posted, with the token without which the guard refuses it. What changes something is not there for whoever may
- * only read: this is '' then. The route answers with 303 to a page.
+ * A form with the token that the guard asks for; '' if it would change something and the viewer may only read. Its route answers
+ * with 303 to a page.
  */
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
@@ -26,7 +25,7 @@ ${fields}
 export const hidden = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-/** A box to tick, with its words; not ticked, it is no field of what is sent. */
+/** A box to tick. If it is not ticked, the form is sent without its field. */
 export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 

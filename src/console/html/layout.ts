@@ -14,9 +14,9 @@ const pages = [
 export interface PageHead {
   /** The page's first heading, and what its tab is called. */
   title: string
-  /** Which of the pages it belongs to; null where it is none of them. */
+  /** The page of the navigation that it belongs to; null if none. */
   current: (typeof pages)[number]['path'] | null
-  /** `request.viewer`; null where nobody has signed in. */
+  /** `request.viewer`; null if nobody has signed in. */
   viewer: Viewer | null
   /**
    * What of it changes by itself. When the topic's version is another than the one that it was rendered with, assets/console.js
@@ -84,6 +84,6 @@ function who(viewer: Viewer): HtmlSafeString {
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }
 
-/** Answers with a page that `layout` has made; with 200 where the reply has no other code. */
+/** Answers with a page that `layout` has made. */
 export const sendPage = (reply: FastifyReply, page: string): FastifyReply =>
   reply.type('text/html; charset=utf-8').send(page)

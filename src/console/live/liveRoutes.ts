@@ -4,7 +4,7 @@ import type { LiveNews } from './createLive.ts'
 
 /** Less than the memory for them would be felt. One more ends the oldest, whose browser comes again. */
 const streamsMax = 500
-/** More than a person looks at. One more ends the oldest of theirs, so that nobody has all. */
+/** More than a person looks at. One more ends the oldest of the session, so that no session takes all streams. */
 const streamsPerSessionMax = 50
 /** A page follows one. Each list that is followed is compared with each step that a record takes. */
 const topicsPerStreamMax = 4

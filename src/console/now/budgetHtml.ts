@@ -11,7 +11,7 @@ const words: Record<MarkKind, string> = {
   heldBack: 'held back',
 }
 
-/** The budget as the window that it is: each request stands where it was answered, and leaves on the left. */
+/** The budget as a moving window: each request stands at the time of its answer, and leaves on the left. */
 export function budgetSection(window: BudgetWindow): HtmlSafeString {
   if (window.capacity === 0)
     return html`<h2>Budget</h2>${empty('No daemon has set a budget yet: the first that starts does.')}`
@@ -35,7 +35,7 @@ function nextFree({ free, capacity, nextFreeMs }: BudgetWindow): string {
 const columns = 60
 const columnWidth = 10
 const height = 100
-/** What a request is high, at most; less where many are answered in one second. */
+/** The height of a request at most; less if many are answered in one second. */
 const unitMax = 8
 
 function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
@@ -83,7 +83,7 @@ export type MarkKind = (typeof markKinds)[number]
 export interface Mark {
   kind: MarkKind
   requests: number
-  /** How long ago it was answered, or taken where it is not answered yet, milliseconds. */
+  /** Milliseconds since it was answered, or since it was taken if it is not answered yet. */
   ageMs: number
 }
 
@@ -94,7 +94,7 @@ export interface BudgetWindow {
   free: number
   counts: Record<MarkKind, number>
   marks: Mark[]
-  /** Milliseconds until another slot is free; null where all are, or there is no budget yet. */
+  /** Milliseconds until another slot is free; null if all are, or there is no budget yet. */
   nextFreeMs: number | null
 }
 
@@ -114,7 +114,7 @@ function marksOf(slot: BusySlot, nowMs: number, windowMs: number): Mark[] {
   if (slot.isTaken) return [{ kind: 'inHand', requests: slot.permits, ageMs }]
   let left = slot.permits
   const spent = (['submissions', 'polls', 'others'] as const).flatMap((kind): Mark[] => {
-    // An instance of an older version notes its submissions alone, and leaves what another one noted before.
+    // An instance of an older version notes only its submissions, and leaves what another instance noted before.
     const requests = Math.min(slot[kind], left)
     left -= requests
     return requests > 0 ? [{ kind, requests, ageMs }] : []

@@ -15,9 +15,9 @@ interface Step {
   name: string
   /** Null: it is not known. */
   count: number | null
-  /** Since when the oldest is there; null where that is not known, or nothing is there. */
+  /** When the oldest came there; null if that is not known, or nothing is there. */
   oldestMs: number | null
-  /** The states that the list of them is filtered by; null if there is no list. */
+  /** The states of the list that it links to; null if there is no list. */
   state: State | 'sending,accepted' | null
   tone?: 'good' | 'bad' | 'attention'
 }

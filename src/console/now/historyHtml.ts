@@ -3,7 +3,7 @@ import type { Period, Span } from '../../ledger/periods.ts'
 import { showDuration } from '../../time.ts'
 import { empty, moment } from '../html/elements.ts'
 
-/** The plots, each drawn here; where there is a script, assets/now.js puts one that can be pointed at in its place. */
+/** The plots as pictures. With a script, assets/now.js replaces each by one that can be pointed at. */
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
   const first = atMs[0]
   const last = atMs.at(-1)
@@ -48,7 +48,7 @@ ${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(thin(lin
 <p class="scale"><span>0</span></p></div>`
 }
 
-/** A line through the values, interrupted where nothing is known; a value alone is a dot. Pure. */
+/** A line through the values with a gap for each unknown value; a value between two gaps is a dot. Pure. */
 export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
   const first = atMs[0] ?? 0
   const last = atMs.at(-1) ?? 0
@@ -88,7 +88,7 @@ export const rangeSpans: Record<Range, { span: Span; withinMs: number }> = {
   week: { span: 'hour', withinMs: 7 * 86_400_000 },
 }
 
-/** A line of a plot; null where nothing is known. */
+/** A line of a plot; null for an unknown value. */
 export interface Series {
   name: string
   /** How it looks (assets/console.css). */
@@ -99,7 +99,7 @@ export interface Series {
 export interface Plot {
   id: 'ended' | 'wait' | 'waiting'
   title: string
-  /** What is to be seen, for those who do not see it. */
+  /** What the plot shows, for screen readers. */
   said: string
   unit: 'count' | 'ms'
   series: Series[]
@@ -156,7 +156,7 @@ export function historyOf(range: Range, periods: readonly Period[]): History {
   }
 }
 
-/** The highest of them; null where nothing is known. */
+/** The highest value; null if none is known. */
 export function most(values: readonly (number | null)[]): number | null {
   return values.reduce((highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)), null)
 }

@@ -40,7 +40,7 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   }
 }
 
-/** Where a person sees or ends what is wrong. */
+/** The page on which a person sees or ends what is wrong. */
 const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
   'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },
@@ -96,7 +96,6 @@ export interface ForPerson {
   isCut: boolean
 }
 
-/** More nobody reads at a glance; the list has them all. */
 const causesShown = 8
 const problemsShown = 20
 

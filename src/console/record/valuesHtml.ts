@@ -40,7 +40,7 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
   ]
 }
 
-/** A record's JSON text, or its beginning. @param name what it is, for those who cannot see it */
+/** A record's JSON text, or its beginning. @param name what it is, for screen readers */
 export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeLines(text)}</pre>

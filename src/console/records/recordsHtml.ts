@@ -17,7 +17,7 @@ export interface RecordsView {
   /** What is wrong with the filters; then nothing is listed. */
   problems: string[]
   listed: Listed | null
-  /** Rows that never became submissions, where the list is of what waits for a person. */
+  /** Rows that never became submissions; only in the list of what waits for a person. */
   skippedRows: string[]
   lastEventId: string
   nowMs: number
@@ -138,7 +138,7 @@ function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlVa
 }
 
 /**
- * One button for each change, and for those that are ticked or all. No button says how many: of what is listed, not all can be
+ * Two buttons for each change: for the ticked records, or for all. No button says how many: of the listed records, not all can be
  * replayed. What it would do is shown before it is done.
  */
 const changeButtons = html`<p class="buttons">

@@ -5,7 +5,7 @@ import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { type OptionName, optionLabel, tick } from '../html/form.ts'
 
-/** What an address of the list asks for: the options of `outboxd list` under their names, and where in it to begin. */
+/** What an address of the list asks for: the options of `outboxd list` under their names, and the position to begin at. */
 export interface RecordsQuery {
   filters: FilterOptions
   order: ListOrder
@@ -38,7 +38,7 @@ export function readRecordsQuery(fields: Fields): RecordsQuery {
   }
 }
 
-/** The values of a name, without those that are empty: a form sends its empty fields, too. */
+/** The values of a name, without empty ones: a form sends its empty fields, too. */
 function all(fields: Fields, name: string): string[] {
   const value = fields[name]
   return [value ?? []].flat().filter((each) => each.trim() !== '')
