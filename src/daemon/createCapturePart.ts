@@ -86,9 +86,9 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * What is known of an error: its words for the ledger, and the code alone for what everybody may read.
+ * What is known of an error: its words for the ledger, and only the code for what everyone may read.
  *
- * @param isMark it was a mark that failed, which the table's own triggers may do
+ * @param isMark the row was being marked, which the table's own triggers may refuse
  */
 export function faultOf(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)

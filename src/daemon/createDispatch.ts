@@ -141,7 +141,7 @@ function createWriter(
         submissionId: transitions[0]?.submission.id,
       }),
     onAbandoned: (error, { transitions }) =>
-      log.error('the database refuses an outcome: it is settled as if nobody had seen the answer', {
+      log.error('the database refuses an outcome: it is settled as if the answer had been lost', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),

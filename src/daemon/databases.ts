@@ -194,7 +194,7 @@ const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
 /** What came of trying a table: `unknown` if it could not be tried. */
 export type TableTrial = { kind: 'fits' } | { kind: 'refused'; error: Error } | { kind: 'unknown' }
 
-/** A locked table may let no session look for long, and whoever has asked for a reload waits for the answer. */
+/** A locked table may take long to look at, and an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
 const untried = { kind: 'unknown' } as const
 

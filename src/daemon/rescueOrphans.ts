@@ -12,7 +12,7 @@ export interface RescueOptions {
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-/** As with a connection lost, nobody can know whether the request arrived. */
+/** As with a lost connection, whether the request arrived is unknown. */
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
 const died = unknown('the instance that was sending it died')
