@@ -6,7 +6,7 @@ import { migrateState } from '../../src/ledger/migrations.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
-import { loadVersion010 } from '../support/loadVersion010.ts'
+import { loadVersion } from '../support/loadVersion.ts'
 
 test('--dry-run names what is missing and applies nothing; --json is for programs', async () => {
   const database = await createDatabase('template0')
@@ -45,7 +45,7 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
 test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks stop and for how long; of one that is up to date, that nothing is to do', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
-  await loadVersion010(database.url, 'ledger')
+  await loadVersion(database.url, '0.1.0', 'ledger')
   const client = new pg.Client(database.url)
   await client.connect()
   await client.query('analyze')

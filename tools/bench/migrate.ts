@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import type { TableCost } from '../../src/ledger/migrations.ts'
-import { loadVersion010 } from '../../test/support/loadVersion010.ts'
+import { loadVersion } from '../../test/support/loadVersion.ts'
 import { measureMigration, migrationNames } from '../../test/support/measureMigration.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
 import { printTable, say, sayWhere } from './harness/report.ts'
@@ -27,7 +27,7 @@ say(
 )
 await using server = await startPostgres({ max_wal_size: '4GB', shared_buffers: '512MB' }, options.postgres)
 const url = await createDatabaseOn(server.url, 'ledger')
-await loadVersion010(url, 'ledger')
+await loadVersion(url, '0.1.0', 'ledger')
 const pool = openPool(url, { max: 4 })
 await fillLedgerOfBefore()
 const { rows: sizes } = await pool.query(
