@@ -1,4 +1,4 @@
-import type { ResourceEndpoint } from '../resources.ts'
+import type { Resource, ResourceEndpoint } from '../resources.ts'
 
 /** One request of a submission, as it goes on the wire. */
 export interface ServiceRequest {
@@ -143,4 +143,32 @@ export interface TransactionStatus {
   /** JSON text with the service's own digits; null if there is none. */
   result: string | null
   errorCode: string | null
+}
+
+/** What an answer says of its record and of all sending, for the stages' decisions. */
+export interface AnswerReading {
+  /** The transactionId or orderId in a success for a POST; null if there is none that can be used. */
+  submittedId: string | null
+  /** Whether the fields beside that id say that the record was taken. */
+  taken: Taken
+  /** Whether the body has a transactionId or orderId, under any status. */
+  namesId: boolean
+  /** The transaction or order that a success describes; null if it cannot be read. */
+  transaction: TransactionStatus | null
+  /** The pause it calls for, a 401 being a second one; null if none. */
+  pause: PauseCall | null
+  /** One line for the operator. */
+  summary: string
+}
+
+/** How a stage asks the service. */
+export interface RequestDeps {
+  /** @returns null if it may not leave any more */
+  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  /** Whether a 401 to this token says only that its time was up. */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean
+  /** Whether a 401 says that a new token did not help, whichever request was made with it first. */
+  isRefusedAgain(accessToken: string, answer: Answer): boolean
+  read(answer: Answer, resource: Resource): AnswerReading
+  newKey(): string
 }

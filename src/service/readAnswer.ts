@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { boundText } from '../boundText.ts'
 import {
   type Answer,
+  type AnswerReading,
   type GetMeaning,
   isSuccess,
   type Outcome,
@@ -10,30 +11,12 @@ import {
   type ServiceRequest,
   type StatusRow,
   statusRow,
-  type Taken,
   type TokenMeaning,
-  type TransactionStatus,
   type TrialVerdict,
 } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
 import { messageIn, submittedId, takenIn, transactionStatus } from './responses.ts'
-
-/** What an answer says of its record and of all sending, for the stages' decisions. */
-export interface AnswerReading {
-  /** The transactionId or orderId in a success for a POST; null if there is none that can be used. */
-  submittedId: string | null
-  /** Whether the fields beside that id say that the record was taken. */
-  taken: Taken
-  /** Whether the body has a transactionId or orderId, under any status. */
-  namesId: boolean
-  /** The transaction or order that a success describes; null if it cannot be read. */
-  transaction: TransactionStatus | null
-  /** The pause it calls for, a 401 being a second one; null if none. */
-  pause: PauseCall | null
-  /** One line for the operator. */
-  summary: string
-}
 
 /**
  * Reads an answer to a POST. Pure, and never throws.

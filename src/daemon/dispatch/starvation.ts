@@ -5,42 +5,40 @@ export interface Starvation {
   detail: string
 }
 
-/** Notices that the budget has slots and cannot be spent. */
-export interface StarvationWatch {
-  /** @param left whether a request left with its permit, or the permit had run out before */
-  sawPermit(left: boolean): void
-  /** @param lifetimeMs of a token that was fetched; null if it does not say */
-  sawToken(lifetimeMs: number | null, limit: { requests: number; windowMs: number }): void
-  /** @param inARow tokens that were over before the service let a request in with them, without one that was not */
-  sawOutlived(inARow: number, lifetimeMs: number): void
-  /** What stands now. */
-  starving(): Starvation[]
-}
+export type StarvationWatch = ReturnType<typeof watchStarvation>
 
 /** Permits in a row that run out: more are no accident. */
 const lapsedMax = 5
 /** Tokens in a row that were over too soon: more are no accident. */
 const outlivedMax = 3
 
-export function watchStarvation(): StarvationWatch {
+/** Notices that the budget has slots and cannot be spent. */
+export function watchStarvation() {
   let lapsed = 0
   let token: Starvation | null = null
   let outlived: Starvation | null = null
   return {
-    sawPermit(left) {
+    /** @param left whether a request left with its permit; false if the permit had run out before */
+    sawPermit(left: boolean): void {
       lapsed = left ? 0 : lapsed + 1
     },
-    // With one request a window, a token that lasts no longer is over before the request that it was fetched for.
-    sawToken(lifetimeMs, { requests, windowMs }) {
+    /**
+     * With one request a window, a token that lasts no longer is over before the request that it was fetched for.
+     *
+     * @param lifetimeMs of a token that was fetched; null if it does not say
+     */
+    sawToken(lifetimeMs: number | null, { requests, windowMs }: { requests: number; windowMs: number }): void {
       token =
         lifetimeMs === null || requests > 1 || lifetimeMs > windowMs
           ? null
           : { part: 'token', detail: tokenDetail(lifetimeMs, windowMs) }
     },
-    sawOutlived(inARow, lifetimeMs) {
+    /** @param inARow tokens that were over before the service let a request in with them, without one that was not */
+    sawOutlived(inARow: number, lifetimeMs: number): void {
       outlived = inARow < outlivedMax ? null : { part: 'token', detail: outlivedDetail(inARow, lifetimeMs) }
     },
-    starving: () => [lapsed >= lapsedMax ? permits : null, token ?? outlived].filter((each) => each !== null),
+    starving: (): Starvation[] =>
+      [lapsed >= lapsedMax ? permits : null, token ?? outlived].filter((each) => each !== null),
   }
 }
 

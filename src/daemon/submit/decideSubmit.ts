@@ -1,21 +1,16 @@
 import {
   type Answer,
+  type AnswerReading,
   type Breach,
   type MetPause,
   type PauseCall,
+  type Submission,
   statusRow,
-  type Taken,
   type UncertainPolicy,
 } from '../../model.ts'
 
-/** What an answer to a POST says, as src/service/readAnswer.ts reads it. */
-export interface SubmitReading {
-  submittedId: string | null
-  taken: Taken
-  namesId: boolean
-  pause: PauseCall | null
-  summary: string
-}
+/** What an answer to a POST says. */
+export type SubmitReading = Omit<AnswerReading, 'transaction'>
 
 /** What else matters for judging an answer to a POST. */
 export interface SubmitCircumstances {
@@ -31,17 +26,11 @@ export interface SubmitCircumstances {
 }
 
 /** What a submission's history says that matters for judging its next answer. */
-export interface SubmitHistory {
-  /** Answers 500 so far (docs/interface.md 7.1: at most 3 retries). */
-  serverErrors: number
-  /** Idempotency keys renewed after E002 so far. */
-  renewedKeys: number
+export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
   /** Whether an attempt before this one may have arrived without our knowing. */
   earlierInDoubt: boolean
   /** Whether the request just answered was already a repeat with a new token, of this record or of another. */
   repeatedAfter401: boolean
-  /** Null if its answers have called for no pause. */
-  met: MetPause | null
 }
 
 /** What an answer to a POST means for its submission. */

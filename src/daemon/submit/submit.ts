@@ -3,26 +3,19 @@ import {
   type AttemptResult,
   type Change,
   isSameId,
+  type RequestDeps,
   type ServiceRequest,
   type Step,
   type Submission,
   type UncertainPolicy,
 } from '../../model.ts'
 import { type Resource, resources } from '../../resources.ts'
-import { decideSubmit, type SubmitLimits, type SubmitReading, type SubmitVerdict } from './decideSubmit.ts'
+import { decideSubmit, type SubmitLimits, type SubmitVerdict } from './decideSubmit.ts'
 
-export interface SubmitDeps {
+export interface SubmitDeps extends RequestDeps {
   policy: UncertainPolicy
   limits: SubmitLimits
-  /** @returns null if it may not leave any more */
-  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Whether a 401 to this token says no more than that its time was up. */
-  isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** Whether a 401 says that a new token did not help, whichever request was made with it first. */
-  isRefusedAgain(accessToken: string, answer: Answer): boolean
-  read(answer: Answer, resource: Resource): SubmitReading
   firstPollMs(resource: Resource): number
-  newKey(): string
 }
 
 /**

@@ -1,20 +1,17 @@
 import { boundText, textMax } from '../../boundText.ts'
 import {
   type Answer,
+  type AnswerReading,
   type Breach,
   isSameId,
   type PauseCall,
-  type RefusedPolls,
+  type Submission,
   statusRow,
   type TransactionStatus,
 } from '../../model.ts'
 
-/** What an answer to a GET says, as src/service/readAnswer.ts reads it. */
-export interface TrackReading {
-  transaction: TransactionStatus | null
-  pause: PauseCall | null
-  summary: string
-}
+/** What an answer to a GET says. */
+export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 
 /** What else matters for judging an answer to a GET. */
 export interface TrackCircumstances {
@@ -29,19 +26,13 @@ export interface TrackCircumstances {
 }
 
 /** What a submission's history says that matters for judging the next answer about its transaction. */
-export interface TrackHistory {
-  /** How long the service has answered 404 for this transaction, in milliseconds; null if it has not. */
-  unknownForMs: number | null
-  /** How often it was submitted again after it failed with E003 or E002. */
-  resubmissions: number
-  /** Polls in a row that brought no usable answer. */
-  fruitless: number
-  repeatedAfter401: boolean
+export interface TrackHistory
+  extends Pick<
+    Submission,
+    'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls'
+  > {
   /** Whether an attempt before the one that was accepted may have arrived as well. */
   earlierInDoubt: boolean
-  /** Whether the id that is asked for is an operator's word, not the service's. */
-  idByPerson: boolean
-  refusedPolls: RefusedPolls
 }
 
 /** What an answer to a GET means for its transaction. */

@@ -1,19 +1,11 @@
-import type { Answer, AttemptResult, Change, ServiceRequest, Step, Submission } from '../../model.ts'
+import type { AttemptResult, Change, RequestDeps, ServiceRequest, Step, Submission } from '../../model.ts'
 import { type Resource, resources } from '../../resources.ts'
-import { decideTrack, type TrackLimits, type TrackReading, type TrackVerdict } from './decideTrack.ts'
+import { decideTrack, type TrackLimits, type TrackVerdict } from './decideTrack.ts'
 
-export interface TrackDeps {
+export interface TrackDeps extends RequestDeps {
   limits: TrackLimits
-  /** @returns null if it may not leave any more */
-  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Whether a 401 to this token says no more than that its time was up. */
-  isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** Whether a 401 says that a new token did not help, whichever request was made with it first. */
-  isRefusedAgain(accessToken: string, answer: Answer): boolean
-  read(answer: Answer, resource: Resource): TrackReading
   /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
-  newKey(): string
 }
 
 /** Asks once for a transaction, and works out what the answer means. Writes nothing. */
