@@ -1,8 +1,8 @@
 import { readStoreConfig } from '../config.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
 import { readGrants } from '../operations/readGrants.ts'
-import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { standardTable } from '../outbox/outboxTable.ts'
+import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 

@@ -18,8 +18,8 @@ import {
 } from '../ledger/settings.ts'
 import { assertWhole } from '../ledger/structure.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
-import { ForeignLedger, openLedgerRegistration } from '../outbox/ledgerRegistration.ts'
-import { createNamedRowSearch } from '../outbox/namedRow.ts'
+import { ForeignLedger, LedgerRegistration } from '../outbox/ledgerRegistration.ts'
+import { createNamedRowSearch } from '../outbox/namingRows.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
 import { readTaken } from '../outbox/takenRows.ts'
@@ -123,7 +123,7 @@ async function connect(
   closing.push(queue.close)
   const outbox = new Outbox(erp, outboxTable, config.payloadMaxBytes, ledger)
   const readTable = () => outbox.readName()
-  const registration = openLedgerRegistration({
+  const registration = new LedgerRegistration({
     ...{ address: addresses.outbox, table: outbox.qualified, readTable, onError },
     readLedgerName: () => readLedgerName(ledger),
   })
@@ -148,7 +148,7 @@ async function connect(
     ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
     outbox,
     async whileServing(work, otherwise) {
-      await tellForeign(ledger, registration.hold)
+      await tellForeign(ledger, () => registration.hold())
       return (await isOurFileInForce()) ? tellForeign(ledger, work) : otherwise
     },
     history: createHistory({

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { tableUntried } from '../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/redact.ts'
-import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import type { TableTrial } from './databases.ts'
 
 /** The mapping files and outbox.yaml: those in force, and what is wrong with those in the folder. */

@@ -1,7 +1,7 @@
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { OutboxHistory } from '../outbox/backlog.ts'
-import type { OutboxTableState } from '../outbox/ownTable.ts'
+import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type HiddenRows, hiddenMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'

@@ -98,27 +98,6 @@ async function readOid(db: Database, table: string): Promise<number | null> {
   return rows[0]?.oid ?? null
 }
 
-/** Says in the outbox's database, for as long as it is open, that daemons of this ledger serve the table. */
-export interface LedgerRegistration {
-  /**
-   * Sees that it stands, and makes it stand again if the session broke.
-   *
-   * @throws ForeignLedger if a daemon of another ledger serves the table, Error if the database cannot say
-   */
-  hold(): Promise<void>
-  close(): void
-}
-
-export interface RegistrationDeps {
-  address: DatabaseAddress
-  /** Quoted, for messages. */
-  table: string
-  /** Reads its name, quoted, with its schema. */
-  readTable(): Promise<string>
-  readLedgerName(): Promise<string>
-  onError(error: Error): void
-}
-
 const reconnectMs = 250
 /** A daemon that starts while the server has been up for less waits: the daemons that served before come back first. */
 const settledMs = 5_000
@@ -133,68 +112,97 @@ const settings = `select set_config(name, case name when 'tcp_keepalives_idle' t
   from pg_settings where name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
     'idle_session_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-/** Opens the session that holds the registration; it is made by the first `hold`, and again after every break. */
-export function openLedgerRegistration({
-  address,
-  table,
-  readTable,
-  readLedgerName,
-  onError,
-}: RegistrationDeps): LedgerRegistration {
-  let held: pg.Client | null = null
-  /** Of the table; one that was created anew has another. */
-  let heldOid: number | null = null
-  let hasStood = false
-  /** Why the session that is held could not take its locks; null if it has them. */
-  let blocked: string | null = null
-  let underWay: Promise<void> | null = null
-  let timer: NodeJS.Timeout | undefined
-  let isClosed = false
+export interface RegistrationOptions {
+  address: DatabaseAddress
+  /** Quoted, for messages. */
+  table: string
+  /** Reads its name, quoted, with its schema. */
+  readTable(): Promise<string>
+  readLedgerName(): Promise<string>
+  onError(error: Error): void
+}
 
-  async function register(): Promise<void> {
-    const ledger = await readLedgerName()
+/**
+ * Says in the outbox's database, for as long as it is open, that daemons of this ledger serve the table. Its session is made by the first
+ * `hold`, and again after every break.
+ */
+export class LedgerRegistration {
+  readonly #options: RegistrationOptions
+  #held: pg.Client | null = null
+  /** The table's name, quoted, with its schema, when the session was made. */
+  #name = ''
+  /** Of the table; one that was created anew has another. */
+  #heldOid: number | null = null
+  #hasStood = false
+  /** Why the session that is held could not take its locks; null if it has them. */
+  #blocked: string | null = null
+  #underWay: Promise<void> | null = null
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(options: RegistrationOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Sees that the registration stands, and makes it stand again if the session broke.
+   *
+   * @throws ForeignLedger if a daemon of another ledger serves the table, Error if the database cannot say
+   */
+  async hold(): Promise<void> {
+    if (this.#held === null) await this.#renew()
+    this.#timer ??= setTimeout(() => void this.#look(), lookEveryMs).unref()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    if (this.#held !== null) hangUp(this.#held)
+    this.#held = null
+  }
+
+  #renew(): Promise<void> {
+    this.#underWay ??= this.#register().finally(() => {
+      this.#underWay = null
+    })
+    return this.#underWay
+  }
+
+  async #register(): Promise<void> {
+    const ledger = await this.#options.readLedgerName()
     for (let turn = 1; ; turn++) {
-      const others = await tryToRegister(ledger)
+      const others = await this.#tryToRegister(ledger)
       if (others.length === 0) return
-      if (turn >= tries.most || isClosed) throw new ForeignLedger(table, others)
+      if (turn >= tries.most || this.#isClosed) throw new ForeignLedger(this.#options.table, others)
       await wait(tries.everyMs)
     }
   }
 
   /** @returns the daemons of other ledgers that keep it from standing */
-  async function tryToRegister(ledger: string): Promise<OtherDaemon[]> {
-    const client = new pg.Client({
-      connectionString: address.now(),
-      application_name: daemonSessions.registration,
-      keepAlive: true,
-      connectionTimeoutMillis: 5_000,
-      query_timeout: answerMs,
-    })
-    const broke = (error: Error) => {
-      if (client === held) lose(error)
-    }
-    client.on('error', broke)
-    client.on('end', () => broke(new Error('the session that holds the registration was ended')))
+  async #tryToRegister(ledger: string): Promise<OtherDaemon[]> {
+    const { address, table, readTable } = this.#options
+    const client = this.#createClient()
     try {
       await client.connect()
-      if (!hasStood) await wait(await readUnsettledMs(client))
+      if (!this.#hasStood) await wait(await readUnsettledMs(client))
       await client.query('begin; set local search_path = pg_catalog, pg_temp')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
       // A pooler's sessions are ours for one transaction only: behind one the transaction stays open, with no snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       await client.query(settings, [isPooled])
       if (!isPooled) await client.query('set search_path = pg_catalog, pg_temp')
-      const oid = await readOid(client, await readTable())
+      this.#name = await readTable()
+      const oid = await readOid(client, this.#name)
       if (oid === null) throw new Error(`there is no table ${table} in which to register the ledger`)
-      const others = await takeLocks(client, oid, ledger)
-      if (others.length > 0 || isClosed) {
+      const others = await this.#takeLocks(client, oid, ledger)
+      if (others.length > 0 || this.#isClosed) {
         hangUp(client)
         return others
       }
       if (!isPooled) await client.query('commit')
-      held = client
-      heldOid = oid
-      hasStood = true
+      this.#held = client
+      this.#heldOid = oid
+      this.#hasStood = true
       return []
     } catch (error) {
       hangUp(client)
@@ -203,21 +211,30 @@ export function openLedgerRegistration({
     }
   }
 
-  /** @returns the daemons of other ledgers */
-  async function takeLocks(client: pg.Client, oid: number, ledger: string): Promise<OtherDaemon[]> {
-    const tryLock = async (statement: string, key: readonly [number, number]) => {
-      const { rows } = await client.query<{ taken: boolean }>(
-        `select ${statement}($1, $2::bigint::oid::int) as taken`,
-        [...key],
-      )
-      return rows[0]?.taken ?? false
+  #createClient(): pg.Client {
+    const client = new pg.Client({
+      connectionString: this.#options.address.now(),
+      application_name: daemonSessions.registration,
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+      query_timeout: answerMs,
+    })
+    const broke = (error: Error) => {
+      if (client === this.#held) this.#lose(error)
     }
+    client.on('error', broke)
+    client.on('end', () => broke(new Error('the session that holds the registration was ended')))
+    return client
+  }
+
+  /** @returns the daemons of other ledgers */
+  async #takeLocks(client: pg.Client, oid: number, ledger: string): Promise<OtherDaemon[]> {
     let why: string | null = null
     const starting = [locks.starting, oid] as const
-    let isFirst = await tryLock('pg_try_advisory_lock', starting)
-    for (let turn = 1; !isFirst && turn < tries.most && blocked === null; turn++) {
+    let isFirst = await tryLock(client, 'pg_try_advisory_lock', starting)
+    for (let turn = 1; !isFirst && turn < tries.most && this.#blocked === null; turn++) {
       await wait(tries.everyMs)
-      isFirst = await tryLock('pg_try_advisory_lock', starting)
+      isFirst = await tryLock(client, 'pg_try_advisory_lock', starting)
     }
     if (!isFirst) why = await describeBlockers(client, starting)
     let others = await readOthers(client, oid, ledger)
@@ -226,7 +243,7 @@ export function openLedgerRegistration({
         [locks.own, ownNumber(oid, ledger)],
         [locks.served, oid],
       ] as const) {
-        if (await tryLock('pg_try_advisory_lock_shared', key)) continue
+        if (await tryLock(client, 'pg_try_advisory_lock_shared', key)) continue
         why = await describeBlockers(client, key)
         break // without our own, the other would make us look like a daemon of another ledger
       }
@@ -234,58 +251,47 @@ export function openLedgerRegistration({
       if (!isFirst) others = await readOthers(client, oid, ledger)
     }
     if (isFirst) await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [...starting])
-    if (why !== null && why !== blocked) onError(new Error(why))
-    blocked = why
+    if (why !== null && why !== this.#blocked) this.#options.onError(new Error(why))
+    this.#blocked = why
     return others
   }
 
-  function lose(error: Error): void {
-    if (held !== null) hangUp(held)
-    held = null
-    if (isClosed) return
-    onError(error)
-    // At once, because nothing keeps another ledger out until it stands again.
-    clearTimeout(timer)
-    timer = setTimeout(() => void look(), 0).unref()
+  #lose(error: Error): void {
+    if (this.#held !== null) hangUp(this.#held)
+    this.#held = null
+    if (this.#isClosed) return
+    this.#options.onError(error)
+    this.#lookIn(0) // at once, because nothing keeps another ledger out until it stands again
   }
 
-  async function renew(): Promise<void> {
-    underWay ??= register().finally(() => {
-      underWay = null
-    })
-    return underWay
+  #lookIn(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#look(), ms).unref()
   }
 
   /** A half-open connection never says that it broke. */
-  async function look(): Promise<void> {
-    if (held === null)
-      await renew().catch(() => {}) // capture is told why
-    else await assertStands(held).catch(lose)
-    if (isClosed) return
-    clearTimeout(timer)
-    timer = setTimeout(() => void look(), held === null ? reconnectMs : lookEveryMs).unref()
+  async #look(): Promise<void> {
+    if (this.#held === null)
+      await this.#renew().catch(() => {}) // capture is told why
+    else await this.#assertStands(this.#held).catch((error: Error) => this.#lose(error))
+    if (!this.#isClosed) this.#lookIn(this.#held === null ? reconnectMs : lookEveryMs)
   }
 
-  async function assertStands(client: pg.Client): Promise<void> {
-    const oid = await readOid(client, await readTable())
-    if (oid === null || oid !== heldOid) throw new Error('the outbox table was created anew')
-    if (blocked === null) return
-    const others = await takeLocks(client, oid, await readLedgerName())
+  async #assertStands(client: pg.Client): Promise<void> {
+    const { table, readLedgerName } = this.#options
+    const oid = await readOid(client, this.#name)
+    if (oid === null || oid !== this.#heldOid) throw new Error('the outbox table was created anew')
+    if (this.#blocked === null) return
+    const others = await this.#takeLocks(client, oid, await readLedgerName())
     if (others.length > 0) throw new ForeignLedger(table, others)
   }
+}
 
-  return {
-    async hold() {
-      if (held === null) await renew()
-      timer ??= setTimeout(() => void look(), lookEveryMs).unref()
-    },
-    close() {
-      isClosed = true
-      clearTimeout(timer)
-      if (held !== null) hangUp(held)
-      held = null
-    },
-  }
+async function tryLock(client: pg.Client, lockFunction: string, key: readonly [number, number]): Promise<boolean> {
+  const { rows } = await client.query<{ taken: boolean }>(`select ${lockFunction}($1, $2::bigint::oid::int) as taken`, [
+    ...key,
+  ])
+  return rows[0]?.taken ?? false
 }
 
 /** For how long the daemons that served before the server was restarted may still be on their way back. */

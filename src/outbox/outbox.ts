@@ -6,7 +6,6 @@ import {
   readServedOutbox,
   type ServedOutbox,
 } from '../ledger/servedOutbox.ts'
-import type { Database } from '../postgres/database.ts'
 import { readHasClientCode, resolveTable } from './inspectTable.ts'
 import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './openTable.ts'
 import { describeTable, type OutboxTable, qualifiedName, saysTaken } from './outboxTable.ts'
@@ -23,7 +22,7 @@ const codeAgeMaxMs = 10_000
  */
 export class Outbox {
   readonly pool: pg.Pool
-  readonly ledger: Database
+  readonly ledger: pg.Pool
   readonly described: OutboxTable
   /** Larger payloads are claimed unread. */
   readonly bytesMax: number
@@ -41,7 +40,7 @@ export class Outbox {
   #isOurs = false
 
   /** @param table as described, or the name of a table such as migrations/outbox.sql creates */
-  constructor(pool: pg.Pool, table: OutboxTable | string, bytesMax: number, ledger: Database) {
+  constructor(pool: pg.Pool, table: OutboxTable | string, bytesMax: number, ledger: pg.Pool) {
     this.pool = pool
     this.ledger = ledger
     this.described = describeTable(table)

@@ -1,12 +1,12 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
 import type { z } from 'zod'
-import { isObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
-import type { FileProblem } from '../yaml/yamlDocument.ts'
-import { YamlDocument } from '../yaml/yamlDocument.ts'
+import { isObject, type PayloadValue } from '../yaml/exactJson.ts'
+import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocument.ts'
 import { EntryReader } from './entryReader.ts'
-import { forms, outboxFileSchema } from './outboxSchema.ts'
+import { outboxFileSchema } from './outboxSchema.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
-import { readPayloadEntry } from './readPayloadEntry.ts'
+import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
 
@@ -118,55 +118,23 @@ function judgeWritten(
   if (what !== undefined) entry.report(['state'], why(state.column, what))
 }
 
-function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
-  if (typeof value === 'string')
-    return entry.column(['type'], value, { kind: 'column', column: value, values: new Map() })
-  if (!entry.isMapping(['type'], value, 'the column with the type, or { constant: data }')) return null
-  if (Object.hasOwn(value, 'constant')) {
-    const checked = entry.check(forms.type.constant, ['type'], value)
-    return checked && { kind: 'constant', type: checked.constant }
-  }
-  const checked = entry.check(forms.type.column, ['type'], value, ['constant'])
-  return checked && { kind: 'column', column: checked.column, values: new Map(Object.entries(checked.values ?? {})) }
-}
-
-function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['createdAt'] {
-  if (value === undefined) return null
-  if (typeof value === 'string')
-    return entry.column(['created_at'], value, { column: value, unit: null, timezone: 'UTC' })
-  if (!entry.isMapping(['created_at'], value, 'a column, or { column: …, unit: milliseconds }')) return null
-  const checked = entry.check(forms.createdAt, ['created_at'], value)
-  if (checked === null) return null
-  const { column, unit = null, timezone = 'UTC' } = checked
-  if (unit !== null && checked.timezone !== undefined)
-    entry.report(['created_at', 'timezone'], 'a number since 1970 has no timezone: remove it, or the unit')
-  if (!isTimezone(timezone))
-    entry.report(['created_at', 'timezone'], `unknown timezone ${quote(timezone)}: write it like Europe/Berlin`)
-  return { column, unit, timezone }
-}
-
-function readWrite(entry: EntryReader, value: PayloadValue | undefined): WriteBack[] {
-  if (value === undefined || !isObject(value)) return []
-  return Object.entries(value).flatMap(([column, what]) => {
-    const at = ['write', column]
-    const spec = typeof what === 'string' ? { what } : what
-    if (!entry.isMapping(at, spec, `one of ${forms.whats.join(', ')}, or { what: …, on: [completed] }`)) return []
-    if (typeof what === 'string' && !forms.whats.some((each) => each === what)) {
-      entry.report(
-        at,
-        `must be one of ${forms.whats.join(', ')}, and is ${quote(what)}${didYouMean(what, forms.whats)}`,
-      )
-      return []
-    }
-    const checked = entry.check(forms.write, at, spec)
-    return checked ? [{ column, what: checked.what, on: checked.on ?? null }] : []
-  })
-}
-
-function isTimezone(name: string): boolean {
+/**
+ * Reads `outbox.yaml` of the folder of mappings: how an existing outbox table is to be read.
+ *
+ * @returns null where there is no such file
+ * @throws FilesInvalid with everything that is wrong with it, by line and column
+ */
+export function loadOutboxFile(dir: string): OutboxTable | null {
+  const file = path.join(dir, 'outbox.yaml')
+  let text: string
   try {
-    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone !== ''
-  } catch {
-    return false
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
+    throw new FilesInvalid([{ file, line: 1, column: 1, message: `the file cannot be read: ${reason}` }])
   }
+  const { table, problems } = readOutboxFile(file, text)
+  if (table === null) throw new FilesInvalid(problems)
+  return table
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describe } from '../../src/commands/describe.ts'
-import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 

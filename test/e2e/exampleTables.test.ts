@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { examineTable } from '../../src/outbox/examineTable.ts'
-import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { eventually } from '../support/eventually.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
 import { type Installation, install } from './installation.ts'

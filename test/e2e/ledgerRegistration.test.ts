@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { ForeignLedger, openLedgerRegistration } from '../../src/outbox/ledgerRegistration.ts'
+import { ForeignLedger, LedgerRegistration } from '../../src/outbox/ledgerRegistration.ts'
 import { fixedAddress } from '../../src/postgres/databaseAddress.ts'
 import { openPool, startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
@@ -10,7 +10,7 @@ test('after a restart of the server the daemon that served comes back before one
   onTestFinished(() => pool.end())
   await pool.query('create table outbox (id bigint)')
   const open = (ledger: string) => {
-    const registration = openLedgerRegistration({
+    const registration = new LedgerRegistration({
       address: fixedAddress(server.url),
       table: 'outbox',
       readTable: async () => 'public.outbox',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createNamedRowSearch } from '../../src/outbox/namedRow.ts'
+import { createNamedRowSearch } from '../../src/outbox/namingRows.ts'
 
 type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]>>
 

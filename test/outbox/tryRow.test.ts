@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { findPolicyProblems } from '../../src/outbox/findPolicyProblems.ts'
+import { findPolicyProblems } from '../../src/outbox/findTableProblems.ts'
 import { standardTable } from '../../src/outbox/outboxTable.ts'
 import { tryRow } from '../../src/outbox/tryRow.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'

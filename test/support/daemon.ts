@@ -6,7 +6,7 @@ import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { openStdout } from '../../src/observe/logDestination.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
 import { serviceEnvironment } from './serviceEnvironment.ts'
 

@@ -1,7 +1,7 @@
 import { readStoreConfig, type StoreConfig } from '../../config.ts'
 import type { Databases, LedgerSessions } from '../../operations/databases.ts'
 import { openDatabases } from '../../operations/databases.ts'
-import { loadOutboxFile } from '../../outbox/loadOutboxFile.ts'
+import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
 import { accountName } from './actor.ts'
 import type { CommandContext } from './context.ts'
 

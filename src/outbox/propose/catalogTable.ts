@@ -1,6 +1,6 @@
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { baseTypeSql } from '../columns.ts'
-import { findTablesBelow } from '../findKindProblem.ts'
+import { findTablesBelow } from '../findTableProblems.ts'
 
 /** A column as the catalog has it. */
 export interface CatalogColumn {

@@ -1,5 +1,5 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { kindNames } from '../findKindProblem.ts'
+import { kindNames } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
 import { findNamed } from './columnNames.ts'
 

@@ -1,6 +1,6 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { describeInstead, needsMark } from '../findKindProblem.ts'
+import { describeInstead, needsMark } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isStatus, saysDone, stateWords } from './columnNames.ts'
 import {

@@ -8,18 +8,21 @@ import { rolePathOf, type Sessions } from '../../postgres/database.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
-import { findNearestTable } from '../findNearestTable.ts'
-import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRightProblems, findSchemaProblem } from '../findRightProblems.ts'
-import { inspectTable, OutboxTableUnusable, readHasClientCode, resolveTable } from '../inspectTable.ts'
+import { findPolicyProblems } from '../findTableProblems.ts'
+import {
+  findNearestTable,
+  inspectTable,
+  OutboxTableUnusable,
+  readHasClientCode,
+  resolveTable,
+} from '../inspectTable.ts'
 import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
 import type { RowCount } from './chooseState.ts'
-import { findMappedWarnings } from './findMappedWarnings.ts'
 import { type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
 import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
-import type { TableName } from './readTableName.ts'
 
 /** A file of the mappings' folder. */
 export interface DescribedFile {
@@ -169,3 +172,46 @@ const fileName = (type: string) => {
   const plain = type.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[.-]+/, '') || 'record'
   return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
 }
+
+/**
+ * Says of each type that has a mapping file already that none is proposed, and what that file reads that these rows lack: it may
+ * have been written for other records. Pure.
+ *
+ * @param fields of the payload; null where there was none to look at
+ */
+export function findMappedWarnings(
+  types: readonly string[],
+  mapped: Mappings,
+  fields: readonly SourceField[] | null,
+): string[] {
+  return types.flatMap((type) => {
+    const mapping = mapped.get(type)
+    if (mapping === undefined) return []
+    const read = mapping.fields.flatMap(({ from }) => (from === null ? [] : [firstStep(from)]))
+    const has = new Set(fields?.map(({ path }) => firstStep(path)))
+    const missing = fields === null ? [] : [...new Set(read)].filter((step) => !has.has(step))
+    const lacks =
+      missing.length === 0
+        ? ': outboxd map --outbox shows what it makes of a row'
+        : `. It reads ${missing.join(', ')}, which the payload of these rows lacks: where it is for other records, give these another type in outbox.yaml`
+    return [`MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it${lacks}`]
+  })
+}
+
+const firstStep = (path: string) => path.split(/[.[]/, 1)[0] ?? ''
+
+/** As the catalog has it, without quotes. */
+export interface TableName {
+  readonly schema: string | null
+  readonly table: string
+}
+
+/** Reads TABLE, SCHEMA.TABLE, or either in the quotes that SQL would need. @returns null for what is neither */
+export function readTableName(text: string): TableName | null {
+  const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
+  if (found === null) return null
+  const [, schema, table = ''] = found
+  return { schema: schema === undefined ? null : unquote(schema), table: unquote(table) }
+}
+
+const unquote = (part: string) => (part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part)

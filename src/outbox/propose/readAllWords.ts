@@ -1,7 +1,10 @@
+import type pg from 'pg'
 import { type Database, isPassing } from '../../postgres/database.ts'
 import { wasCanceled } from '../../postgres/sqlState.ts'
-import { type CatalogTable, readWords } from './catalogTable.ts'
-import type { WordsOf } from './findSentColumns.ts'
+import { resolveTable } from '../inspectTable.ts'
+import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
+import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.ts'
+import { findSentColumns, type WordsOf } from './findSentColumns.ts'
 import { findWordColumns } from './proposeOutbox.ts'
 
 /** By column; null where there are many. What could not be looked at is not there. */
@@ -37,4 +40,19 @@ export async function lookAt<T>(what: string, warnings: string[], look: () => Pr
     warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
     return undefined
   }
+}
+
+/**
+ * Columns that may say that a row was sent, of a table that is read as if none did: what another program has sent would be sent
+ * again. None where the description has a state, nor those that its filter names.
+ */
+export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
+  if (described.state !== null) return []
+  const table = await readCatalogTable(pool, qualifiedName(await resolveTable(pool, described)))
+  if (table === null) return []
+  const words = await readAllWords(pool, table, [])
+  const { filter } = described
+  return findSentColumns(table.columns, wordsOf(words))
+    .map(({ name }) => name)
+    .filter((name) => filter === null || !filter.toLowerCase().includes(name.toLowerCase()))
 }

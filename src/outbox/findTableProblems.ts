@@ -1,0 +1,226 @@
+import type pg from 'pg'
+import { begin, type Database, rolePathOf } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
+import { type OutboxTable, saysTaken } from './outboxTable.ts'
+
+/** Tables and views that a view reads, quoted, with their schemas. */
+export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
+  const { rows } = await db.query<{ name: string }>(
+    `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
+     from pg_rewrite r
+       join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid and d.refclassid = 'pg_class'::regclass::oid
+       join pg_class c on c.oid = d.refobjid and c.oid <> r.ev_class and c.relkind in ('r', 'p', 'v', 'm', 'f')
+       join pg_namespace n on n.oid = c.relnamespace
+     where r.ev_class = to_regclass($1)::oid order by name`,
+    [qualified],
+  )
+  return rows.map(({ name }) => name)
+}
+
+/** What to read instead. @param kind pg_class.relkind @param below quoted, with their schemas */
+export function describeInstead(kind: string, below: readonly string[]): string {
+  if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
+  if (below.length === 0) return 'describe the table below it'
+  return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
+}
+
+/** What is no table of rows that transactions have written, by pg_class.relkind. */
+export const kindNames: Readonly<Record<string, string>> = {
+  v: 'a view',
+  m: 'a materialized view',
+  f: 'a foreign table',
+}
+
+/** Whether its rows must say that they are taken, since it does not show which transactions wrote them. @param kind pg_class.relkind */
+export const needsMark = (kind: string): boolean => kindNames[kind] !== undefined
+
+/**
+ * What keeps the daemon from reading what is no table as it is described; null where nothing does. The ledger remembers rows by the
+ * transactions that wrote them, which a view does not have, and a foreign table gives as 0: a row that is committed late would never
+ * be read. A materialized view takes no mark either.
+ *
+ * @param kind pg_class.relkind
+ */
+export async function findKindProblem(
+  db: Database,
+  qualified: string,
+  kind: string,
+  table: OutboxTable,
+): Promise<string | null> {
+  if (!needsMark(kind) || (kind !== 'm' && saysTaken(table))) return null
+  const other = describeInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
+  if (kind === 'm') return `is ${kindNames[kind]}, in which no row can be locked or marked: ${other}`
+  return `is ${kindNames[kind]}, whose rows have to be marked as they are taken, since it does not show by which transactions they were written: let it show a column that we can set then (state with set: [queued], or a value for queued), or ${other}`
+}
+
+interface IdState {
+  /** pg_class.relkind: r an ordinary table, p a partitioned one, v a view, f a foreign table. */
+  kind: string
+  notNull: boolean
+  /** A valid unique index of all rows on exactly this column. A deferred one will do: what is committed is unique. */
+  unique: boolean
+  /** Rows of other tables stand in it, which its own indexes do not cover. */
+  inherited: boolean
+}
+
+const idStateSql = `
+  select c.relkind as kind, a.attnotnull as "notNull",
+    exists (select from pg_index i where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indpred is null
+      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as unique,
+    exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as inherited
+  from pg_class c join pg_attribute a on a.attrelid = c.oid
+  where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
+
+/**
+ * What is wrong with the column that names rows. Two rows of one id would count as one: the second is never sent, and is told the
+ * outcome of the first. So the catalog has to say that there are none; where it cannot (a view, a foreign table, a table
+ * partitioned by another column), the description must promise it.
+ */
+export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
+  const { id, idPromised } = table
+  const { rows } = await db.query<IdState>(idStateSql, [qualified, id])
+  const [state] = rows
+  if (state === undefined) return []
+  const { kind, notNull, unique, inherited } = state
+  const isCertain = unique && !inherited
+  const catalogCan = (kind === 'r' || kind === 'm') && !inherited
+  if (isCertain && (notNull || kind === 'm')) return []
+  if (!catalogCan && idPromised) return []
+  if (!catalogCan)
+    return [`${cannotSay(kind, inherited)} that "${id}" is unique: if it is, promise it (id_unique: promised)`]
+  const quoted = `"${id}"`
+  return [
+    isCertain
+      ? null
+      : `has no unique index on exactly ${quoted}, and two rows of one id would count as one: ${create(qualified, id)}, or name another column as id`,
+    notNull || kind === 'm' ? null : `allows NULL in ${quoted}, by which rows are known: make it not null`,
+  ].filter((problem) => problem !== null)
+}
+
+const create = (qualified: string, id: string) => `create unique index concurrently on ${qualified} ("${id}")`
+
+function cannotSay(kind: string, inherited: boolean): string {
+  if (inherited) return 'has tables that inherit from it, so that no index can say'
+  return kind === 'p' ? 'is partitioned by another column, so that no index says' : 'is no table, so that no index says'
+}
+
+/**
+ * What is wrong with a filter where the ledger remembers how far the table was read. A row for which the filter comes
+ * true with time (`not_before <= now()`) is not written then: the position has passed it, and nobody would ever look at it
+ * again. So the filter must depend on the row alone, as the predicate of a partial index must: Postgres is asked
+ * whether it would take it for one, on an empty copy of the table, in a transaction that is rolled back.
+ */
+export async function findFilterProblems(
+  pool: pg.Pool,
+  qualified: string,
+  table: OutboxTable,
+  columns: Iterable<string>,
+): Promise<string[]> {
+  const { filter } = table
+  if (filter === null || saysTaken(table)) return []
+  await using transaction = await begin(rolePathOf(pool))
+  const { db } = transaction
+  try {
+    // "o" is what rows are called in our statements, so a filter may call them so.
+    await db.query(`create temporary table o (like ${qualified}) on commit drop`)
+  } catch (error) {
+    if (!mayNotCreate(error)) throw error
+    const message = [...new Set(filter.match(timeMessage) ?? [])]
+    return message.length === 0 ? [] : [problem(message)]
+  }
+  try {
+    await db.query('savepoint asked')
+    await db.query(`create index on pg_temp.o ((1)) where (${filter}\n)`)
+    return []
+  } catch (error) {
+    if (codeOf(error) !== notImmutable)
+      return [`cannot be read with its filter: ${(error as Error).message}${didYouMeanColumn(error, columns)}`]
+    await db.query('rollback to savepoint asked')
+    await db.query(`create temporary view filtered as select from pg_temp.o where (${filter}\n)`)
+    await db.query('set local search_path = pg_catalog, pg_temp')
+    const { rows } = await db.query<{ name: string }>(changingParts)
+    return [problem(rows.map(({ name }) => name))]
+  }
+}
+
+/** 42703, undefined_column. Postgres says which: column "relaesed" does not exist. */
+function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
+  const missing =
+    codeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
+  return missing ? didYouMean(missing, columns) : ''
+}
+
+/** 42P17, invalid_object_definition: "functions in index predicate must be marked IMMUTABLE". */
+const notImmutable = '42P17'
+
+/** No right to create temporary tables or to copy this one, or a standby: then words that tell the time are looked for. */
+const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
+const timeMessage =
+  /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
+
+/** The functions of a view that may give another value another time, by the tree that Postgres keeps of it. */
+const changingParts = `
+  select distinct p.proname as name from pg_rewrite r
+    cross join lateral regexp_matches(r.ev_action::text, ':(?:func|opfunc)id (\\d+)', 'g') m
+    join pg_proc p on p.oid = m[1]::oid
+  where r.ev_class = 'pg_temp.filtered'::regclass::oid and p.provolatile <> 'i'
+  union all
+  select 'current_date, current_timestamp or the like' from pg_rewrite r
+  where r.ev_class = 'pg_temp.filtered'::regclass::oid and r.ev_action::text like '%{SQLVALUEFUNCTION%'
+  order by name`
+
+function problem(parts: readonly string[]): string {
+  const which = parts.length === 0 ? 'a cast that depends on settings or catalogs' : parts.join(', ')
+  return `has a filter that depends on more than the row (${which}): a row for which it comes true with time would never be found, since the ledger remembers how far the table was read. Mark rows as they are taken (set: [queued]), or let the ERP write a column when the time has come`
+}
+
+/**
+ * Row-level security without a policy for what we do hides every row from it, without an error: without one for our selects
+ * the outbox looks empty, without one for our updates no row would ever be captured, or none ever be told.
+ */
+export async function findPolicyProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
+  const { isActive, role, allows } = await readPolicies(db, qualified)
+  if (!isActive) return []
+  const missing = [
+    ...(allows.select ? [] : [{ verb: 'see', command: 'select' }]),
+    ...(allows.update || (table.state === null && table.write.length === 0)
+      ? []
+      : [{ verb: 'update', command: 'update' }]),
+  ]
+  return missing.map(
+    ({ verb, command }) =>
+      `has row-level security, and no policy lets ${role} ${verb} rows: create policy outboxd_${command} on ${qualified} for ${command} to ${role} using (…)`,
+  )
+}
+
+/** What a policy hides cannot be counted by whom it is hidden from. */
+export async function findPolicyRemarks(db: Database, qualified: string): Promise<string[]> {
+  const { isActive, role } = await readPolicies(db, qualified)
+  if (!isActive) return []
+  return [
+    `the table has row-level security that holds for ${role}: the daemon neither sends nor counts rows that no policy shows it. Make sure that a policy shows it every row to send`,
+  ]
+}
+
+interface Policies {
+  /** For us: owners, superusers and whoever bypasses it see all. */
+  isActive: boolean
+  /** Ours, quoted. */
+  role: string
+  /** Whether any policy applies to what we do. */
+  allows: { select: boolean; update: boolean }
+}
+
+async function readPolicies(db: Database, qualified: string): Promise<Policies> {
+  const { rows } = await db.query<{ isActive: boolean; role: string; select: boolean; update: boolean }>(
+    `select row_security_active(c.oid) as "isActive", pg_catalog.quote_ident(current_user) as role,
+       coalesce(bool_or(p.polcmd in ('r', '*')), false) as "select", coalesce(bool_or(p.polcmd in ('w', '*')), false) as "update"
+     from pg_class c left join pg_policy p on p.polrelid = c.oid and p.polpermissive
+       and exists (select from unnest(p.polroles) r where r = 0 or pg_has_role(r, 'usage'))
+     where c.oid = to_regclass($1)::oid group by c.oid`,
+    [qualified],
+  )
+  const { isActive = false, role = '', select = false, update = false } = rows[0] ?? {}
+  return { isActive, role, allows: { select, update } }
+}
