@@ -6,11 +6,16 @@ import {
   type AuditSum,
   type AuditSums,
   amountNames,
+  auditCsv,
+  auditCsvHead,
+  auditJson,
   auditLine,
+  auditText,
   createAuditSums,
   mappingsAtHand,
+  sumsCsv,
+  sumsText,
 } from '../operations/audit.ts'
-import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
 import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../clock.ts'
-import { readCauses } from '../ledger/operator/readCauses.ts'
+import { readCauses } from '../ledger/operator/search.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { countSubmissions, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'

@@ -1,6 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { operatorOf } from '../operations/databases.ts'
-import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
+import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'

@@ -1,8 +1,9 @@
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
-import type { BulkChange, BulkRun, CarriedOut, Skipped } from '../operations/bulkChange.ts'
-import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
+import type { BulkChange, BulkRun, CarriedOut, Chosen, Skipped } from '../operations/bulkChange.ts'
+import { choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/bulkChange.ts'
+
 import type { Databases } from '../operations/databases.ts'
 import type { FilterOptions } from '../operations/filters.ts'
 import { searchIn } from '../operations/filters.ts'

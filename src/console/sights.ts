@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Sight } from '../ledger/operator/operator.ts'
 import { logSight } from '../ledger/operator/operator.ts'
-import { searchText } from '../ledger/operator/searchText.ts'
+import { searchText } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
 import type { SearchText } from '../operations/filters.ts'

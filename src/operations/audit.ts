@@ -4,6 +4,9 @@ import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledg
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { Amounts, State } from '../model.ts'
+import { escapeControl, renderTable, truncate } from '../plainText.ts'
+import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
+import { csvHead, csvLines } from './spreadsheet.ts'
 
 /** A line of an audit: what its command prints in each of its forms, and the console shows and hands out. */
 export type AuditLine =
@@ -137,3 +140,176 @@ export function contentAmounts({ id, type, payload, body }: UnkeptAmounts, mappi
   const mapped = mapOutboxRecord(mappings, { type, payload, unreadable: null }, id)
   return mapped.kind === 'mapped' && mapped.body === body ? mapped.amounts : null
 }
+
+/** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
+export function auditJson(line: AuditLine) {
+  if (line.kind === 'act') {
+    const { kind, act, who, reason, account, untilMs, detail, records } = line
+    return { kind, at: isoTime(line.atMs), act, who, reason, account, until: isoTimeOrNull(untilMs), detail, records }
+  }
+  const { kind, id, outboxId, type, state, transactionId } = line
+  const times = { recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) }
+  if (line.kind === 'pruned')
+    return { kind, id, outboxId, type, state, transactionId, ...times, pruned: isoTime(line.prunedMs) }
+  const { key, code, amounts, attempts, customer, currency } = line
+  return {
+    ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
+    ...{ ...times, captured: isoTime(line.capturedMs), sent: isoTimeOrNull(line.sentMs) },
+    ...{
+      accepted: isoTimeOrNull(line.acceptedMs),
+      emptied: isoTimeOrNull(line.emptiedMs),
+      erased: isoTimeOrNull(line.erasedMs),
+    },
+    steps: line.steps.map(stepJson),
+    hands: line.hands.map(stepJson),
+  }
+}
+
+function stepJson({ atMs, from, to, attempt, cause, who, reason, account, amounts }: AuditStep) {
+  return { at: isoTime(atMs), from, to, attempt, cause, who, reason, account, amounts }
+}
+
+const columns = [
+  ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
+  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'pruned', 'submission_id'],
+  ...['customer', 'currency'],
+]
+const amountColumn = (name: string) => `amount_${name}`
+
+/** The first line of a CSV. @param names of the amounts with a column of their own */
+export const auditCsvHead = (names: readonly string[]): string => csvHead([...columns, ...names.map(amountColumn)])
+
+/**
+ * A line for a spreadsheet (`csvLines`). What moves a terminal's cursor is written out.
+ */
+export function auditCsv(line: AuditLine, names: readonly string[]): string {
+  return csvCells({ ...cellsOf(line), ...amountCells(line.kind === 'record' ? line.amounts : null) }, [
+    ...columns,
+    ...names.map(amountColumn),
+  ])
+}
+
+function csvCells(cells: Record<string, string | null>, names: readonly string[]): string {
+  const escaped = Object.entries(cells).map(([name, cell]) => [name, escapeControl(cell ?? '')])
+  return csvLines([Object.fromEntries(escaped)], names)
+}
+
+const amountCells = (amounts: Amounts | null): Record<string, string> =>
+  Object.fromEntries(Object.entries(amounts ?? {}).map(([name, value]) => [amountColumn(name), value]))
+
+/** Totals as CSV: a column for each amount that one of them has. */
+export function sumsCsv(sums: readonly AuditSum[]): string {
+  const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
+  const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', ...amounts]
+  const cells = ({ month, type, outcome, currency, records, withoutAmounts, amounts: all }: AuditSum) => ({
+    ...{ month, type, outcome, currency, records: String(records), without_amounts: String(withoutAmounts) },
+    ...amountCells(all),
+  })
+  return csvHead(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
+}
+
+/** Totals as a table for people. */
+export function sumsText(sums: readonly AuditSum[]): string {
+  const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
+    ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
+    ...[currency ?? '', showAmounts(amounts)],
+  ])
+  return renderTable(['month', 'type', 'outcome', 'records', 'without amounts', 'currency', 'amounts'], rows)
+}
+
+function cellsOf(line: AuditLine): Record<string, string | null> {
+  if (line.kind === 'act')
+    return {
+      ...{ kind: line.act, at: isoTime(line.atMs), hands: showAct(line), ended: isoTimeOrNull(line.untilMs) },
+      ...cellsOfNamed(line.records),
+    }
+  const known = {
+    ...{ kind: line.kind, at: isoTimeOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
+    ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
+    ...{ recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) },
+  }
+  if (line.kind === 'pruned') return { ...known, pruned: isoTime(line.prunedMs) }
+  return {
+    ...known,
+    ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
+    ...{ customer: line.customer, currency: line.currency },
+    ...{
+      captured: isoTime(line.capturedMs),
+      sent: isoTimeOrNull(line.sentMs),
+      accepted: isoTimeOrNull(line.acceptedMs),
+    },
+    steps: line.steps.map(({ atMs, to, cause }) => `${isoTime(atMs)} ${to}: ${truncate(cause, 200)}`).join('; '),
+    hands: line.hands.map(showHand).join('; '),
+    emptied: isoTimeOrNull(line.emptiedMs),
+    erased: isoTimeOrNull(line.erasedMs),
+  }
+}
+
+/** Of several records their names in one cell, so that an act is one line. */
+function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
+  const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
+  return {
+    ...{ outbox_id: cell(({ outboxId }) => outboxId), type: [...new Set(records.map(({ type }) => type))].join('; ') },
+    ...{ key: cell(({ key }) => key ?? ''), submission_id: cell(({ id }) => (id.startsWith('outbox:') ? '' : id)) },
+  }
+}
+
+const stateWidth = 9
+
+/** A line for people. */
+export function auditText(line: AuditLine): string {
+  const parts = line.kind === 'act' ? [showTime(line.atMs), showAct(line)] : recordParts(line)
+  return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
+}
+
+function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
+  const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
+  const at = line.endedMs === null ? 'not ended yet       ' : showTime(line.endedMs)
+  const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
+  if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}: no more is known`]
+  const key =
+    line.erasedMs !== null
+      ? `erased ${showTime(line.erasedMs)}`
+      : line.key === null
+        ? ''
+        : `key ${truncate(line.key, 40)}`
+  return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
+}
+
+/** What a ledger had lost that was put back may have been sent without its knowing. */
+function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
+  if (sentMs !== null) return `sent ${showTime(sentMs)}`
+  if (transactionId !== null) return 'sent, the ledger does not know when'
+  const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause.startsWith('recovered'))
+  return isDoubtful ? 'not known whether it was sent' : 'never sent'
+}
+
+const showAmounts = (amounts: Amounts | null): string =>
+  Object.entries(amounts ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
+
+/** What somebody did to a record, when and why. */
+export const showHand = ({ atMs, who, cause, reason }: AuditStep): string =>
+  `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
+
+/** What somebody did that is no step of one record, and why. */
+export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
+  `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
+
+const recordsShown = 5
+
+/** Which records an act names, the first of them. */
+function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
+  const { unnamed } = detail ?? {}
+  const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
+  const shown = records
+    .slice(0, recordsShown)
+    .map(({ outboxId, type, key }) => `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncate(key, 40)}`})`)
+  const rest = unnamed === 'all' ? ['all records'] : more > 0 ? [`and ${more} more`] : []
+  return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
+}
+
+/** Some causes say the reason already. */
+const whyOf = (reason: string | null, cause: string) =>
+  reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`

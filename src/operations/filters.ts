@@ -1,4 +1,6 @@
-import { searchText, type TextSearch } from '../ledger/operator/searchText.ts'
+import type { TextSearch } from '../ledger/operator/search.ts'
+import { searchText } from '../ledger/operator/search.ts'
+
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'

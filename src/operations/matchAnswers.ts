@@ -1,14 +1,14 @@
-import { findSubmissions } from '../ledger/operator/findSubmissions.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { findSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder, TransactionRef } from '../ledger/transactions.ts'
 import { readOtherHolder } from '../ledger/transactions.ts'
 import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { Databases } from './databases.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
-import { whyNotSettled } from './whyNotSettled.ts'
+import { whyNotSettled } from './resolve.ts'
 
 /** A line of a file and the submission that it settles. */
 export interface SettlingLine {

@@ -1,3 +1,10 @@
+import type { Operator } from '../ledger/operator/operator.ts'
+import { believeMassRefusals, endOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
+import { readProblems } from '../ledger/problems.ts'
+import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
+import type { PauseReason } from '../model.ts'
+import { truncate } from '../plainText.ts'
+import type { Database } from '../postgres/database.ts'
 import { parseDurationMs, showMoment } from '../time.ts'
 import { reasonProblem } from './actor.ts'
 
@@ -38,3 +45,93 @@ export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: 
   const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`
   return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
 }
+
+/** How far a resume goes. */
+export interface ResumeTerms {
+  /** Also do not wait for the end of the other pauses. */
+  all: boolean
+  /** Take mass refusals at their word. */
+  believeRefusals: boolean
+}
+
+/** How long refusals in the same words are taken at their word. */
+const believedMs = 86_400_000
+
+/** There is one mass refusal a resource. */
+const problemsMax = 1_000
+
+/** What was, or would be, changed. */
+export interface Resumed {
+  /** What was said when the operator's pause was raised; null where there was none. */
+  ended: string | null
+  /** Refusals that are taken at their word. */
+  believed: readonly string[]
+  /** Pauses that now end with the first good answer. */
+  shortened: readonly PauseReason[]
+  remaining: LedgerSnapshot['pauses']
+}
+
+/** Ends the operator's pause, and what else the terms name. */
+export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+  const ended = await endOperatorPause(operator)
+  const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
+  const shortened = all || believeRefusals ? await shortenPauses(operator) : []
+  const { pauses } = await readSnapshot(operator.ledger)
+  return { ended, believed, shortened, remaining: pauses }
+}
+
+/** What `resumeSending` would do, from what stands. */
+export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
+  const { pauses } = await readSnapshot(ledger)
+  const problems = await readProblems(ledger, problemsMax)
+  const remaining = pauses.filter(({ reason }) => reason !== 'operator')
+  const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
+  return {
+    ended: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
+    believed: believeRefusals ? refusals.map(({ detail }) => withoutAdvice(detail)) : [],
+    shortened:
+      all || believeRefusals ? remaining.flatMap(({ reason, untilMs }) => (untilMs === null ? [] : [reason])) : [],
+    remaining,
+  }
+}
+
+/** What was done, or would be, and which pauses remain; one sentence a line. Pure. */
+export function resumeMessages(
+  { ended, believed, shortened, remaining }: Resumed,
+  { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
+): string[] {
+  const words = (detail: string) => truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)
+  const tried = remaining.filter(({ reason }) => shortened.includes(reason))
+  const standing = remaining.filter(({ reason }) => !shortened.includes(reason))
+  return [
+    ...endedMessage(ended, remaining.length, tried.length, dryRun),
+    ...believed.map((summary) => `Taken at its word for a day: ${truncate(summary, 300)}`),
+    ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal to believe.'] : []),
+    ...tried.map(({ reason, detail }) => `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${words(detail)}`),
+    ...(tried.length === 0
+      ? []
+      : [
+          `${dryRun ? 'One request would go first' : 'One request goes first, now'}. All sending resumes as soon as the service answers that request as it should; outboxd status shows it.`,
+        ]),
+    ...standing.map(({ reason, untilMs, detail }) => {
+      const until =
+        untilMs === null
+          ? 'until outboxd recover, or outboxd status, says otherwise'
+          : `until ${showMoment(untilMs, nowMs)} at least`
+      return `Still paused (${reason}) ${until}: ${words(detail)}`
+    }),
+    ...(standing.some(({ untilMs }) => untilMs !== null) && !all && !believeRefusals
+      ? ['These end by themselves; outboxd resume --all tries at once.']
+      : []),
+  ]
+}
+
+function endedMessage(ended: string | null, remaining: number, tried: number, dryRun: boolean): string[] {
+  if (ended !== null)
+    return [`${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`]
+  if (remaining === 0) return ['No pause was on.']
+  return tried > 0 ? [] : ['No operator had paused.']
+}
+
+/** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */
+const withoutAdvice = (detail: string) => detail.replace(/; if it is right, outboxd resume --believe-refusals.*$/s, '')

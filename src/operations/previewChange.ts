@@ -5,7 +5,7 @@ import { states } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
 import type { BulkChange } from './bulkChange.ts'
-import { mostAtOnce } from './chooseSubmissions.ts'
+import { mostAtOnce } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
 import { estimateBacklog } from './readStatus.ts'
 

@@ -1,10 +1,8 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { writeArrived, writeNotArrived, writeTakenBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import type { Holder, TransactionRef } from '../ledger/transactions.ts'
-import { readOtherHolder } from '../ledger/transactions.ts'
+import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
@@ -12,7 +10,6 @@ import type { Databases } from './databases.ts'
 import { takenMessage, transactionOf } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findAll } from './references.ts'
-import { whyNotSettled } from './whyNotSettled.ts'
 
 /** What a person says became of a submission. */
 export interface Answer {
@@ -222,3 +219,23 @@ function taken(holder: Holder): ResolveOutcome {
 }
 
 const changed = (name: string) => left(`${name} changed meanwhile and was left alone: outboxd show ${name}`)
+
+/** Why a person cannot settle a submission, to be read after its state; null if that is possible. */
+export function whyNotSettled({
+  state,
+  probing,
+  mayHaveArrived,
+  answered,
+  idByPerson,
+  body,
+}: SubmissionDetail): string | null {
+  if (state === 'rejected' && mayHaveArrived && body === null)
+    return ', and does not map, so it can be neither followed nor sent: discard it where it has arrived; otherwise mend the mapping and replay it'
+  if (idByPerson && (state === 'completed' || state === 'failed')) return null
+  if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (state === 'accepted')
+    return idByPerson || !answered
+      ? null
+      : ', not uncertain: the service gave its id and works on it. outboxd discard gives it up'
+  return ', not uncertain: there is nothing to settle'
+}

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { asShown, listTopic, watchLists } from '../../src/console/records/watchList.ts'
-import type { Step } from '../../src/ledger/operator/readSteps.ts'
+import type { Step } from '../../src/ledger/operator/readSubmissionDetail.ts'
 
 const step = (id: number, more: Partial<Step> = {}): Step => ({
   ...{ id: String(id), from: 'accepted', to: 'failed', type: 'data', key: null, code: null, transactionId: null },

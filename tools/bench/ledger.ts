@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { createChain } from '../../src/ledger/audit/chain.ts'
+import { readHands } from '../../src/ledger/audit/readActs.ts'
 import { readAudit } from '../../src/ledger/audit/readAudit.ts'
-import { readHands } from '../../src/ledger/audit/readHands.ts'
 import { insertCaptured } from '../../src/ledger/capture.ts'
 import { claimQueued } from '../../src/ledger/claims.ts'
 import { readForgotten, readOrphaned } from '../../src/ledger/instances.ts'
 import { releaseWaitingKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReads } from '../../src/ledger/ledgerSessions.ts'
-import { findSubmissions } from '../../src/ledger/operator/findSubmissions.ts'
 import { readActivity } from '../../src/ledger/operator/readActivity.ts'
-import { readCauses } from '../../src/ledger/operator/readCauses.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import { readCauses } from '../../src/ledger/operator/search.ts'
 import {
   anySubmission,
   countSubmissions,
+  findSubmissions,
   type SubmissionFilter,
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'

@@ -1,4 +1,4 @@
-import type { Cause } from '../../ledger/operator/readCauses.ts'
+import type { Cause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
 import { noteOn } from '../../operations/submissionFacts.ts'

@@ -1,6 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import type { ActRecord } from '../../ledger/audit/readActs.ts'
-import type { Hand, HandsPosition } from '../../ledger/audit/readHands.ts'
+import type { ActRecord, Hand, HandsPosition } from '../../ledger/audit/readActs.ts'
 import { escapeControl } from '../../plainText.ts'
 import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
 

@@ -1,7 +1,7 @@
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import type { BulkChange } from '../../operations/bulkChange.ts'
-import { type Chosen, chooseSubmissions } from '../../operations/chooseSubmissions.ts'
+import { type Chosen, chooseSubmissions } from '../../operations/bulkChange.ts'
 import type { Databases } from '../../operations/databases.ts'
 import type { Discarded } from '../../operations/discard.ts'
 import { discardChange } from '../../operations/discard.ts'

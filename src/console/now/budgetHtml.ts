@@ -1,5 +1,5 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import type { BudgetSlots, BusySlot } from '../../ledger/operator/readBudgetSlots.ts'
+import type { BudgetSlots, BusySlot } from '../../ledger/operator/readActivity.ts'
 import { showDuration } from '../../time.ts'
 import { empty } from '../html/elements.ts'
 

@@ -1,5 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import type { Cause } from '../../ledger/operator/readCauses.ts'
+import type { Cause } from '../../ledger/operator/search.ts'
 import type { RecentCounts } from '../../ledger/requestCounts.ts'
 import type { Problem } from '../../model.ts'
 import type { Diagnosis, StatusReport, WellCondition } from '../../operations/diagnose.ts'

@@ -1,5 +1,5 @@
-import { readBudgetSlots } from '../../ledger/operator/readBudgetSlots.ts'
-import { readCauses } from '../../ledger/operator/readCauses.ts'
+import { readBudgetSlots } from '../../ledger/operator/readActivity.ts'
+import { readCauses } from '../../ledger/operator/search.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { waitingForPerson } from '../../model.ts'
 import { joinHalves } from '../../operations/diagnose.ts'

@@ -2,8 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { raiseOperatorPause } from '../../ledger/operator/pauses.ts'
 import { reasonProblem } from '../../operations/actor.ts'
 import { operatorOf } from '../../operations/databases.ts'
-import { type PauseRequest, readPause } from '../../operations/pause.ts'
-import { previewResume, type ResumeTerms, resumeMessages, resumeSending } from '../../operations/resume.ts'
+import {
+  type PauseRequest,
+  previewResume,
+  type ResumeTerms,
+  readPause,
+  resumeMessages,
+  resumeSending,
+} from '../../operations/pause.ts'
 import { Refused } from '../errors.ts'
 import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'

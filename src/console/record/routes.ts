@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { readRevisions } from '../../ledger/operator/readRevisions.ts'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
-import { readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import { readRevisions, readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'

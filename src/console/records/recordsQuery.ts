@@ -1,6 +1,5 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import type { ListPosition, PageWanted } from '../../ledger/operator/selectPage.ts'
-import type { ListOrder } from '../../ledger/operator/selectSubmissions.ts'
+import type { ListOrder, ListPosition, PageWanted } from '../../ledger/operator/selectSubmissions.ts'
 import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { type OptionName, optionLabel, tick } from '../html/form.ts'

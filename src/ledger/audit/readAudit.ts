@@ -1,7 +1,7 @@
 import { type Amounts, ended, type State } from '../../model.ts'
 import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
-import { patternsOf } from '../operator/searchText.ts'
+import { patternsOf } from '../operator/search.ts'
 import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 

@@ -8,7 +8,7 @@ import {
   type ChainEntry,
   readActEntries,
   readEventEntries,
-} from './chainEntries.ts'
+} from './chain.ts'
 
 /** What a verification found. */
 export interface ChainVerdict {

@@ -1,7 +1,6 @@
 import { type State, states } from '../../model.ts'
 import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
-import { causeColumn } from './cause.ts'
 
 /** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */
 export interface ListedSubmission {
@@ -127,6 +126,21 @@ const hasText = (column: string, value: string) =>
 
 export const hasKey = (value: string): string => hasText('s.key', value)
 
+/**
+ * What stands in a submission's way, without what is this record's own: two records with the same fault in the same field
+ * have the same. Values are what stands in quotes, and words with digits, but for error codes, names of fields such as
+ * `field1`, and the status that the service answered.
+ *
+ * Of a table that is called `s`.
+ */
+export const shapeColumn = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
+  '"[^"]*("|$)', '"…"', 'g'),
+  '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
+  '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
+
+/** A name of eight digits for all that have the same state, code and shape of error, and may have arrived alike. */
+export const causeColumn = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${shapeColumn})), 8)`
+
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
   and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKey('$4')})
   and ($7::boolean is null or s.may_have_arrived = $7)
@@ -173,3 +187,128 @@ export function matchingSql(
 const selectSql = { longest: matchingSql(listedColumns, 'longest'), newest: matchingSql(listedColumns, 'newest') }
 const selectIdsSql = matchingSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`
+
+/** Where a submission stands in a list: since when it is in its state, in microseconds, and its number. */
+export interface ListPosition {
+  sinceMicros: number
+  /** A bigint, as pg gives it. */
+  seq: string
+}
+
+/** Which part of a list: what comes after a position, or the end of what comes before it; null: its beginning. */
+export interface PageWanted {
+  order: ListOrder
+  from: { way: 'after' | 'before'; position: ListPosition } | null
+  limit: number
+}
+
+/** A part of a list, in the list's order. */
+export interface SubmissionPage {
+  submissions: ListedSubmission[]
+  /** Of the first and the last of them; null where there is none. */
+  ends: { first: ListPosition; last: ListPosition } | null
+  /** Whether the list goes on in the way in which it was read. */
+  goesOn: boolean
+}
+
+/**
+ * Reads the matching submissions from a position on, however far into the list that is: by the values that it is ordered by,
+ * which the indexes of `matchingSql` have, not by counting.
+ */
+export async function selectPage(
+  db: Database,
+  filter: SubmissionFilter,
+  { order, from, limit }: PageWanted,
+): Promise<SubmissionPage> {
+  const isBack = from?.way === 'before'
+  const read = isBack ? opposite[order] : order
+  const values = [...filterValues(filter), limit + 1]
+  const { rows } =
+    from === null
+      ? await db.query<Row>(selectSql[read], values)
+      : await db.query<Row>(fromPosition[read], [...values, from.position.sinceMicros, from.position.seq])
+  const shown = rows.slice(0, limit)
+  const inOrder = isBack ? shown.toReversed() : shown
+  const [first, last] = [inOrder[0], inOrder.at(-1)]
+  return {
+    submissions: inOrder.map(({ seq: _, ...submission }) => submission),
+    ends: first && last ? { first: positionOf(first), last: positionOf(last) } : null,
+    goesOn: rows.length > limit,
+  }
+}
+
+type Row = ListedSubmission & { seq: string }
+
+const opposite = { longest: 'newest', newest: 'longest' } as const
+
+/** Milliseconds as a double are true to a fifth of a microsecond, for as long as there are dates of four digits. */
+const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
+
+/** A row comparison, which an index answers as one range. */
+const beyond = (sign: '<' | '>') => (time: string) =>
+  `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
+
+const fromPosition = {
+  longest: matchingSql(listedColumns, 'longest', beyond('>')),
+  newest: matchingSql(listedColumns, 'newest', beyond('<')),
+}
+
+/** How a person names a submission. */
+export type SubmissionReference =
+  /** The id of its outbox row. */
+  | { kind: 'outbox'; outboxId: string }
+  /** Whole ids: uuids. */
+  | { kind: 'ids'; ids: readonly string[] }
+  /** The ids that begin alike: uuids, both ends included. A whole id is a range of one. */
+  | { kind: 'range'; from: string; to: string }
+  /** The ids that end in these hex digits, six at least. */
+  | { kind: 'ending'; digits: string }
+  | { kind: 'idempotency-key'; idempotencyKey: string }
+  | { kind: 'transaction'; transactionId: string }
+  | { kind: 'key'; key: string }
+
+/** The submissions that the reference fits, up to `limit`; those of a key newest first. */
+export async function findSubmissions(
+  db: Database,
+  reference: SubmissionReference,
+  limit: number,
+): Promise<ListedSubmission[]> {
+  const { rows } = await db.query<ListedSubmission>(findSql[reference.kind], [limit, ...valuesOf(reference)])
+  return rows
+}
+
+function valuesOf(reference: SubmissionReference): (string | readonly string[])[] {
+  switch (reference.kind) {
+    case 'ids':
+      return [reference.ids]
+    case 'outbox':
+      return [reference.outboxId]
+    case 'range':
+      return [reference.from, reference.to]
+    case 'ending':
+      return [reference.digits]
+    case 'idempotency-key':
+      return [reference.idempotencyKey]
+    case 'transaction':
+      return [reference.transactionId]
+    case 'key':
+      return [reference.key]
+    default:
+      return reference satisfies never
+  }
+}
+
+const find = (condition: string, order = 's.id') => `
+  select ${listedColumns}, ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs"
+  from outboxd.submission s where ${condition} order by ${order} limit $1`
+
+/** One statement for each kind of reference; each has its index. $1 is the limit. */
+export const findSql: Record<SubmissionReference['kind'], string> = {
+  outbox: find('s.outbox_id = $2'),
+  ids: find('s.id = any($2::uuid[])'),
+  range: find('s.id between $2::uuid and $3::uuid'),
+  ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
+  'idempotency-key': find('s.idempotency_key = $2::uuid'),
+  transaction: find(hasTransactionIdSql('$2::text')),
+  key: find(hasKey('$2::text'), 's.seq desc'),
+}

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { findSql } from '../../../src/ledger/operator/findSubmissions.ts'
-import { patternsOf, searchText } from '../../../src/ledger/operator/searchText.ts'
+import { patternsOf, searchText } from '../../../src/ledger/operator/search.ts'
 import {
   anySubmission,
   countSubmissions,
   filterValues,
+  findSql,
   listedColumns,
   matchingSql,
   type SubmissionFilter,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { giveBack, holdBack, takeSlots } from '../../../src/ledger/budget.ts'
-import { type BusySlot, readBudgetSlots } from '../../../src/ledger/operator/readBudgetSlots.ts'
+import { type BusySlot, readBudgetSlots } from '../../../src/ledger/operator/readActivity.ts'
 import { fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
 
 let ledger: Ledger
