@@ -173,7 +173,6 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     closing,
   }
   const resetAll = async (everything: boolean) => {
-    await faults.settle()
     await forget(controlPool, everything)
     parts.failures.clear()
     if (!everything) return
@@ -182,7 +181,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     if (scenario) await beginScenario(pool, faults, scenario)
   }
   const resetClient = async (client: string, everything: boolean) => {
-    faults.settleSome(await forgetClient(controlPool, client, everything))
+    await forgetClient(controlPool, client, everything)
     if (everything) draws.startAnew(client)
   }
   const controls = {

@@ -189,7 +189,7 @@ describe('parallel jobs share a sandbox', () => {
     ])
     await s.control('DELETE', '/ledger?client=ci-2')
     await s.restart()
-    expect((await s.control('GET', '/faults')).rows).toMatchObject([{ hits: 1, left: 1 }])
+    expect((await s.control('GET', '/faults')).rows).toMatchObject([{ hits: 2, left: 1 }])
     await s.control('DELETE', '/faults')
 
     await s.control('POST', '/faults', { kind: 'answer', status: 500, client: 'ci-2' })

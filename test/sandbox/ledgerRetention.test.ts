@@ -69,19 +69,6 @@ test('what an idempotency key has done stays, and what counts against the limit,
   expect(await sequences()).toEqual([1, 2, 10])
 })
 
-test('what a fault for so many requests has met stays, or it would begin anew after a restart', async () => {
-  const { rows } = await database.pool.query<{ id: number }>(`
-    insert into sandbox.faults (spec) values ('{"kind":"drop","times":1}'), ('{"kind":"drop"}') returning id::integer
-  `)
-  await arrived(5, hourUs)
-  for (const [index, { id }] of rows.entries()) {
-    await database.pool.query('update sandbox.ledger set fault_id = $1 where sequence = $2', [id, index + 1])
-  }
-  await trimAll(1)
-  expect(await sequences()).toEqual([1, 5])
-  await database.pool.query('delete from sandbox.faults')
-})
-
 test('many go in batches, and a ledger that was emptied begins anew', async () => {
   await arrived(25_000, hourUs)
   expect(await trimAll(10)).toEqual([10_000, 10_000, 4_990, 0])

@@ -27,36 +27,22 @@ export async function forget(pool: pg.Pool, everything: boolean): Promise<void> 
   await pool.query(`delete from ${queueSchema}.job where name = $1`, [queueName])
 }
 
-/**
- * Forgets the requests of one client; with `everything`, also what it made.
- *
- * Hits of a fault are counted in the ledger: what is left of each is written down with the rows that go.
- *
- * @returns how many requests have gone that met each fault, by its id
- */
-export async function forgetClient(pool: pg.Pool, client: string, everything: boolean): Promise<Map<number, number>> {
-  const { rows } = await pool.query<{ fault: string; hits: number }>(
+/** Forgets the requests of one client; with `everything`, also what it made. */
+export async function forgetClient(pool: pg.Pool, client: string, everything: boolean): Promise<void> {
+  await pool.query(
     `
-    with gone as (
-      delete from sandbox.ledger where client = $1 returning fault_id
-    ), hits as (
-      select fault_id, count(*)::integer as n from gone where fault_id is not null group by 1
-    ), faults as (
-      update sandbox.faults f set spec = jsonb_set(spec, '{times}', to_jsonb((spec ->> 'times')::bigint - hits.n))
-      from hits where f.id = hits.fault_id and spec ? 'times'
+    with ledger as (
+      delete from sandbox.ledger where client = $1
     ), transactions as (
       delete from sandbox.transactions where $2 and client = $1
     ), events as (
       delete from ${queueSchema}.job
       where $2 and name = $3 and id in (select event_id from sandbox.orders where client = $1)
-    ), orders as (
-      delete from sandbox.orders where $2 and client = $1
     )
-    select fault_id as fault, n as hits from hits
+    delete from sandbox.orders where $2 and client = $1
     `,
     [client, everything, queueName],
   )
-  return new Map(rows.map(({ fault, hits }) => [Number(fault), hits]))
 }
 
 /** What GET /_sandbox/rate shows. */

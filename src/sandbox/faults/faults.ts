@@ -110,7 +110,7 @@ export interface Fault {
   hits: number
 }
 
-/** The faults that are switched on. They are in the database; how often each was applied is counted in the ledger. */
+/** The faults that are switched on. They are in the database; a request counts as a hit when it is written to the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
   readonly #draws: Draws
@@ -123,10 +123,9 @@ export class Faults {
 
   /** Takes up what was switched on before a restart. */
   async load(): Promise<void> {
-    const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(`
-      select f.id, f.spec, (select count(*)::integer from sandbox.ledger l where l.fault_id = f.id) as hits
-      from sandbox.faults f order by f.id
-    `)
+    const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(
+      'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
+    )
     this.#faults = rows.map(({ id, spec, hits }) => armed(Number(id), spec, hits))
   }
 
@@ -155,28 +154,6 @@ export class Faults {
     await this.#pool.query('delete from sandbox.faults where id = any($1)', [ids])
     this.#faults = this.#faults.filter(({ id }) => !ids.includes(id))
     return ids.length
-  }
-
-  /** Counts from what is left: the ledger, in which hits are counted, is about to be emptied. */
-  async settle(): Promise<void> {
-    for (const fault of this.#faults) {
-      fault.hits = 0
-      if (fault.left === undefined) continue
-      fault.spec = { ...fault.spec, times: fault.left }
-      await this.#pool.query('update sandbox.faults set spec = $2 where id = $1', [
-        fault.id,
-        JSON.stringify(fault.spec),
-      ])
-    }
-  }
-
-  /** The same if only some rows have gone. @param gone how many rows of each fault, by its id */
-  settleSome(gone: ReadonlyMap<number, number>): void {
-    for (const fault of this.#faults) {
-      const hits = gone.get(fault.id) ?? 0
-      fault.hits -= hits
-      if (fault.spec.times !== undefined) fault.spec = { ...fault.spec, times: fault.spec.times - hits }
-    }
   }
 
   /** @param client null: all */

@@ -55,8 +55,8 @@ function complain(error: unknown, closing: AbortSignal): number {
 /**
  * Deletes one batch of rows that are too old or too many.
  *
- * These stay: applied requests with an idempotency key, because the sandbox knows the key by them; what counts against the rate
- * limit; and what a fault with `times` has met, because they say how many are left.
+ * These stay: applied requests with an idempotency key, because the sandbox knows the key by them, and what counts against the
+ * rate limit.
  *
  * @returns how many were deleted
  */
@@ -71,7 +71,6 @@ export async function trimLedger(pool: pg.Pool, { rows, sinceUs, countedSinceUs 
         )
         and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
         and not (counted and arrived_at > ${timeSql('$3::bigint')})
-        and not exists (select from sandbox.faults f where f.id = ledger.fault_id and f.spec ? 'times')
       order by sequence
       limit $4
     )

@@ -116,6 +116,11 @@ const steps = [
   create index transactions_accepted on sandbox.transactions (accepted_at, position, id, client);
   create index orders_created on sandbox.orders (created_at, position, id, client);
   `,
+  `
+  -- Requests that a fault was applied to: counted here, so that the ledger can be emptied.
+  alter table sandbox.faults add column hits bigint not null default 0;
+  update sandbox.faults f set hits = (select count(*) from sandbox.ledger l where l.fault_id = f.id);
+  `,
 ]
 
 /**

@@ -66,6 +66,10 @@ const writeEntriesSql = `
       client text, id uuid, "customerId" uuid, items text, "createdUs" bigint, "doneUs" bigint,
       position bigint, statuses jsonb, "eventId" uuid
     )
+  ), hits as (
+    update sandbox.faults f set hits = hits + entry.n
+    from (select "faultId", count(*) as n from json_to_recordset($1) as l ("faultId" bigint) group by 1) entry
+    where f.id = entry."faultId"
   )
   insert into sandbox.ledger (
     arrived_at, endpoint, method, path, client, address, idempotency_key, body,
