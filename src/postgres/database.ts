@@ -24,7 +24,7 @@ export interface PoolOptions {
   durable?: boolean
   /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `rolePathOf`. */
   isErp?: boolean
-  /** Whether its sessions prepare the statements that come again and again: where the tables are ours alone. */
+  /** Whether its sessions prepare repeated statements: only if all tables are ours. */
   prepares?: boolean
   /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }

@@ -18,7 +18,7 @@ export interface SessionSettings {
   durable: boolean
   /** Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` as the role's own search path says. */
   isErp: boolean
-  /** Whether they prepare the statements that come again and again: not where others may give their results another type. */
+  /** Whether they prepare repeated statements: not on tables whose columns others may change. */
   prepares: boolean
 }
 

@@ -47,7 +47,7 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
 }
 
-/** The records that a download is about, where it is about a key or a record; null: about all of its time. */
+/** The records that a download is about; null if it is narrowed to neither a key nor a record. */
 async function recordsOf(databases: Databases, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
   if (record !== null)
     return 'id' in record
@@ -59,14 +59,14 @@ async function recordsOf(databases: Databases, { key, record }: AuditSpan): Prom
 /** A key may have more records than this: the log says so then. */
 const countedMax = 1_000
 
-/** Reads the first page before anything is sent: a ledger that cannot be read is said in words, not in a CSV without lines. */
+/** Reads the first entry before anything is sent, so that a ledger that cannot be read is answered with an error, not with an empty CSV. */
 async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
   const entries = readAudit(databases.ledger, span)
   const first = await entries.next()
   return csvOf(first, entries, parts)
 }
 
-/** Ends with its reader: nothing is read that nobody takes. What breaks off is cut off, for the browser to notice. */
+/** Reads on only while the browser takes lines. If reading fails, the download breaks off, so that the browser notices. */
 async function* csvOf(
   first: IteratorResult<AuditEntry, void>,
   others: AsyncIterable<AuditEntry>,
@@ -85,7 +85,7 @@ async function* csvOf(
   }
 }
 
-/** What an address asks for; an empty field asks for nothing. Pure. */
+/** Reads the filters in an address; an empty field is no filter. Pure. */
 export function readAuditQuery(parameters: unknown, nowMs: number) {
   const text = (name: string) => textAsTyped(parameters, name) || undefined
   const query: AuditQuery = {

@@ -8,10 +8,10 @@ import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
 import { readNew } from '../../outbox/rows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/** The mapping files at hand, or what is wrong with them. */
+/** The mapping files of this machine, or what is wrong with them. */
 export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
-/** Reads the files of this machine's MAPPINGS_DIR, each time: what is mended is there. */
+/** Reads the files of MAPPINGS_DIR anew each time, so that a correction shows at once. */
 export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(config.mappingsDir) }
@@ -20,7 +20,6 @@ export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFile
   }
 }
 
-/** What stands in the form. */
 export interface MappingForm {
   type: string
   payload: string
@@ -35,13 +34,13 @@ export type MappingResult =
 export interface MappingView {
   dir: string
   files: MappingFiles
-  /** Types of the daemon's files that are not here, and of ours that it does not have; null where it cannot be told. */
+  /** Types that only the daemon's files have, or only the files here; null if that cannot be told. */
   differing: string[] | null
-  /** The rows that wait, the first of them; or why they cannot be read. */
+  /** The first rows that wait, or why they cannot be read. */
   waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
   form: MappingForm
   result: MappingResult | null
-  /** Values of a row: somebody has asked for them. */
+  /** Whether the viewer has asked for the row's values. */
   isShown: boolean
 }
 
@@ -71,7 +70,7 @@ function differingTypes(files: MappingFiles, published: readonly string[] | null
   return [...here.symmetricDifference(new Set(published))].sort()
 }
 
-/** A result with what the service may refuse of it. Pure. */
+/** A result with warnings of what the service may refuse. Pure. */
 export const resultOf = (mappings: Mappings, previews: MapPreview[], outboxId: string | null): MappingResult => ({
   kind: 'mapped',
   ...{ previews, outboxId, warnings: bodyWarnings(mappings, previews) },

@@ -11,7 +11,7 @@ import { keepShownRecords, noteSight } from '../sights.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
-/** More holds up everyone else for longer than a tenth of a second. */
+/** A larger form would hold up all other viewers for longer than a tenth of a second. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
@@ -86,5 +86,5 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   }
 }
 
-/** As a person calls it, and as the page of its record finds it once it is captured. */
+/** The row's name for a person, and in the log. */
 const rowName = (outboxId: string) => `outbox:${outboxId}`

@@ -4,15 +4,14 @@ import { anySubmission, type SubmissionFilter } from '../../ledger/operator/sele
 import { waitingForPerson } from '../../model.ts'
 import { joinHalves } from '../../operations/diagnose.ts'
 import { type LedgerReads, ledgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
-
 import type { ConsoleParts } from '../parts.ts'
 import { budgetWindow } from './budgetHtml.ts'
 import type { ForPerson, NowView } from './nowHtml.ts'
 import { readWhenCountDiffers, shareReading } from './readings.ts'
 
-/** How old what is shown may be, whoever looks and however many: fewer than five statements a second. */
+/** How old each part may be: fewer than five statements a second, however many look. */
 const agesMs = {
-  /** Whether it is paused, what moves: read anew for each view. */
+  /** Pauses and counts: read again for each view. */
   moving: 300,
   activity: 3_900,
   readOnly: 9_900,
@@ -20,16 +19,16 @@ const agesMs = {
   served: 60_000,
 }
 
-/** What the snapshot counts is read again when it counts otherwise, and now and then. */
+/** Problems and causes are read again when the snapshot counts them differently, and now and then. */
 const problemsAge = { minMs: 0, maxMs: 4_900 }
 const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
-/** The causes of so many are told apart: a few milliseconds. */
+/** Telling the causes of this many records apart takes a few milliseconds. */
 const causesOfMax = 1_000
 
 /**
- * Makes what reads the page's view, each part of it as often as what it tells changes; with the functions that `status` is made
- * of. To be asked once a second for all viewers.
+ * Reads the view of the page Now by the functions of `outboxd status`, each part as often as it changes. To be asked once a second
+ * for all viewers.
  */
 export function createNowReading(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,

@@ -10,13 +10,13 @@ import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts
 import { createOutboxReading, shareReading } from './readings.ts'
 import { createNowReading } from './readNow.ts'
 
-/** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
+/** A page shows what is at most this old, and is told of a change within a second. */
 const viewAgeMs = 900
 
 /** A minute is written within half a minute of its end. */
 const historyAgeMs = 15_000
 
-/** `/`: how things stand. `/now/history.json`: what its plots are drawn of. */
+/** `/`: how things stand. `/now/history.json`: the values of its plots. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { live, databases, clock } = parts
   const readOutbox = createOutboxReading(parts)
@@ -44,13 +44,13 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return sendPage(reply, renderNow({ ...page, history: history.drawn, viewer }))
   })
   app.get<Asked>('/now/history.json', async ({ query }) => (await histories[rangeOf(query.range)]()).history)
-  // Whoever has paused is shown that it is paused.
+  // A viewer who has paused sees the pause at once.
   pauseRoutes(app, parts, () => {
     readPage = readAnew()
   })
 }
 
-/** With its pictures, drawn once for all who look. */
+/** The plots' values with their pictures, drawn once for all viewers. */
 interface ShownHistory {
   history: History
   drawn: HtmlSafeString

@@ -16,15 +16,15 @@ import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import type { ResolvePreview } from './waysHtml.ts'
 
-/** What came of a form in which a person says what became of a record. */
+/** The result of a form in which a person says what became of a record. */
 export type Resolving =
-  /** Nothing was changed, for this reason. */
+  /** Nothing was changed; the message says why. */
   | { kind: 'refused'; message: string }
-  /** The form was not confirmed yet: what it would do. */
+  /** What the form would do once it is confirmed. */
   | { kind: 'preview'; preview: ResolvePreview }
   | { kind: 'done'; id: string; message: string }
 
-/** First says what the answer would do, and does it once the form is confirmed. @param name the record, as the address has it */
+/** Previews the answer, and carries it out if the form is confirmed. @param name the record's name in the address */
 export async function resolveRecord(
   parts: ConsoleParts,
   viewer: Viewer,

@@ -45,7 +45,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const { id } = named.submission
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
     const files = readFiles(parts)
-    // The page of a record is there whatever the mapping files are like.
+    // Broken mapping files do not keep the page of a record from being shown.
     const view = await readRecord(await databases(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null)
       return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, null, viewer))
@@ -108,7 +108,7 @@ async function detailOf(databases: Databases, id: string): Promise<SubmissionDet
 
 const messagesMax = 1_000
 
-/** What a viewer did to a record, said once by the page that the form leads to. */
+/** Keeps what a viewer did to a record until the page that the form leads to says it, once. */
 function keepMessages() {
   const messages = new Map<string, string>()
   return {

@@ -20,7 +20,7 @@ export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
     .map(({ id, title, means, fields, button }) => {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
-      // What has taken a step since the page was shown is left alone.
+      // A record that has taken a step since the page was shown is left alone.
       const seen = isBulk ? hidden('id', detail.id) : hidden('revision', String(view.submission.revision))
       const submit = isBulk
         ? html`<button name="do" value="${id}-ticked">${button}</button>`
@@ -36,7 +36,7 @@ interface WayForm {
   id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
   title: string
   isOpen: (detail: RecordView['detail']) => boolean
-  /** Said unless `show` says it better. */
+  /** Said if `show` says nothing about it. */
   means: string
   fields: HtmlValue
   button: string

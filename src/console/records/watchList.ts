@@ -7,22 +7,22 @@ import type { Database } from '../../postgres/database.ts'
 import type { LiveTopic } from '../live/createLive.ts'
 import { queryFields, type RecordsQuery, readRecordsQuery } from './recordsQuery.ts'
 
-/** The version that a list has until something has come to it or left it. */
+/** The version of a list until a record has come to it or left it. */
 export const asShown = 'as shown'
 
-/** Nobody waits for it, and all that is looked at has five statements a second together. */
+/** All pages together have five statements a second, and this is the least urgent. */
 const watchEveryMs = 3_000
 
-/** A list that is further behind is told that there is something newer, which there is. */
+/** A list that is further behind is said to have something newer, unread. */
 const behindMax = 1_000n
 
-/** Read at once. If there are more, something newer has come to nearly every list. */
+/** Steps read at once. If there are more, nearly every list has something newer. */
 const stepsMax = 2_000
 
-/** Ids are not given in the order in which they are committed: so far back it is looked again. */
+/** Ids are not committed in their order, so each look begins this far back. */
 const overlap = 200n
 
-/** What a list is followed by: the event after which it was read, and what it lists. */
+/** The topic of a list: the event after which it was read, and its filters. */
 export function listTopic(lastEventId: string, query: RecordsQuery): string {
   return `records:${lastEventId}.${new URLSearchParams(queryFields({ ...query, from: null }))}`
 }
@@ -39,8 +39,8 @@ export const stepReads = (ledger: Database): StepReads => ({
 })
 
 /**
- * Watches the lists that somebody looks at, with one statement for all: it reads the steps that records took since the last
- * look. What a list with a cause or a text shows is told of by its other filters.
+ * Watches all lists that are on a page with one statement, which reads the steps that records took since the last look. A list with
+ * a cause or a text is watched by its other filters.
  */
 export function watchLists(reads: () => Promise<StepReads>, nowMs: () => number): LiveTopic {
   const lists = new Map<string, WatchedList>()
@@ -69,7 +69,7 @@ export function watchLists(reads: () => Promise<StepReads>, nowMs: () => number)
   }
 }
 
-/** An address says after which event a list was read. Neither one long ago nor one that has not been yet is read from. */
+/** Bounds the event that an address names: neither an old one nor one of the future is read from. */
 function bound(begun: readonly WatchedList[], last: bigint): void {
   for (const list of begun) {
     list.isNewer = list.since < last - behindMax
@@ -103,6 +103,6 @@ export function concerns(filter: SubmissionFilter | null, step: Step): boolean {
   if (type !== null && step.type !== type) return false
   if (key !== null && step.key !== key) return false
   if (transactionId !== null && step.transactionId !== transactionId) return false
-  // What has left has another code by now, or none.
+  // A record that has left has a different code by now, or none.
   return isOf || code === null || step.code?.toLowerCase() === code.toLowerCase()
 }
