@@ -66,6 +66,7 @@ export async function raiseFound(
 
 /** Agrees to a history in which nothing has happened yet, or that of a declared standby. In a transaction. */
 export async function agreeByDaemon(db: Database, who: string): Promise<void> {
+  await db.query(waitForNoStandby) // a server that was promoted has none yet
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
     [who],
