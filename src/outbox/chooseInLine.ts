@@ -7,7 +7,7 @@ export interface MetRow {
   line: string | null
   /** Its key has to stay. */
   excepted: boolean | null
-  /** Its type, where another instance has to take it. */
+  /** Its type, if another instance has to take it. */
   leftType: string | null
 }
 

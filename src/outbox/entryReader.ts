@@ -29,7 +29,7 @@ export class EntryReader {
     return null
   }
 
-  /** The value, where the column's name is one. */
+  /** The value, if the column's name is one. */
   column<T>(at: YamlPath, name: string, value: T): T | null {
     if (name !== '') return value
     this.report(at, `"${at.at(-1)}" is empty`)
@@ -49,7 +49,7 @@ export class EntryReader {
   }
 
   /**
-   * The entry as its schema has it; null where it is not so.
+   * The entry as its schema has it; null if it is not so.
    *
    * @param more keys of the entry's other forms, for what to suggest
    */

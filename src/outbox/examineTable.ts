@@ -24,7 +24,7 @@ import { writeStatements } from './writeBack.ts'
 
 /**
  * Looks at everything of a table that the daemon will meet, and needs no ledger for it: rights, columns, what is written, and every
- * statement. Says what is wrong, a finding each; where one thing hides the next, the first.
+ * statement. Says what is wrong, a finding each; if one thing hides the next, the first.
  *
  * @throws OutboxTableUnusable with what the description and the table disagree on
  */
@@ -118,7 +118,7 @@ const locked =
 /**
  * Prepared, since Postgres then says itself how many values there are and of which types; NULL will do for each.
  *
- * @returns why it would not run, null where it would; `locked`: nobody can say
+ * @returns why it would not run, null if it would; `locked`: nobody can say
  */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')

@@ -9,7 +9,7 @@ export interface NeededRights {
   readonly update: readonly string[]
 }
 
-/** What the daemon needs of a table as it is described. Pure. */
+/** Lists what the daemon needs of a table as it is described. Pure. */
 export function neededRights(table: OutboxTable): NeededRights {
   const { payload, type, createdAt, state, write } = table
   const form = formOf(state)
@@ -32,7 +32,7 @@ export function neededRights(table: OutboxTable): NeededRights {
   return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
 }
 
-/** That our user must not use the schema of a table, with the statement that lets it; null where it may, or nobody knows the schema. */
+/** Says that our user must not use the schema of a table, with the statement that grants it; null if it may, or the schema is unknown. */
 export async function findSchemaProblem(
   db: Database,
   name: Pick<OutboxTable, 'schema' | 'table'>,
@@ -41,7 +41,7 @@ export async function findSchemaProblem(
   return found === null || found.mayUse ? null : missingSchema(found)
 }
 
-/** What our user must not do with the table that the daemon does, and the statements that let it; none where it may do all. */
+/** Finds what the daemon does with the table and our user must not, with the statements that grant it. */
 export async function findRightProblems(db: Database, table: OutboxTable): Promise<string[]> {
   const found = await findTable(db, table)
   if (found === null) return []
@@ -80,10 +80,10 @@ export async function findRightProblems(db: Database, table: OutboxTable): Promi
 }
 
 /**
- * All that a role needs of the outbox's table, whoever asks: to read it, and to write the columns that are ours.
+ * Reads all that a role needs of the outbox's table, whichever role asks: to read it, and to write the columns that are ours.
  *
  * @param onlyReads for a role that changes nothing
- * @returns statements; null where there is no such table
+ * @returns statements; null if there is no such table
  */
 export async function readOutboxGrants(
   db: Database,
@@ -148,7 +148,7 @@ async function findSchema(db: Database, schema: string): Promise<FoundSchema | n
   return rows[0] ?? null
 }
 
-/** The table that is meant: also where our user must not use its schema, so that it looks as if it were not there. */
+/** Finds the table that is meant, also if our user must not use its schema, so that it looks as if it were not there. */
 async function findTable(
   db: Database,
   { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
@@ -169,7 +169,7 @@ async function findTable(
 interface Rights {
   unreadable: string[]
   unwritable: string[]
-  /** The sequence that must not be read, quoted; null where there is none, or it may. */
+  /** The sequence that must not be read, quoted; null if there is none, or it may. */
   sequence: string | null
 }
 

@@ -4,7 +4,7 @@ import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
-/** Tables and views that a view reads, quoted, with their schemas. */
+/** Reads which tables and views a view reads, quoted, with their schemas. */
 export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
@@ -18,7 +18,7 @@ export async function findTablesBelow(db: Database, qualified: string): Promise<
   return rows.map(({ name }) => name)
 }
 
-/** What to read instead. @param kind pg_class.relkind @param below quoted, with their schemas */
+/** Says what to read instead. @param kind pg_class.relkind @param below quoted, with their schemas */
 export function describeInstead(kind: string, below: readonly string[]): string {
   if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (below.length === 0) return 'describe the table below it'
@@ -36,7 +36,7 @@ export const kindNames: Readonly<Record<string, string>> = {
 export const needsMark = (kind: string): boolean => kindNames[kind] !== undefined
 
 /**
- * What keeps the daemon from reading what is no table as it is described; null where nothing does. The ledger remembers rows by the
+ * Finds what keeps the daemon from reading a view or a foreign table as it is described; null if nothing does. The ledger remembers rows by the
  * transactions that wrote them, which a view does not have, and a foreign table gives as 0: a row that is committed late would never
  * be read. A materialized view takes no mark either.
  *
@@ -73,8 +73,8 @@ const idStateSql = `
   where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
- * What is wrong with the column that names rows. Two rows of one id would count as one: the second is never sent, and is told the
- * outcome of the first. So the catalog has to say that there are none; where it cannot (a view, a foreign table, a table
+ * Finds what is wrong with the column that names rows. Two rows of one id would count as one: the second is never sent, and is told the
+ * outcome of the first. So the catalog has to say that there are none; if it cannot (a view, a foreign table, a table
  * partitioned by another column), the description must promise it.
  */
 export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
@@ -106,7 +106,7 @@ function cannotSay(kind: string, inherited: boolean): string {
 }
 
 /**
- * What is wrong with a filter where the ledger remembers how far the table was read. A row for which the filter comes
+ * Finds what is wrong with a filter if the ledger remembers how far the table was read. A row for which the filter comes
  * true with time (`not_before <= now()`) is not written then: the position has passed it, and nobody would ever look at it
  * again. So the filter must depend on the row alone, as the predicate of a partial index must: Postgres is asked
  * whether it would take it for one, on an empty copy of the table, in a transaction that is rolled back.
@@ -194,7 +194,7 @@ export async function findPolicyProblems(db: Database, qualified: string, table:
   )
 }
 
-/** What a policy hides cannot be counted by whom it is hidden from. */
+/** Says that policies hold for our user, because it cannot count what they hide from it. */
 export async function findPolicyRemarks(db: Database, qualified: string): Promise<string[]> {
   const { isActive, role } = await readPolicies(db, qualified)
   if (!isActive) return []

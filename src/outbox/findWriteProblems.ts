@@ -10,8 +10,8 @@ import type { OutboxTable, WriteBack } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
 /**
- * What is wrong with the columns that we write, found before any row is there to try it on: a type that does not take what we write, a
- * state that would be cut short, NULL where it must not be. Clauses that follow the table's name.
+ * Finds what is wrong with the columns that we write, before any row is there to try it on: a type that does not take what we write, a
+ * state that would be cut short, NULL if it must not be. Clauses that follow the table's name.
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
@@ -43,7 +43,7 @@ interface Trial {
   what: string
   /** What is written, in SQL, as the daemon casts it. */
   written: string
-  /** A condition that says that it is whole in the column, asked of "v"; null where a part will do. */
+  /** A condition that says that it is whole in the column, asked of "v"; null if a part will do. */
   whole: string | null
 }
 
@@ -96,7 +96,7 @@ function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   return { column, exactType, what: 'the time', written, whole: null }
 }
 
-/** @returns why it cannot be written, null where it can */
+/** @returns why it cannot be written, null if it can */
 async function tryWrite(db: Database, { written, whole }: Trial): Promise<string | null> {
   await db.query('savepoint written')
   try {
@@ -110,7 +110,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
   }
 }
 
-/** NULL where it must not be, and a NULL that never comes. */
+/** NULL if it must not be, and a NULL that never comes. */
 function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
   const mustBeSet = (name: string) => columnOf(shape, name).notNull
   const neverWaits =

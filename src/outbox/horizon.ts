@@ -17,11 +17,11 @@ export interface Horizon {
 export interface SafePosition {
   /** Oids of database and table, and what puts rows in order: a table created anew begins anew, and so does one that gets other parts. */
   outbox: string
-  /** Rows whose first sort value is at most this are settled; null where none is known to be. */
+  /** Rows whose first sort value is at most this are settled; null if none is known to be. */
   upTo: string | null
-  /** The number that the sequence has drawn last; null where that is unknown, or there is none. */
+  /** The number that the sequence has drawn last; null if that is unknown, or there is none. */
   drawn: string | null
-  /** The sequence's file on disk, which changes where it is begun anew; null where there is none. */
+  /** The sequence's file on disk, which changes if it is begun anew; null if there is none. */
   sequenceFile: string | null
 }
 

@@ -158,7 +158,7 @@ function namedColumns(table: OutboxTable): [string, string][] {
   return named.flatMap(([where, name]) => (name === null || name === undefined ? [] : [[where, name]]))
 }
 
-/** A position in a sequence tells nothing where a session draws numbers ahead of its inserts. */
+/** A position in a sequence tells nothing if a session draws numbers ahead of its inserts. */
 async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
   const { rows } = await db.query<{ cached: number; falls: boolean }>(
     'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
@@ -176,7 +176,7 @@ async function findSequenceProblems(db: Database, qualified: string, column: str
   return []
 }
 
-/** Which table it is. @param qualified quoted, with its schema where the description names one */
+/** Reads which table it is. @param qualified quoted, with its schema if the description names one */
 export async function readIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
   const { rows } = await db.query<{ database: string; table: string }>(
     `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
@@ -194,7 +194,7 @@ const tablesMax = 20_000
  * it, among those that this user may look at.
  *
  * @param name as in the catalog, unquoted; without a schema, wherever the search path leads
- * @returns the name to write instead, with its schema where that is needed; null where nothing is near
+ * @returns the name to write instead, with its schema if that is needed; null if nothing is near
  */
 export async function findNearestTable(
   db: Database,

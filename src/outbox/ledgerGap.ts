@@ -5,13 +5,13 @@ import { readTaken, type TakenRow } from './takenRows.ts'
 
 /** What came of comparing the outbox with the ledger. */
 export interface LedgerGap {
-  /** False where the rows do not say that they are under way, so that none can be found. */
+  /** False if the rows do not say that they are under way, so that none can be found. */
   canTell: boolean
   /** Rows that say they were taken and that the ledger does not know, in the order of their ids. */
   rows: TakenRow[]
   /** There may be more: it was given up at a bound. */
   isCut: boolean
-  /** The id from which to go on, where it was given up. */
+  /** The id from which to go on, if it was given up. */
   after: string | null
 }
 
@@ -73,7 +73,7 @@ export async function tellGap(ledger: Database, gap: LedgerGap): Promise<void> {
   else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
 }
 
-/** Claims the comparison, where nobody has done so for that long. */
+/** Claims the comparison, if nobody has done so for that long. */
 export async function takeComparison(ledger: Database, everyMs: number): Promise<boolean> {
   const { rowCount } = await ledger.query(
     `update outboxd.outbox set compared_at = clock_timestamp() where is_current

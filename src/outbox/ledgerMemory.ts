@@ -32,7 +32,7 @@ export interface KnownRows {
 export interface Cursor {
   /** Up to where all rows are known and none can come any more. */
   position: Position
-  /** The file of the sequence as the position was reached; null where there is none, or nobody looked. */
+  /** The file of the sequence as the position was reached; null if there is none, or nobody looked. */
   sequenceFile: string | null
   /** An operator has said that rows up to here are those that the ledger knows. */
   sameUpto: Position | null

@@ -87,7 +87,7 @@ async function describeBlockers(db: Database, key: readonly [number, number]): P
   return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but a daemon of another ledger may not be noticed now. End that session: \`${end || 'none is left'}\``
 }
 
-/** Which daemons of another ledger serve a table; none where there is no such table. @param table quoted */
+/** Finds the daemons of another ledger that serve a table; none if there is no such table. @param table quoted */
 export async function findOtherDaemons(db: Database, table: string, ledger: string): Promise<OtherDaemon[]> {
   const oid = await readOid(db, table)
   return oid === null ? [] : readOthers(db, oid, ledger)

@@ -10,7 +10,7 @@ import { lockHolder } from './writeBack.ts'
 /** A row that waits and that a session of somebody else has locked. */
 export interface LockedRow {
   outboxId: string
-  /** Null where several sessions hold it at a time, or the table is a view: then nobody can tell whose it is. */
+  /** Null if several sessions hold it at a time, or the table is a view: then nobody can tell whose it is. */
   holder: LockHolder | null
 }
 
@@ -18,7 +18,7 @@ export interface LockedRow {
 export interface LockHolder {
   pid: number
   application: string | null
-  /** As pg_stat_activity has it; null where our user may not know. */
+  /** As pg_stat_activity has it; null if our user may not know. */
   state: string | null
 }
 
@@ -99,7 +99,7 @@ const isOurs = (application: string | null) => application?.startsWith('outboxd'
 
 type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
 
-/** Those of these rows that cannot be locked. */
+/** Reads those of these rows that cannot be locked. */
 async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise<HeldRow[]> {
   const { free, held } = lockedStatements(table)
   const freeIds = await readFree(table.db, free, outboxIds)

@@ -16,11 +16,11 @@ export interface OutboxMigrated {
 }
 
 /**
- * Creates the outbox table of migrations/outbox.sql where it does not exist, with the trigger that wakes the daemon or
+ * Creates the outbox table of migrations/outbox.sql if it does not exist, with the trigger that wakes the daemon or
  * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
  *
  * @param outboxTable name, or schema.name
- * @param wake whether the trigger is wanted; null: where no transaction can be prepared
+ * @param wake whether the trigger is wanted; null: if no transaction can be prepared
  */
 export async function migrateOutbox(
   databaseUrl: string,
@@ -85,9 +85,9 @@ export function ownNamesOf(name: string): { qualified: string; trigger: string; 
 /** What is there of the outbox table. */
 export interface OutboxTableState {
   exists: boolean
-  /** The trigger that announces new rows: where somebody sleeps, or (an earlier version's) always; not there, or switched off. */
+  /** The trigger that announces new rows: if somebody sleeps, or (an earlier version's) always; not there, or switched off. */
   wakes: 'sleepers' | 'always' | 'never'
-  /** The server's max_prepared_transactions: where it is above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  /** The server's max_prepared_transactions: if it is above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
   preparedMax: number
   columns: string[]
 }

@@ -1,12 +1,11 @@
 import type { NamedRowSearch } from '../ledger/history/createHistory.ts'
 import type { NamedRow } from '../ledger/history/decideHistory.ts'
 import { wasCanceled } from '../postgres/sqlState.ts'
-import { column, type TableShape, textSql } from './columns.ts'
+import { column } from './columns.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import type { OutboxTable } from './outboxTable.ts'
-import type { TakenSlice } from './takenRows.ts'
+import { type TakenSlice, transactionSql } from './takenRows.ts'
 import { failingRows } from './unfilterable.ts'
 
 /** A row that names a transaction. */
@@ -32,14 +31,6 @@ export function namingStatements({ table, shape, ideal }: OpenTable): Record<'st
        ${said} as said, ${transaction} as "transactionId"
      from ${from} where ${id} = any($1::${idType}[]) and ${transaction} is not null`
   return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
-}
-
-/** What a row's columns for the transaction say, an expression; NULL if there is none, or nothing in it. */
-export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
-  const texts = write
-    .filter(({ what }) => what === 'transaction_id')
-    .map(({ column: name }) => `nullif(btrim(${textSql(name, shape)}), '')`)
-  return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
 }
 
 /**

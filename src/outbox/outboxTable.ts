@@ -14,7 +14,7 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** The description promises that ids are unique: believed only where the catalog cannot say it. */
+  /** The description promises that ids are unique: believed only if the catalog cannot say it. */
   readonly idPromised: boolean
   /** Rows are taken in this column's order. */
   readonly order: string | null

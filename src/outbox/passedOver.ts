@@ -49,9 +49,9 @@ export function readPassedOver(outbox: Outbox, after: string | null, sliceRows: 
 /** Rows that wait behind the position up to which a table was read. */
 export interface PassedOver {
   rows: number
-  /** Null where there is none. */
+  /** Null if there is none. */
   firstId: string | null
-  /** The id from which to go on; null where the table's end was reached, or it has no position. */
+  /** The id from which to go on; null if the table's end was reached, or it has no position. */
   after: string | null
 }
 

@@ -60,7 +60,7 @@ function isTimezone(name: string): boolean {
   }
 }
 
-/** Reads where the payload is, or what it is built of; null where that is wrong. */
+/** Reads where the payload is, or what it is built of; null if that is wrong. */
 export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['payload'] | null {
   if (typeof value === 'string')
     return entry.column(['payload'], value, { kind: 'column', column: value, encoding: 'utf-8' })

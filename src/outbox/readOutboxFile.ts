@@ -81,7 +81,7 @@ function judge(
 
 /**
  * What a row is known by must stay, or none would be told what became of it; so must the place where it stands in order, and what
- * the ERP has written for the record. Of a payload of several columns ours are left out where rows are compared.
+ * the ERP has written for the record. Of a payload of several columns ours are left out when rows are compared.
  */
 function judgeWritten(
   entry: EntryReader,
@@ -121,7 +121,7 @@ function judgeWritten(
 /**
  * Reads `outbox.yaml` of the folder of mappings: how an existing outbox table is to be read.
  *
- * @returns null where there is no such file
+ * @returns null if there is no such file
  * @throws FilesInvalid with everything that is wrong with it, by line and column
  */
 export function loadOutboxFile(dir: string): OutboxTable | null {

@@ -18,7 +18,7 @@ export interface RowExpressions {
   /** Whether the filter takes a row in, to follow another condition. */
   readonly filtered: string
   readonly key: string
-  /** A hash of the key, which is as short as the key may be long, and a number where no client may be able to read the key. */
+  /** A hash of the key, which is as short as the key may be long, and a number if no client may be able to read the key. */
   readonly line: string
   readonly type: string
   readonly payload: string
@@ -168,7 +168,7 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
 }
 
 /**
- * The condition that a row is not from before the start position, to follow another; empty where all are ours. A row that
+ * The condition that a row is not from before the start position, to follow another; empty if all are ours. A row that
  * does not say when it was recorded is ours: it is rather sent than lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {

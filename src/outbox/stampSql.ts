@@ -4,13 +4,13 @@ import { column, columnOf, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * What tells a row from another that has, or had, the same id: when it was recorded; where the table does not say that, two
- * hashes, of its type and key, and of what the record is made of, without the columns that we write: the second alone changes where
+ * What tells a row from another that has, or had, the same id: when it was recorded; if the table does not say that, two
+ * hashes, of its type and key, and of what the record is made of, without the columns that we write: only the second changes when
  * the ERP edits a row. A date is too coarse: the id of a row of this morning may be used again today. Where nobody but
  * the description says that ids are unique, it is the time and the contents.
  *
  * Words with one space between: the kind, what it is, and for two of the kinds its contents. The first word names, too, what in the
- * description, and of which types, the others were made of: where that has changed they say nothing against a row. Without these names
+ * description, and of which types, the others were made of: if that has changed they say nothing against a row. Without these names
  * it is of before; a `row` is, too: one hash of all.
  *
  * `hashtextextended` is as stable as hash partitions, which it assigns rows to.

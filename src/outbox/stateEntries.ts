@@ -92,7 +92,7 @@ function readStatus(entry: EntryReader, value: PayloadObject): StateColumn | nul
     const text = entry.scalar(['state', state], value[state])
     if (text !== null) setValue(entry, values, state, text, waiting)
   }
-  // A row that does not map ends as it is taken; where the file has no word for that, it is at least no longer new.
+  // A row that does not map ends as it is taken; if the file has no word for that, it is at least no longer new.
   const queued = values.get('queued')
   if (queued !== undefined && !values.has('rejected')) values.set('rejected', queued)
   return checked && { kind: 'value', column: checked.status, waiting, values }

@@ -1,9 +1,9 @@
 import { readLedgerId } from '../ledger/servedService.ts'
 import type { Database } from '../postgres/database.ts'
-import { column } from './columns.ts'
-import { transactionSql } from './namingRows.ts'
+import { column, type TableShape, textSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
+import type { OutboxTable } from './outboxTable.ts'
 import { startSql } from './rowExpressions.ts'
 import { findTakenBySecond } from './secondLedger.ts'
 import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
@@ -17,21 +17,21 @@ export interface TakenRow {
   createdAt: string | null
   /** What its state column says. */
   stateText: string
-  /** What its column for the transaction says; null where there is none. */
+  /** What its column for the transaction says; null if there is none. */
   transactionId: string | null
 }
 
 export interface TakenStatements extends SliceStatements {
-  /** False where rows do not say that they are under way: what says only at its end that it is done looks new until then. */
+  /** False if rows do not say that they are under way: what says only at its end that it is done looks new until then. */
   readonly canTell: boolean
   /** Whether rows that say so of what has come to its end have not been told: each end has a value of its own. */
   readonly saysEnds: boolean
-  /** Which rows say that they are under way; null where none can. */
+  /** Which rows say that they are under way; null if none can. */
   readonly taken: string | null
   /** The same, and which wait and name a transaction, as one that waits again in a ledger that has lost it. */
   readonly takenOrNamed: string | null
   /**
-   * The rows of a slice for which one of these holds: after $1 where `after`, up to the last parameter where `upTo`. Asks nothing that could fail
+   * The rows of a slice for which one of these holds: after $1 if `after`, up to the last parameter if `upTo`. Asks nothing that could fail
    * for what a row holds: neither for the filter nor for the stamp.
    */
   rows(condition: string, after: boolean, upTo: boolean): string
@@ -142,4 +142,12 @@ async function stampOurs(
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]
   })
+}
+
+/** What a row's columns for the transaction say, an expression; NULL if there is none, or nothing in it. */
+export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
+  const texts = write
+    .filter(({ what }) => what === 'transaction_id')
+    .map(({ column: name }) => `nullif(btrim(${textSql(name, shape)}), '')`)
+  return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
 }

@@ -51,7 +51,7 @@ export function readPayloadText(
   return { payload: text, unreadable: null }
 }
 
-/** The text, or null where the bytes are none of this encoding. */
+/** The text, or null if the bytes are none of this encoding. */
 function decode(raw: string | Buffer, encoding: string): string | null {
   if (encoding === 'base64' || encoding === 'hex') {
     const text = (typeof raw === 'string' ? raw : raw.toString('latin1')).replace(/\s+/g, '')

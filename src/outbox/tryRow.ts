@@ -67,7 +67,7 @@ const steps: readonly Step[] = [
   ),
 ]
 
-/** @returns what stood against it, null where nothing did */
+/** @returns what stood against it, null if nothing did */
 async function tryStep(
   db: Database,
   writing: WriteStatements,

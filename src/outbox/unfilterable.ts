@@ -23,7 +23,7 @@ export interface FilterStatements {
   readonly db: Database
   /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
   readonly candidates: string
-  /** Asks the filter, and for the stamp where rows are found by it, about the rows of the ids in $1 alone. */
+  /** Asks the filter, and for the stamp if rows are found by it, about the rows of the ids in $1 alone. */
   readonly ask: string
 }
 

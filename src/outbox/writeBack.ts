@@ -21,7 +21,7 @@ export interface WriteStatements {
   /**
    * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
    * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
-   * the session that has each locked, where that can be seen, whether it is a daemon's (`isOurs`), and whether row-level security holds for us.
+   * the session that has each locked, if that can be seen, whether it is a daemon's (`isOurs`), and whether row-level security holds for us.
    */
   readonly unheld: string
   /** The states that change something in the table. */

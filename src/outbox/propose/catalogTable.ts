@@ -13,7 +13,7 @@ export interface CatalogColumn {
   readonly isGenerated: boolean
   /** The default as SQL, as in 'new'::text. */
   readonly default: string | null
-  /** What an enum or a CHECK lets stand in it; null where that is anything. */
+  /** What an enum or a CHECK lets stand in it; null if that is anything. */
   readonly allowed: readonly string[] | null
   /** A valid unique index of all rows on exactly it. */
   readonly isUnique: boolean
@@ -41,7 +41,7 @@ export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | '
   return [schema, name].map(quoteIdentifier).join('.')
 }
 
-/** Looks a table up in the catalog. @param qualified quoted, with its schema where one is meant @returns null where there is none */
+/** Looks a table up in the catalog. @param qualified quoted, with its schema if one is meant @returns null if there is none */
 export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
   const { rows } = await db.query<Omit<CatalogTable, 'columns' | 'below'>>(tableSql, [qualified])
   const [table] = rows
@@ -94,11 +94,11 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 export const wordsMax = 12
 const rowsLookedAt = 10_000
 
-/** The few values that some thousand rows have in a column, null where there are many. */
+/** The few values that some thousand rows have in a column, null if there are many. */
 export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ word: string }>(
-    // What is long is none of a few words, and is not read at all where it lies elsewhere.
+    // What is long is none of a few words, and is not read at all if it lies elsewhere.
     `select distinct word from (
        select case when pg_column_size(${name}) <= 500 then ${name}::text end as word from ${qualifiedTable(table)} limit $1) looked_at
      where word is not null and length(word) <= 100 order by word limit $2`,

@@ -7,12 +7,12 @@ import { findNamed } from './columnNames.ts'
 export interface IdChoice {
   /** Null: nothing looks like one. */
   readonly column: CatalogColumn | null
-  /** @param other a column to try the rest with, where a person has to name the id */
+  /** @param other a column to try the rest with, if a person has to name the id */
   lines(other: string): readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** Chooses the column that names rows: unique and not null, by the catalog; where it cannot say so, a likely one that a person vouches for. */
+/** Chooses the column that names rows: unique and not null, by the catalog; if it cannot say so, a likely one that a person vouches for. */
 export function chooseId(table: CatalogTable): IdChoice {
   const { columns, primaryKey, kind, hasHeirs } = table
   const certain = columns.filter((column) => column.isUnique && (column.notNull || kind === 'm'))

@@ -18,13 +18,13 @@ import {
 export interface StateChoice {
   /** Null: nothing does, the ledger remembers, or a person has to say. */
   readonly column: CatalogColumn | null
-  /** Columns of which a person has to say whether one does; none where one was chosen, or none looks like it. */
+  /** Columns of which a person has to say whether one does; none if one was chosen, or none looks like it. */
   readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** How many rows a table has; null where nobody could look. */
+/** How many rows a table has; null if nobody could look. */
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
 /** Columns that may hold the words of a state: whether they do, `words` must say. */
@@ -166,7 +166,7 @@ const meanings: Record<(typeof states)[number], string> = {
   uncertain: 'nobody knows whether it arrived: a person looks',
 }
 
-/** A word of theirs; where anything may stand there, ours. */
+/** A word of theirs; if anything may stand there, ours. */
 function wordFor(
   column: CatalogColumn,
   words: readonly string[],
@@ -247,7 +247,7 @@ const pairs = [
   ['false', 'true'],
 ] as const
 
-/** The values of a flag as YAML; null where it is a status of several words. */
+/** The values of a flag as YAML; null if it is a status of several words. */
 function findPair(column: CatalogColumn, words: readonly string[]): readonly [string, string] | null {
   if (column.type === 'boolean') return ['false', 'true']
   if (isNumber(column)) return ['0', '1']

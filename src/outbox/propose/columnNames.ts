@@ -143,7 +143,7 @@ export function isStatus(name: string, isOutbox: boolean): boolean {
 
 export const isAnyStatus = (name: string): boolean => /(status|state|zustand)$/.test(plain(name))
 
-/** Where our word on a failure may go; in a table of business only where it is about data. */
+/** Where our word on a failure may go; in a table of business only if it is about data. */
 export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload'
   const own = isOutbox ? `(?:${about}|last|send|processing|delivery|service)?` : `(?:${about})(?:last)?`

@@ -90,14 +90,14 @@ export async function describeTable(pool: pg.Pool, named: TableName, mapped: Map
   }
 }
 
-/** For how many rows `state: none` would hold; null where our user must not look. */
+/** For how many rows `state: none` would hold; null if our user must not look. */
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
   return (await lookAt('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
 }
 
-/** The types that rows may have; what a person has to name instead, where nobody knows them. */
+/** The types that rows may have; what a person has to name instead, if nobody knows them. */
 function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
@@ -115,7 +115,7 @@ const untoldType = (column: string, why: string): UntoldType => ({
   what: `the value that such rows have in "${column}"${why}`,
 })
 
-/** The types that get a file each: those without one, or one file to copy where they are many. */
+/** The types that get a file each: those without one, or one file to copy if they are many. */
 function typesToMap(
   types: readonly string[] | UntoldType,
   { type }: OutboxProposal,
@@ -127,7 +127,7 @@ function typesToMap(
   return [untoldType(type.column, `, in a file like this for each of them: ${left.join(', ')}`)]
 }
 
-/** Null where there is no payload to look at. */
+/** Null if there is no payload to look at. */
 async function readFields(
   pool: Sessions,
   table: CatalogTable,
@@ -162,7 +162,7 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   }
 }
 
-/** What the service would mind in the requests, where the mapping needs nothing more. */
+/** What the service would mind in the requests, if the mapping needs nothing more. */
 function findMappingWarnings(name: string, text: string): string[] {
   const { mapping } = readMapping(name, text)
   return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)
@@ -177,7 +177,7 @@ const fileName = (type: string) => {
  * Says of each type that has a mapping file already that none is proposed, and what that file reads that these rows lack: it may
  * have been written for other records. Pure.
  *
- * @param fields of the payload; null where there was none to look at
+ * @param fields of the payload; null if there was none to look at
  */
 export function findMappedWarnings(
   types: readonly string[],

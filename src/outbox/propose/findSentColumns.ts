@@ -2,8 +2,8 @@ import type { CatalogColumn } from './catalogTable.ts'
 import { findWord, isAnyStatus, mayTellOfSending, names, plain, stateWords } from './columnNames.ts'
 
 /**
- * The few words that rows have in a column, where no enum and no CHECK lists them; none where there is no row to look at. Null
- * where there are many.
+ * The few words that rows have in a column, if no enum and no CHECK lists them; none if there is no row to look at. Null
+ * if there are many.
  */
 export type WordsOf = (column: string) => readonly string[] | null
 
@@ -22,7 +22,7 @@ export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: Word
   })
 }
 
-/** Columns that could say it by their shape alone: a warning names them where no other does. */
+/** Columns that could say it by their shape alone: a warning names them if no other does. */
 export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
   return columns.filter(
     (column) =>

@@ -108,7 +108,7 @@ const findType = (columns: readonly CatalogColumn[]) =>
 const findLifecycle = (columns: readonly CatalogColumn[]) =>
   columns.find((column) => isAnyStatus(column.name) && (isText(column) || column.allowed !== null)) ?? null
 
-/** Rows are put in order by the id where nothing else is said; one that is drawn as the row is inserted is best. */
+/** Rows are put in order by the id if nothing else is said; one that is drawn as the row is inserted is best. */
 function orderLines(
   table: CatalogTable,
   id: CatalogColumn | null,

@@ -7,7 +7,7 @@ import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.t
 import { findSentColumns, type WordsOf } from './findSentColumns.ts'
 import { findWordColumns } from './proposeOutbox.ts'
 
-/** By column; null where there are many. What could not be looked at is not there. */
+/** By column; null if there are many. What could not be looked at is not there. */
 export type Words = Map<string, readonly string[] | null>
 
 /** Reads what stands in the columns that a proposal depends on. @param warnings takes what could not be looked at */
@@ -44,7 +44,7 @@ export async function lookAt<T>(what: string, warnings: string[], look: () => Pr
 
 /**
  * Columns that may say that a row was sent, of a table that is read as if none did: what another program has sent would be sent
- * again. None where the description has a state, nor those that its filter names.
+ * again. None if the description has a state, nor those that its filter names.
  */
 export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
