@@ -39,7 +39,7 @@ test.each([
   const read = readEnvironment(env, () => '')
   expect(read).toMatchObject({
     kind: 'invalid',
-    problems: [expect.stringMatching(/^SANDBOX_ALLOWED_ADDRESSES: .* is no address and no network/)],
+    problems: [expect.stringMatching(/^SANDBOX_ALLOWED_ADDRESSES: .* is not an address or a network/)],
   })
 })
 
