@@ -19,7 +19,7 @@ import {
   twiceInBatch,
   wasUnread,
 } from './sameRow.ts'
-import { readServedRow, type ServedOutbox, toServed } from './servedOutbox.ts'
+import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
 /** The ledger, as an instance captures into it. */
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
@@ -279,10 +279,10 @@ export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
 
 /** In one statement, because an idle daemon asks this every second. */
 export async function readAgenda(db: Database): Promise<Agenda> {
-  const row = await readServedRow<Omit<Agenda, 'served'>>(
+  const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
   )
-  return { dueId: row.dueId, leavesTypes: row.leavesTypes, served: toServed(row) }
+  return { dueId, leavesTypes, served }
 }

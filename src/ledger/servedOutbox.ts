@@ -43,40 +43,29 @@ export class ForeignOutbox extends Error {
   }
 }
 
-interface ServedRow {
-  epoch: number
-  database: string | null
-  table: string | null
-  idColumn: string | null
-  startId: string | null
-  startAt: string | null
-  sinceMs: number
-  rowsEdited: boolean
-  readings: number
-}
-
-const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
-  start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
+const columns = `id as epoch,
+  case when num_nulls(database_name, table_name, id_column) = 0
+    then json_build_object('database', database_name, 'table', table_name, 'idColumn', id_column) end as identity,
+  json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
-export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
-  return toServed(await readServedRow(db))
-}
-
 /**
- * Reads the row of the outbox that is served.
+ * Reads which outbox is served.
  *
- * @param beside what else the statement selects
- * @throws Error where there is no such row
+ * @param beside what else the statement selects, as it becomes members of the result
+ * @throws Error if no row says it
  */
-export async function readServedRow<Beside>(db: Database, ...beside: readonly string[]): Promise<ServedRow & Beside> {
-  const { rows } = await db.query<ServedRow & Beside>(
+export async function readServedOutbox<Beside>(
+  db: Database,
+  ...beside: readonly string[]
+): Promise<ServedOutbox & Beside> {
+  const { rows } = await db.query<ServedOutbox & Beside>(
     `select ${[columns, ...beside].join(', ')} from outboxd.outbox where is_current`,
   )
   const [row] = rows
   if (row === undefined)
     throw new Error(
-      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
+      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it again',
     )
   return row
 }
@@ -94,20 +83,10 @@ export async function claimOutbox(
   )
 }
 
-export function toServed(row: ServedRow): ServedOutbox {
-  const { epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited, readings } = row
-  return {
-    epoch,
-    identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
-    start: { id: startId, at: startAt },
-    ...{ sinceMs, rowsEdited, readings },
-  }
-}
-
 export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>
   `${table} of the database ${database}, by its column ${idColumn}`
 
-/** @throws ForeignOutbox where the ledger belongs to another table than this one */
+/** @throws ForeignOutbox if the ledger belongs to a different table */
 export function assertServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
   if (its === null || nameOutbox(its) === nameOutbox(identity)) return

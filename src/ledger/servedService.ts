@@ -38,9 +38,7 @@ export class ForeignService extends Error {
 
 interface LedgerRow {
   id: string
-  baseUrl: string | null
-  authUrl: string | null
-  clientHash: string | null
+  served: ServedService | null
 }
 
 /** Names this ledger. Every other ledger on the same outbox has a different name, also a copy in another database. */
@@ -57,12 +55,12 @@ export async function readLedgerId(db: Database): Promise<string> {
 
 /** @returns null if no daemon of this version has been started on the ledger yet */
 export async function readServedService(db: Database): Promise<ServedService | null> {
-  return toServed(await readRow(db))
+  return (await readRow(db)).served
 }
 
 /** Lets a ledger that belongs to no service yet belong to this one. Of two daemons at once one wins. */
 export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
-  const { baseUrl, authUrl, clientHash } = asServed(await readRow(db), service)
+  const { baseUrl, authUrl, clientHash } = asServed(await readLedgerId(db), service)
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
      where base_url is null`,
@@ -72,9 +70,8 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
 
 /** @throws ForeignService if the ledger belongs to another service */
 export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
-  const row = await readRow(db)
-  const served = toServed(row)
-  const configured = asServed(row, service)
+  const { id, served } = await readRow(db)
+  const configured = asServed(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
 }
 
@@ -96,7 +93,7 @@ export interface ServiceUse {
  */
 export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
   if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
-  const row = await readRow(db)
+  const { id, served } = await readRow(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
      join outboxd.instance_setting s on s.instance_id = i.id where ${isAlive('i')} order by 1`,
@@ -106,8 +103,8 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
      where state in ('sending', 'accepted', 'uncertain') or state = 'queued' and attempt > 0 group by state order by state`,
   )
   return {
-    served: toServed(row),
-    configured: asServed(row, service),
+    served,
+    configured: asServed(id, service),
     daemons: daemons.map(({ name }) => name),
     records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
   }
@@ -127,7 +124,9 @@ export async function writeService(db: Database, { baseUrl, authUrl, clientHash 
 
 async function readRow(db: Database): Promise<LedgerRow> {
   const { rows } = await db.query<LedgerRow>(
-    `select id::text, base_url as "baseUrl", auth_url as "authUrl", client_hash as "clientHash" from outboxd.ledger`,
+    `select id::text, case when num_nulls(base_url, auth_url, client_hash) = 0
+       then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end as served
+     from outboxd.ledger`,
   )
   return rows[0] ?? missing()
 }
@@ -136,10 +135,7 @@ function missing(): never {
   throw new Error('the row of outboxd.ledger is gone: the ledger was restored in part; restore it again')
 }
 
-const toServed = ({ baseUrl, authUrl, clientHash }: LedgerRow): ServedService | null =>
-  baseUrl === null || authUrl === null || clientHash === null ? null : { baseUrl, authUrl, clientHash }
-
-const asServed = ({ id }: LedgerRow, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
   baseUrl: normalized(baseUrl),
   authUrl: normalized(authUrl),
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
