@@ -95,7 +95,7 @@ test('a client certificate and a secret are renewed in their files, and taken wi
     (says) => says.includes('credentials_broken'),
   )
   file('key.pem', after.key)
-  await logged('read SERVICE_CERT_FILE and SERVICE_KEY_FILE again')
+  await logged('SERVICE_CERT_FILE or SERVICE_KEY_FILE changed')
   const { posts, steps } = await harness.becomes('between-', 'completed')
   expect(posts).toHaveLength(1)
   expect(steps.join()).not.toContain('uncertain')
@@ -111,7 +111,7 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   expect(await reload(asked, {})).toBe(1)
   expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
   file('secret', 'second\n')
-  await logged('read the client’s id and secret again')
+  await logged('the client’s id or secret changed')
   await harness.becomes('after-', 'completed')
   await until(
     () => statusSays(env),
@@ -142,7 +142,7 @@ test('the password of a database is renewed in its file: refused, the daemon sig
     await harness.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role])
     await harness.insert('between-')
     give('second')
-    await daemon.line((line) => line.includes('read its address again, and sign in anew'))
+    await daemon.line((line) => line.includes('will read its URL again and retry'))
     await harness.becomes('between-', 'completed')
   }
   await harness.pool.query(`drop role ${role}`)

@@ -100,7 +100,7 @@ test('an asynchronous standby that lacked the last commits is promoted: nothing 
   expect(found.split('\n')[0]).toContain('paused (history)')
   const context = testContext(harness.env)
   expect(await recover(context, { dryRun: true })).toBe(0)
-  expect(context.printed()).toContain('2 records that the ledger has as queued')
+  expect(context.printed()).toContain('Queued in the ledger, and perhaps sent since: 2 records')
   expect(await recover(testContext(harness.env), { as: 'uncertain' })).toBe(4)
   expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   // What an operator had ended stands again, too.
@@ -147,7 +147,7 @@ test('what the promoted ledger has as being sent, and a daemon that lives throug
   )
   const context = testContext(harness.env)
   expect(await recover(context, { dryRun: true })).toBe(0)
-  expect(context.printed()).toContain('3 records were being sent as far as the ledger knows')
+  expect(context.printed()).toContain('Being sent, as far as the ledger knows: 3 records')
   expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   expect(await says()).toMatch(/^\d records wait for a person/)
   for (const marker of markers)
