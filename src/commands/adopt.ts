@@ -1,29 +1,18 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import {
-  type Adoption,
-  adoptOutbox,
-  adoptService,
-  judgeServiceUse,
-  readUnderWay,
-  type ServiceAdoption,
-  type UnderWay,
-} from '../ledger/operator/adoptOutbox.ts'
+import { type Adoption, adoptOutbox, adoptService, judgeServiceUse, readUnderWay, type ServiceAdoption, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { readServiceUse } from '../ledger/servedService.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
-import type { Databases } from '../operations/databases.ts'
-import { operatorOf, withOutbox } from '../operations/databases.ts'
+import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
-import type { HiddenRows } from '../outbox/startPosition.ts'
-import { findNow, readHidden, whyNoStart } from '../outbox/startPosition.ts'
+import { findNow, type HiddenRows, readHidden, whyNoStart } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
-import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   ['--same', 'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them'],
@@ -62,7 +51,7 @@ Examples:
 
 type Start = 'now' | StartPosition | null
 
-/** Says which outbox the ledger belongs to. @returns 4 where nobody confirmed, 1 where the position does not fit the table */
+/** Says which outbox the ledger belongs to. @returns 4 if it was not confirmed, 1 if the position does not fit the table */
 export async function adopt(context: CommandContext, options: AdoptOptions): Promise<number> {
   const start = readStart(options.start)
   const problems = [
@@ -148,7 +137,7 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
   }
 }
 
-/** Of a table whose ids began anew nothing can be told: which of its rows the ledger knows is what is being said. */
+/** Counts the rows that wait. If the ids of the table began anew, the count is not known: returns 0. */
 async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting
@@ -158,7 +147,7 @@ async function countNotCaptured(databases: Databases): Promise<number> {
   }
 }
 
-/** @returns undefined where it cannot be read */
+/** @returns undefined if it cannot be read */
 function readStart(text: string | undefined): Start | undefined {
   if (text === undefined) return null
   if (text === 'now') return 'now'

@@ -70,10 +70,10 @@ interface Options {
   waitMs(ms: number): Promise<void>
 }
 
-/** How often a slot is looked for, while a daemon spends them. */
+/** While a daemon spends the slots, how often to look for a free one. */
 const againMs = 500
 
-/** The ledger's budget, which daemons spend from, too; a count of our own where there is none. @throws ConfigInvalid where nobody can say */
+/** Opens the ledger's budget, which daemons spend from, too; a count of its own if there is no budget. @throws ConfigInvalid if no ledger is configured */
 export async function openDiscoverSlots(
   context: CommandContext,
   { config, ownCount, nowMs, waitMs }: Options,
@@ -135,7 +135,7 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
   }
 }
 
-/** What the budget gave, or that nobody may send. */
+/** Reads what the budget gave: a slot, or why sending is paused. */
 function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
   if (lent.kind === 'slot') return lent
   const why = `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`

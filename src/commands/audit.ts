@@ -1,28 +1,15 @@
 import { once } from 'node:events'
 import { systemClock } from '../clock.ts'
+import type { ChainHead } from '../ledger/audit/chain.ts'
 import { readAudit } from '../ledger/audit/readAudit.ts'
-import {
-  type AuditLine,
-  type AuditSum,
-  type AuditSums,
-  amountNames,
-  auditCsv,
-  auditCsvHead,
-  auditJson,
-  auditLine,
-  auditText,
-  createAuditSums,
-  mappingsAtHand,
-  sumsCsv,
-  sumsText,
-} from '../operations/audit.ts'
+import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
+import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditCsv, auditCsvHead, auditJson, auditLine, auditText, createAuditSums, mappingsAtHand, sumsCsv, sumsText } from '../operations/audit.ts'
 import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
-import { auditVerify } from './auditVerify.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { withDatabases } from './terminal/operator.ts'
 
 const options = [
   ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
@@ -66,7 +53,7 @@ Examples:
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
 }
 
-/** Prints what became of records, and who did what. @returns 3 where there is nothing */
+/** Prints the outcomes of records and the acts of operators. @returns 3 if there is nothing */
 export async function audit(context: CommandContext, options: AuditOptions): Promise<number> {
   const span = readSpan(options, systemClock.nowMs())
   const problems = span.kind === 'invalid' ? span.problems : []
@@ -81,7 +68,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
   )
     problems.push('--verify looks at the whole chain: give it alone, or with --noted')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
-  if (options.verify) return auditVerify(context, options)
+  if (options.verify) return verify(context, options)
   return withDatabases(context, async (databases, { mappingsDir }) => {
     const mappings = mappingsAtHand(mappingsDir)
     const names = amountNames(mappings)
@@ -135,7 +122,7 @@ function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
   }
 }
 
-/** Waits for whoever reads: a million lines are not to lie in memory. */
+/** Waits for the reader of stdout, so that a million lines are never in memory. */
 async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
   if (text === '' || stdout.write(text)) return
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
@@ -152,4 +139,46 @@ interface Counts {
 function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {
   const lost = pruned === 0 ? '' : `; of ${pluralize(pruned, 'pruned record')} only the outcome is known`
   return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons beside them${lost}.`
+}
+
+/** Computes the chain of the logs again. @returns 1 if something is not as it says, 3 if there is no chain yet */
+async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
+  const noted = options.noted === undefined ? null : readHead(options.noted)
+  if (noted === undefined)
+    return usageError(context, ['--noted takes a head as outboxd audit --verify prints it: NUMBER:HASH'])
+  return withDatabases(context, async (databases) => {
+    const tell = createProgress(
+      context,
+      ({ blocks, entries }: ChainVerdict) => `${pluralize(blocks, 'block')} with ${entries} entries so far ...`,
+    )
+    const verdict = await verifyChain(databases.ledger, noted, tell)
+    if (options.json) printJson(context, verdict)
+    else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
+    for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)
+    if (verdict.broken !== null) return exit.failed
+    return verdict.head === null ? exit.nothing : exit.done
+  })
+}
+
+/** @returns undefined if it is none */
+function readHead(text: string): ChainHead | undefined {
+  const [, number, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text.trim()) ?? []
+  return number === undefined || hash === undefined ? undefined : { number, hash }
+}
+
+function messages({ broken, head, blocks, entries, reduced, gone, waiting }: ChainVerdict, noted: ChainHead | null) {
+  const not = waiting === 0 ? '' : ` ${waiting} written since are not in it yet.`
+  if (broken !== null)
+    return [`The chain is broken: ${broken}.`, 'What stands before it is as it was; nothing behind it was looked at.']
+  if (head === null) return [`There is no chain yet.${not} A daemon makes it, within a minute.`]
+  const less =
+    reduced + gone === 0
+      ? ''
+      : `; of ${reduced} something was emptied or erased, and ${gone} more went with pruned records`
+  return [
+    `The chain holds: ${pluralize(blocks, 'block')}, ${entries} entries as they were written${less}.${not}`,
+    noted === null
+      ? 'Note its head, above, where whoever owns the database cannot write: --noted then proves that nothing before it was written anew.'
+      : `It has the head that was noted (block ${noted.number}).`,
+  ]
 }

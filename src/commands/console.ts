@@ -17,11 +17,10 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
 import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
-import { actorOf, actorProblems } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
-import { openDatabasesOf } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
@@ -62,7 +61,7 @@ Examples:
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
 }
 
-/** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 where it must not or cannot listen */
+/** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 if it must not or cannot listen */
 export async function serveConsole(context: CommandContext, options: ConsoleOptions): Promise<number> {
   if (options.hashPassword) return printHash(context)
   const { host, port } = options
@@ -91,7 +90,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   return exit.done
 }
 
-/** The console needs no credentials of the service until somebody wants it asked. */
+/** Reads the service's credentials only when it is asked. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
   try {
     return await askForTransaction(readConfig(context.env), transaction, askingAloud(context))
@@ -121,7 +120,7 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
   return `The console is at ${url}${changes}. Ctrl-C ends it.${asked}\n${clear}`
 }
 
-/** @returns 2 where it is no password to rely on */
+/** @returns 2 if it is no password to rely on */
 async function printHash(context: CommandContext): Promise<number> {
   const password = await readSecret(context, 'The password that operators will share: ')
   const problem = passwordProblem(password)
@@ -146,13 +145,13 @@ function portNumber(text: string): number {
   return port
 }
 
-/** What opens an address as if it had been clicked on. */
+/** The command that opens an address, by platform. */
 const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Opens an address in this machine's browser, and says so where there is none. Does not wait for it. */
+/** Opens an address in this machine's browser, and says so if there is none. Does not wait for it. */
 export function openInBrowser(url: string, say: (line: string) => void): void {
   const [command, ...args] = openers[platform()] ?? ['xdg-open']
   const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })

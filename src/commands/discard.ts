@@ -4,10 +4,9 @@ import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
-import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   ...filterOptions(waitingForPerson, 'the most to change, longest in their state first'),
@@ -34,7 +33,7 @@ Examples:
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
 }
 
-/** Gives submissions up. @returns 1 where some could not be discarded, 3 where there are none */
+/** Gives submissions up. @returns 1 if some could not be discarded, 3 if there are none */
 export async function discard(
   context: CommandContext,
   ids: readonly string[],

@@ -5,11 +5,10 @@ import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
 import { sayDone, skippedLines } from './selection.ts'
-import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   ['--key <key>', "the records' key", { required: true }],
@@ -36,7 +35,7 @@ Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
 }
 
-/** Erases a key's data. @returns 1 where some of it had to stay, 3 where there is none, 4 where nobody confirmed */
+/** Erases a key's data. @returns 1 if some of it had to stay, 3 if there is none, 4 if it was not confirmed */
 export async function erase(context: CommandContext, options: EraseOptions): Promise<number> {
   const { key = '', dryRun = false } = options
   const problems = actorProblems({ ...options, reason: options.reason ?? '' })

@@ -5,25 +5,18 @@ import { countSubmissions, selectSubmissions } from '../ledger/operator/selectSu
 import { readProblems } from '../ledger/problems.ts'
 import { waitingForPerson } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
-import {
-  type FiltersRead,
-  hasFilters,
-  isLookup,
-  narrowByText,
-  readListFilters,
-  searchIn,
-} from '../operations/filters.ts'
+import { type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters, searchIn } from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withDatabases } from './terminal/operator.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
 
 const limitDefault = 50
 
-/** A file is not to end where a screen does. */
+/** A file may be longer than a screen. */
 const csvLimitDefault = 100_000
 
 /** Each is read, to take the values from its reason. */
@@ -59,7 +52,7 @@ Examples:
   outboxd list --since 2h --json            for a program`,
 }
 
-/** Prints the matching submissions. @returns 3 where there are none */
+/** Prints the matching submissions. @returns 3 if there are none */
 export async function list(context: CommandContext, options: ListOptions): Promise<number> {
   const read = readListFilters(options, systemClock.nowMs())
   const problems = read.kind === 'invalid' ? read.problems : []

@@ -10,7 +10,7 @@ import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { withDatabases } from './terminal/operator.ts'
 
 const limitDefault = 1_000
 
@@ -40,7 +40,7 @@ Examples:
   jq -c '.[]' export.json | outboxd map - --type data`,
 }
 
-/** Maps records and prints what they become. @returns 1 where one does not map, 3 where there is none */
+/** Maps records and prints what they become. @returns 1 if one does not map, 3 if there is none */
 export async function map(context: CommandContext, file: string | undefined, options: MapOptions): Promise<number> {
   const problems: string[] = []
   const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
@@ -90,7 +90,7 @@ async function mapFile(
   return printEach(context, previews, options)
 }
 
-/** That a record maps does not say that the service takes it. */
+/** Prints what the service may refuse although it maps. */
 function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly MapPreview[]): void {
   for (const warning of bodyWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
 }

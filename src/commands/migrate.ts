@@ -1,16 +1,18 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateState, readMissing } from '../ledger/migrations.ts'
+import type { RoleKind } from '../ledger/operator/grants.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
+import { readGrants } from '../operations/readGrants.ts'
 import { readHistory } from '../outbox/backlog.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
+import { standardTable } from '../outbox/outboxTable.ts'
+import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
-
 import { migratePlan } from './migratePlan.ts'
-import { printGrants } from './printGrants.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, printJson, usageError } from './terminal/context.ts'
-import { openDatabasesOf } from './terminal/withDatabases.ts'
+import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { openDatabasesOf } from './terminal/operator.ts'
 
 const options = [
   ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
@@ -76,7 +78,7 @@ async function createOutbox(
   return `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }
 
-/** What the daemon would find at its first start. An outbox that cannot be read is told by `check`. */
+/** Says what the daemon would find in the table at its first start. `check` tells if the outbox cannot be read. */
 async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)
@@ -85,3 +87,31 @@ async function describeHistory(config: StoreConfig): Promise<string | null> {
     return null
   }
 }
+
+interface GrantOptions {
+  role: string
+  kind: RoleKind
+  json: boolean
+}
+
+/** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 if the outbox's table is not there */
+async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
+  const config = readStoreConfig(context.env)
+  const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)
+  const { ledger, outbox } = await readGrants(config, table, { role, kind })
+  if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
+  else
+    context.stdout.write(
+      `${[...block('ledger', 'STATE_DATABASE_URL', ledger), ...block('outbox', 'DATABASE_URL', outbox ?? [])].join('\n')}\n`,
+    )
+  if (outbox !== null) return exit.done
+  context.stderr.write(
+    `outboxd: there is no table ${table.table} to grant rights on: outboxd migrate --outbox creates it, or OUTBOX_TABLE or mappings/outbox.yaml names another\n`,
+  )
+  return exit.failed
+}
+
+const block = (what: string, variable: string, statements: readonly string[]) => [
+  `-- in the database of the ${what} (${variable})`,
+  ...statements.map((statement) => `${statement};`),
+]

@@ -3,10 +3,9 @@ import { pauseDetail, raiseOperatorPause } from '../ledger/operator/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
-import { actorOf, actorProblems, asOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],

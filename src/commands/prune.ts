@@ -1,16 +1,13 @@
 import type { StoreConfig } from '../config.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { Pruned, PruneEnd } from '../ledger/prune.ts'
-import type { PrunableCount } from '../ledger/retention.ts'
-import { countPrunable } from '../ledger/retention.ts'
-import type { Databases } from '../operations/databases.ts'
-import { operatorOf } from '../operations/databases.ts'
+import { countPrunable, type PrunableCount } from '../ledger/retention.ts'
+import { type Databases, operatorOf } from '../operations/databases.ts'
 import { pruneLedger } from '../operations/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
-import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   asOption,
@@ -36,7 +33,7 @@ Examples:
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
 }
 
-/** Deletes what is due. @returns 3 where nothing is, 1 where some of it is left */
+/** Deletes what is due. @returns 3 if nothing is, 1 if some of it is left */
 export async function prune(context: CommandContext, options: PruneOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)

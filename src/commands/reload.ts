@@ -1,13 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import { type InstanceReload, readReloads, tableUntried, writeReload } from '../ledger/instances.ts'
-import type { Databases } from '../operations/databases.ts'
-import { operatorOf } from '../operations/databases.ts'
+import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
-import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   asOption,
@@ -31,7 +29,7 @@ exit code is 1 if that is so, if the table could not be tried yet, and if one do
 const patienceMs = 15_000
 const askAgainMs = 250
 
-/** Asks the daemons, and waits for what they say. @returns 3 where none runs */
+/** Asks the daemons, and waits for what they say. @returns 3 if none runs */
 export async function reload(context: CommandContext, options: ReloadOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)
@@ -52,7 +50,7 @@ export async function reload(context: CommandContext, options: ReloadOptions): P
   })
 }
 
-/** What those that were asked have said, when all have, or when it has taken too long. One that has left needs say nothing. */
+/** Waits until all daemons that were asked have answered, or `patienceMs` is over. A daemon that has left counts as answered. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],

@@ -4,10 +4,9 @@ import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
-import { actorOf, actorProblems, asOption, reasonOption } from './terminal/actor.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 const options = [
   ...filterOptions(replayable, 'the most to change, longest in their state first'),
@@ -41,7 +40,7 @@ Examples:
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
 }
 
-/** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */
+/** Sends failed and rejected submissions again. @returns 1 if some could not be replayed, 3 if there are none */
 export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
   const { refresh = false, evenIfArrived = false, newKey = false } = options
   const terms = { refresh, evenIfArrived, newKey }

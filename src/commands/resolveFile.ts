@@ -8,10 +8,9 @@ import { operatorOf } from '../operations/databases.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
-import { type ActorOptions, actorOf, actorProblems } from './terminal/actor.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
+import { type ActorOptions, actorOf, actorProblems, withDatabases } from './terminal/operator.ts'
 
 export interface ResolveFileOptions extends ActorOptions {
   unchecked?: boolean | undefined
@@ -24,7 +23,7 @@ export interface ResolveFileOptions extends ActorOptions {
 /**
  * Settles what a file says became of uncertain records.
  *
- * @returns 1 where some were left alone, 2 where a line is wrong, 3 where nothing is to be settled, 4 where it was not confirmed
+ * @returns 1 if some were left alone, 2 if a line is wrong, 3 if nothing is to be settled, 4 if it was not confirmed
  */
 export async function resolveFile(context: CommandContext, path: string, options: ResolveFileOptions): Promise<number> {
   const problems = actorProblems(options)
@@ -140,10 +139,10 @@ type ArrivedLine = SettlingLine & { transaction: TransactionRef }
 
 const isArrived = (each: SettlingLine): each is ArrivedLine => each.transaction !== null
 
-/** So few that a slot's time is enough to ask for all of them with one token. */
+/** Few enough to ask for all of them with one token before the slots expire. */
 const askedAtOnce = 5
 
-/** So often in a row no slot may be free, each after ten seconds of waiting: the daemon spends the budget, too. */
+/** Gives up after this many batches without a slot, each after ten seconds: the daemon spends the budget, too. */
 const unaskedMax = 30
 const silentMax = 2
 
@@ -182,7 +181,7 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
     askingAloud(context, 'free slots'),
   )
 
-/** @returns why it was left alone; null where it is followed from here on */
+/** @returns why it was left alone; null if it is followed from here on */
 async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
   const settled = await writeArrived(operator, submission, transaction)
   if (settled.kind === 'changed') return changed

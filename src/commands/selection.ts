@@ -5,8 +5,7 @@ import type { BulkChange, BulkRun, CarriedOut, Chosen, Skipped } from '../operat
 import { choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/bulkChange.ts'
 
 import type { Databases } from '../operations/databases.ts'
-import type { FilterOptions } from '../operations/filters.ts'
-import { searchIn } from '../operations/filters.ts'
+import { type FilterOptions, searchIn } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
 import { noteOn } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
@@ -30,17 +29,17 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--limit <number>', limitHelp],
   ] as const
 
-/** How a change in bulk is steered, beside the filters. */
+/** Options of a change in bulk, beside the filters. */
 export interface BulkOptions extends FilterOptions {
   dryRun?: boolean | undefined
   yes?: boolean | undefined
   json?: boolean | undefined
 }
 
-/** What was chosen, or the exit code where nothing is to be done, which has been explained. */
+/** The chosen submissions, or the exit code if nothing is to be done and that was said. */
 type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
-/** Whether the ids and filters of a command make sense together. @returns what is wrong, in words */
+/** Problems of a command's ids and filters. */
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
   return choiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
@@ -137,7 +136,7 @@ export function sayDone(
   return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }
 
-/** What a change would do: how many of each kind, and the first few. @param chosen as of `previewChange` */
+/** Shows what a change would do: how many of each kind, and the first few. @param chosen see `previewChange` */
 function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
@@ -169,7 +168,7 @@ function preview(
 
 const skippedShownMax = 20
 
-/** What is left as it is, one line each, the first twenty. */
+/** Says which submissions were left alone and why, a line each, the first twenty. */
 export function skippedLines(skipped: readonly Skipped[]): string {
   const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
   return renderFirst(lines, skippedShownMax)

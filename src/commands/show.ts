@@ -1,31 +1,14 @@
-import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { readSubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { type LoggedEvent, readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
-import {
-  explainMissing,
-  explainMissingRow,
-  type Found,
-  findAll,
-  findNamed,
-  type NamedSubmissions,
-  referenceHelp,
-} from '../operations/references.ts'
-import {
-  conflictLines,
-  eventDetails,
-  type Fact,
-  noneBecause,
-  type OtherRow,
-  readRowNow,
-  submissionFacts,
-} from '../operations/submissionFacts.ts'
+import { explainMissing, explainMissingRow, type Found, findAll, findNamed, type NamedSubmissions, referenceHelp } from '../operations/references.ts'
+import { conflictLines, eventDetails, type Fact, noneBecause, type OtherRow, readRowNow, submissionFacts } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withDatabases } from './terminal/operator.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--json', 'as JSON; payload, body and result as the text that is stored'],
@@ -51,7 +34,7 @@ Examples:
   outboxd show outbox:4711 --json | jq -r .body`,
 }
 
-/** Prints all that is known of a submission. @returns 3 where there is none of that name */
+/** Prints all that is known of a submission. @returns 3 if there is none of that name */
 export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
   return withDatabases(context, async (databases) => {
     const several = await findSeveral(databases, name)
@@ -92,7 +75,7 @@ async function findByIdOrRow(context: CommandContext, databases: Databases, name
 
 const severalMax = 50
 
-/** What a name fits beside the first, where it is none that more digits would tell apart. */
+/** Finds all submissions that a name fits, unless more digits would tell them apart. */
 async function findSeveral(databases: Databases, name: string): Promise<NamedSubmissions | null> {
   const named = await findNamed(databases.ledger, name, severalMax + 1)
   if (named === null || named.by === 'range' || named.by === 'ending') return null

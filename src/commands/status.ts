@@ -11,8 +11,8 @@ import { escapeLines } from '../plainText.ts'
 import { parseDurationMs } from '../time.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { withDatabases } from './terminal/operator.ts'
 import { createStatusView, statusJson } from './terminal/statusView.ts'
-import { withDatabases } from './terminal/withDatabases.ts'
 
 const options = [
   ['--json', 'as JSON; with --watch one document a line'],
@@ -38,7 +38,7 @@ another session has the outbox's table locked, it is named within 3 seconds. --w
 
 const usualEveryMs = 2_000
 
-/** Prints how things stand. @returns 1 where the outbox cannot be read */
+/** Prints the status. @returns 1 if the outbox cannot be read */
 export async function status(context: CommandContext, options: StatusOptions): Promise<number> {
   const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
   if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
@@ -50,7 +50,7 @@ export async function status(context: CommandContext, options: StatusOptions): P
   )
 }
 
-/** What takes longer is not waited for with what the ledger says. */
+/** If the outbox takes longer than this, the ledger's half is printed first. */
 const patienceMs = 1_000
 
 async function look(

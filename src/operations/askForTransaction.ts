@@ -11,10 +11,10 @@ import { decideToken, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { showDuration } from '../time.ts'
 
-/** How long to wait for slots while a daemon spends them. */
+/** While a daemon spends the slots, how long to wait for free ones. */
 export const slotsWithinMs = 10_000
 
-/** What the service says of a transaction that a person names. */
+/** The service's answer about a transaction that a person names. */
 export interface Testimony {
   kind: /** It knows it: it is completed, failed or pending. */
     | 'known'
@@ -41,7 +41,7 @@ export async function askForTransaction(
   return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
 }
 
-/** What the service says, or that its turn has not come: no slot was free, or the slot's time was up. */
+/** The service's answer, or `unasked`: no slot was free, or the slot expired. */
 export type AskedTestimony = Testimony | { kind: 'unasked' }
 
 /**
@@ -92,7 +92,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-/** What an answer to a GET says of the transaction that was asked for. Pure. */
+/** Reads what an answer to a GET says about the transaction that was asked for. Pure. */
 export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
@@ -125,12 +125,12 @@ const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'comp
 
 const slotsAgainMs = 500
 
-/** What came of asking, or why nothing was asked. */
+/** The result of asking, or why the service was not asked. */
 export type Asked<T> =
   | { kind: 'asked'; result: T }
   /** A daemon spends the budget. */
   | { kind: 'none-free' }
-  /** The ledger cannot be read, or not be written, so nobody knows what a daemon has spent. */
+  /** The ledger cannot be read or written, so what a daemon has spent is unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 export interface AskingDeps<T> {
@@ -139,7 +139,7 @@ export interface AskingDeps<T> {
   askAnyway: boolean
   /** No slot is free at the moment, and it is waited for one. */
   onWait(): void
-  /** How many requests to take slots for; where the limit is lower, as many as that. */
+  /** Requests to take slots for; fewer if the rate limit is lower. */
   requestsMax: number
   /** The service showed a certificate that ends then, epoch ms. */
   onCertificate(expiresAtMs: number): void

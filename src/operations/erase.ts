@@ -1,5 +1,4 @@
-import type { KeyRecord } from '../ledger/audit/eraseRecords.ts'
-import { eraseRecords, readUnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
+import { eraseRecords, type KeyRecord, readUnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { contentAmounts } from './audit.ts'

@@ -23,7 +23,7 @@ export interface FilterOptions {
   limit?: string | undefined
 }
 
-/** What the filters say, or every mistake in them. */
+/** The filters that were read, or every mistake in them. */
 export type FiltersRead =
   | {
       kind: 'value'
@@ -37,7 +37,7 @@ export type FiltersRead =
 export interface FilterCircumstances {
   /** Without --state. */
   defaultStates: readonly State[]
-  /** What the command can work on, and what to say of the others. */
+  /** States that the command works on, and what to say about the others. */
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number
@@ -76,11 +76,11 @@ export function readListFilters(options: FilterOptions, nowMs: number): FiltersR
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
-/** Whoever looks for a certain record does not know its state. */
+/** True if a certain record is looked for: its state is then not known. */
 export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
   transaction !== undefined || containing !== undefined
 
-/** Whether any filter was given; --limit alone is none. */
+/** True if a filter is given; --limit is not a filter. */
 export function hasFilters(options: FilterOptions): boolean {
   return filterNames.some((name) => options[name] !== undefined)
 }
@@ -100,7 +100,7 @@ const filterNames = [
 
 const limitMax = 1_000_000
 
-/** @returns null where none is given */
+/** @returns null if none is given */
 export function readLimit(text: string | undefined, problems: string[]): number | null {
   if (text === undefined) return null
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
@@ -146,7 +146,7 @@ export function readSpan(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
 }
 
-/** @param problems takes what is wrong @returns null where nothing is given */
+/** @param problems takes what is wrong @returns null if nothing is given */
 export function readBound(
   name: 'since' | 'until',
   text: string | undefined,
@@ -173,7 +173,7 @@ export const searchIn =
   (...asked) =>
     searchText(ledger, ...asked)
 
-/** The filter with what --containing finds. @param onCut told where the search was cut */
+/** Narrows the filter to what --containing finds. @param onCut called if the search was cut */
 export async function narrowByText(
   search: SearchText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,

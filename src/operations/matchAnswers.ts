@@ -27,7 +27,7 @@ export interface SkippedLine {
   reason: string
 }
 
-/** What a file settles, or every line that contradicts the ledger or another line. */
+/** The lines to settle and to skip, or every line that contradicts the ledger or another line. */
 export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
@@ -91,7 +91,7 @@ async function findSubmission(
       : await findSubmissions(ledger, { kind: 'outbox', outboxId: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
   if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
-  // Whoever sorts one column of a spreadsheet alone gives every record another's answer.
+  // Sorting only one column of a spreadsheet gives every record the answer of another.
   if (outboxId !== null && first.outboxId !== outboxId)
     return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up, or did a spreadsheet change the id?`
   return first
@@ -103,11 +103,11 @@ export const transactionOf = ({ resource }: SubmissionDetail, transactionId: str
   transactionId,
 })
 
-/** Whose the id is already, and where to look. */
+/** Says which record has the id already, and where to look. */
 export const takenMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
 
-/** What a line says beside its answer and the list has not brought along: the transaction that the ledger has is no word of anybody's. */
+/** A second transaction on the line. The one that the ledger has came with the list, and does not contradict. */
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: AnsweredLine): string | undefined {
   const other = besides.find((beside) => beside !== detail.transactionId)
   if (other === undefined) return undefined
@@ -116,7 +116,7 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: Answe
 }
 
 /**
- * Why a record stays as it is although a line of a file answers for it; null where it does not. A file is older than what
+ * Why a record stays as it is although a line of a file answers for it; null if it does not. A file is older than what
  * it is held against: what was done since then is not undone by it, and nothing is sent again on an answer of before. Pure.
  */
 export function whySkipped(detail: SubmissionDetail, answered: AnsweredLine): string | null {
@@ -152,4 +152,24 @@ function whyNotSentAgain({ state, attempt, events }: SubmissionDetail, attempts:
   return attempts !== null || isFirst
     ? null
     : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
+}
+
+/** Why a person cannot settle a submission, to be read after its state; null if that is possible. */
+export function whyNotSettled({
+  state,
+  probing,
+  mayHaveArrived,
+  answered,
+  idByPerson,
+  body,
+}: SubmissionDetail): string | null {
+  if (state === 'rejected' && mayHaveArrived && body === null)
+    return ', and does not map, so it can be neither followed nor sent: discard it where it has arrived; otherwise mend the mapping and replay it'
+  if (idByPerson && (state === 'completed' || state === 'failed')) return null
+  if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (state === 'accepted')
+    return idByPerson || !answered
+      ? null
+      : ', not uncertain: the service gave its id and works on it. outboxd discard gives it up'
+  return ', not uncertain: there is nothing to settle'
 }

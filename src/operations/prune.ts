@@ -1,7 +1,6 @@
 import { createChain } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
-import type { Pruned, PruneEnd, PruneRound } from '../ledger/prune.ts'
-import { prune } from '../ledger/prune.ts'
+import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
 import { findPresent } from '../outbox/rows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 

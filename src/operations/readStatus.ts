@@ -1,42 +1,33 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
-import type { Activity } from '../ledger/operator/readActivity.ts'
-import { readActivity } from '../ledger/operator/readActivity.ts'
-import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
-import { readReadOnly } from '../ledger/operator/readServer.ts'
+import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readProblems } from '../ledger/problems.ts'
-import type { RecentCounts } from '../ledger/requestCounts.ts'
-import { readRecentCounts } from '../ledger/requestCounts.ts'
-import type { StartPosition } from '../ledger/servedOutbox.ts'
-import { readServedOutbox } from '../ledger/servedOutbox.ts'
-import type { LedgerSnapshot } from '../ledger/snapshot.ts'
-import { readSnapshot } from '../ledger/snapshot.ts'
+import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
+import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
-import type { OutboxBacklog } from '../outbox/backlog.ts'
-import { readBacklog } from '../outbox/backlog.ts'
-import type { HiddenRows } from '../outbox/startPosition.ts'
-import { readHidden } from '../outbox/startPosition.ts'
-import type { LockingSession } from '../postgres/locks.ts'
-import { readLockingSessions } from '../postgres/locks.ts'
+import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
+import { type HiddenRows, readHidden } from '../outbox/startPosition.ts'
+import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { waitedForLock } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
-import type { Databases } from './databases.ts'
-import { readOutboxLocks, withOutbox } from './databases.ts'
+import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
 import { explain } from './explainError.ts'
 
-/** What the ledger's database says. */
+/** The ledger's half of the status. */
 export interface LedgerHalf extends LedgerSnapshot, Activity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
-  /** How the service has served us. */
+  /** Requests of the last hour, day and 28 days. */
   recent: RecentCounts
-  /** Whose locks a daemon waits for that is connected and gives no sign of life. */
+  /** Sessions whose locks a silent daemon waits for. */
   heldUpBy: LockingSession[]
 }
 
-/** What came of asking the outbox's database. */
+/** The outbox's half of the status. */
 export type OutboxHalf =
   | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
@@ -59,7 +50,7 @@ export interface StatusFacts extends LedgerHalf {
   isBudgetUnused: boolean
 }
 
-/** Each is a sentence or a line; with more, somebody has to look at the table. */
+/** Each problem is a sentence or a line; more are in the table. */
 const problemsMax = 200
 
 /** What the ledger's half is made of. The console reads each as often as it changes. */
@@ -130,7 +121,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
 
 const lookEveryMs = 300
 
-/** A lock that is seen twice is told; one that lets go at once is none of the operator's business. */
+/** Returns when a lock is seen twice: a lock that lets go at once does not matter. */
 async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
@@ -187,7 +178,7 @@ function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyD
   ]
 }
 
-/** How long the records that wait will take, if nothing changes. */
+/** An estimate of how long the records that wait will take. */
 export interface Backlog {
   records: number
   durationMs: number
@@ -195,7 +186,7 @@ export interface Backlog {
   pollsPerRecord: number
 }
 
-/** As long as nothing has completed: one poll a record, which is what late polling comes to. */
+/** Until a record has completed: one poll a record, which late polling approaches. */
 const pollsAssumed = 1
 
 /**
@@ -220,7 +211,7 @@ export function estimateBacklog(now: {
 /**
  * When the backlog is through: from now on, or from when the last pause ends. Pure.
  *
- * @returns epoch milliseconds; null where nothing waits, or a pause has no end
+ * @returns epoch milliseconds; null if nothing waits, or a pause has no end
  */
 export function throughAtMs(
   backlog: Backlog,

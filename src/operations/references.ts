@@ -7,10 +7,9 @@ import { readRecord, saysThatItWaits } from '../outbox/rows.ts'
 import { liesBefore } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
-import type { Databases } from './databases.ts'
-import { withOutbox } from './databases.ts'
+import { type Databases, withOutbox } from './databases.ts'
 
-/** What came of looking for the submissions that a person named. */
+/** The submissions that a person named, or why not all were found. */
 export type Found =
   | { kind: 'found'; submissions: ListedSubmission[] }
   | { kind: 'missing'; problems: string[] }
@@ -22,7 +21,7 @@ export const referenceHelp =
 /** A submission's whole id. */
 export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Reads `--record`. @param problems takes what is wrong @returns null where nothing is given */
+/** Reads `--record`. @param problems takes what is wrong @returns null if nothing is given */
 export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
@@ -41,7 +40,7 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
 }
 
 /**
- * What a person may mean by a name, the likeliest first: the first that fits a submission is it. Pure.
+ * The meanings that a name can have, the likeliest first. The first that fits a submission is used. Pure.
  *
  * Without a prefix and in hex digits it is an id, by its beginning or its end (those of one time begin alike), or an
  * idempotency key; whatever else has no other meaning, a transaction's id.
@@ -68,7 +67,7 @@ export interface NamedSubmissions {
   submissions: ListedSubmission[]
 }
 
-/** Finds what a name fits. @returns null where it fits nothing */
+/** Finds what a name fits. @returns null if it fits nothing */
 export async function findNamed(ledger: Database, name: string, limit: number): Promise<NamedSubmissions | null> {
   for (const reference of readReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
@@ -100,7 +99,7 @@ export async function findAll(ledger: Database, names: readonly string[]): Promi
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** Whether it has the form of a name; a text of any form may be a transaction's id, but whoever sees it found nowhere may have meant anything. */
+/** True if a text has the form of a name. Any text may be a transaction's id, so one without a prefix does not count. */
 function isName(name: string): boolean {
   const [likeliest] = readReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))

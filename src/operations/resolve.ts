@@ -7,7 +7,7 @@ import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Testimony } from './askForTransaction.ts'
 import type { Databases } from './databases.ts'
-import { takenMessage, transactionOf } from './matchAnswers.ts'
+import { takenMessage, transactionOf, whyNotSettled } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findAll } from './references.ts'
 

@@ -2,13 +2,12 @@ import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmi
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { readRecord } from '../outbox/rows.ts'
 import { isoTime, showTime } from '../time.ts'
-import type { Databases } from './databases.ts'
-import { withOutbox } from './databases.ts'
+import { type Databases, withOutbox } from './databases.ts'
 
 /** A fact about a submission: a text, or a moment. */
 export type Fact = string | { atMs: number }
 
-/** What is known of a submission, each under its name; what there is not is left out. Pure. */
+/** The facts about a submission, each under its name; unknown ones are left out. Pure. */
 export function submissionFacts(detail: SubmissionDetail): [name: string, fact: Fact][] {
   const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
   const all: [string, Fact | null][] = [
@@ -59,7 +58,7 @@ export function eventDetails({
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
 }
 
-/** What stands where a payload or a body would. Pure. */
+/** Shown in place of a payload or body that is gone. Pure. */
 export function noneBecause(
   { emptiedMs, erasedMs }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs'>,
   otherwise: string,
@@ -68,7 +67,7 @@ export function noneBecause(
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-/** The row that has the id now, where it is another than the one that was taken. */
+/** Reads the row that has the id now, to compare it with the captured one. */
 export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
   const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
@@ -80,7 +79,7 @@ export interface OtherRow {
   createdAt: string | null
 }
 
-/** Says that a record and its outbox row are no longer the same, a line each; nothing where they are. Pure. */
+/** Lines that compare a record with its changed outbox row; none if they are the same. Pure. */
 export function conflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: OtherRow | null,
@@ -96,11 +95,11 @@ export function conflictLines(
   ]
 }
 
-/** How a conflict of a row ends. Pure. */
+/** How a conflict between a record and its row is solved. */
 export const conflictAdvice =
   'If the ERP edited the row: undo a change of created_at; outboxd adopt --same accepts any other edit. Once its record is rejected or failed, outboxd replay --refresh sends the row as it is. If the row is another order: give it an id that was never used. A row with a new id is a new record and is sent, also if the service has that order already. Only if all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.'
 
-/** What whoever is about to decide on it must know beside its state. */
+/** Returns what a person who decides on a record must know beside its state. */
 export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
 }
