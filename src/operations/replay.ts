@@ -1,5 +1,10 @@
 import type { Operator } from '../ledger/operator/operator.ts'
-import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } from '../ledger/operator/replaySubmissions.ts'
+import {
+  type Replay,
+  type ReplayableSubmission,
+  readReplayable,
+  writeReplays,
+} from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { differInTime } from '../ledger/sameRow.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -7,7 +12,14 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
 import { readRecord } from '../outbox/rows.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches, type Skipped } from './bulkChange.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  changedMeanwhile,
+  inBatches,
+  type Skipped,
+} from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
