@@ -1,6 +1,14 @@
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { type Adoption, adoptOutbox, adoptService, judgeServiceUse, readUnderWay, type ServiceAdoption, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
+import {
+  type Adoption,
+  adoptOutbox,
+  adoptService,
+  judgeServiceUse,
+  readUnderWay,
+  type ServiceAdoption,
+  type UnderWay,
+} from '../ledger/operator/adoptOutbox.ts'
 import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { readServiceUse } from '../ledger/servedService.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'

@@ -3,7 +3,21 @@ import { systemClock } from '../clock.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
 import { readAudit } from '../ledger/audit/readAudit.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
-import { type AuditLine, type AuditSum, type AuditSums, amountNames, auditCsv, auditCsvHead, auditJson, auditLine, auditText, createAuditSums, mappingsAtHand, sumsCsv, sumsText } from '../operations/audit.ts'
+import {
+  type AuditLine,
+  type AuditSum,
+  type AuditSums,
+  amountNames,
+  auditCsv,
+  auditCsvHead,
+  auditJson,
+  auditLine,
+  auditText,
+  createAuditSums,
+  mappingsAtHand,
+  sumsCsv,
+  sumsText,
+} from '../operations/audit.ts'
 import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'

@@ -5,7 +5,14 @@ import { countSubmissions, selectSubmissions } from '../ledger/operator/selectSu
 import { readProblems } from '../ledger/problems.ts'
 import { waitingForPerson } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
-import { type FiltersRead, hasFilters, isLookup, narrowByText, readListFilters, searchIn } from '../operations/filters.ts'
+import {
+  type FiltersRead,
+  hasFilters,
+  isLookup,
+  narrowByText,
+  readListFilters,
+  searchIn,
+} from '../operations/filters.ts'
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'

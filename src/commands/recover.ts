@@ -3,11 +3,25 @@ import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { readReadOnly } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
-import { describeOtherDaemons, findLedgerBesideOurs, isHistoryUnseen, readFoundHistory, stopAsRestored } from '../operations/compareDatabases.ts'
+import {
+  describeOtherDaemons,
+  findLedgerBesideOurs,
+  isHistoryUnseen,
+  readFoundHistory,
+  stopAsRestored,
+} from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossMessages.ts'
-import { compareAgain, countNamed, exceptFor, findLoss, type Loss, type TakenIn, takeIn } from '../operations/recover.ts'
+import {
+  compareAgain,
+  countNamed,
+  exceptFor,
+  findLoss,
+  type Loss,
+  type TakenIn,
+  takeIn,
+} from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'

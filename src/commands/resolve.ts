@@ -3,7 +3,17 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import { askForTransaction } from '../operations/askForTransaction.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
-import { type Answer, answerProblems, findSettling, previewResolve, questionsBefore, type ResolveOutcome, resolveSubmission, type Settling, whyNotResolved } from '../operations/resolve.ts'
+import {
+  type Answer,
+  answerProblems,
+  findSettling,
+  previewResolve,
+  questionsBefore,
+  type ResolveOutcome,
+  resolveSubmission,
+  type Settling,
+  whyNotResolved,
+} from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import { resolveFile } from './resolveFile.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'

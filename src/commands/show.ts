@@ -1,8 +1,28 @@
-import { type LoggedEvent, readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import {
+  type LoggedEvent,
+  readSubmissionDetail,
+  type SubmissionDetail,
+} from '../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../operations/databases.ts'
 import { type Explanation, explainSubmission } from '../operations/explainSubmission.ts'
-import { explainMissing, explainMissingRow, type Found, findAll, findNamed, type NamedSubmissions, referenceHelp } from '../operations/references.ts'
-import { conflictLines, eventDetails, type Fact, noneBecause, type OtherRow, readRowNow, submissionFacts } from '../operations/submissionFacts.ts'
+import {
+  explainMissing,
+  explainMissingRow,
+  type Found,
+  findAll,
+  findNamed,
+  type NamedSubmissions,
+  referenceHelp,
+} from '../operations/references.ts'
+import {
+  conflictLines,
+  eventDetails,
+  type Fact,
+  noneBecause,
+  type OtherRow,
+  readRowNow,
+  submissionFacts,
+} from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
 import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'

@@ -8,7 +8,6 @@ import type { Database } from '../postgres/database.ts'
 import { resourceNames } from '../resources.ts'
 import type { Databases } from './databases.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
-import { whyNotSettled } from './resolve.ts'
 
 /** A line of a file and the submission that it settles. */
 export interface SettlingLine {

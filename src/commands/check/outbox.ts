@@ -3,8 +3,20 @@ import { readPublishedTypes } from '../../ledger/instances.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { readServedOutbox } from '../../ledger/servedOutbox.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import { countRowsOfUnknownStatus, describeOtherDaemons, findLedgerBesideOurs, findLostRows, findRowsPassedOver } from '../../operations/compareDatabases.ts'
-import { hiddenMessage, historyMessage, readOnlyMessage, startMessage, wakeMessage } from '../../operations/databaseMessages.ts'
+import {
+  countRowsOfUnknownStatus,
+  describeOtherDaemons,
+  findLedgerBesideOurs,
+  findLostRows,
+  findRowsPassedOver,
+} from '../../operations/compareDatabases.ts'
+import {
+  hiddenMessage,
+  historyMessage,
+  readOnlyMessage,
+  startMessage,
+  wakeMessage,
+} from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countTypes, readBacklog, readHistory } from '../../outbox/backlog.ts'
 import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
