@@ -13,13 +13,7 @@ export interface SleepDeps {
   elapsedMs(): number
 }
 
-/** When capture sleeps. A NOTIFY costs the ERP a lock of its whole cluster, so that none is to be sent while capture is awake. */
-export interface Sleep {
-  /** A round took rows and there may be more. */
-  stayAwake(): void
-  /** A round took this many rows, and for now no more. We are woken by who inserts from now on, or because we look again. */
-  fallAsleep(took: number): Promise<void>
-}
+export type Sleep = ReturnType<typeof createSleep>
 
 /** Rows come in bursts: those that come faster than this are found by looking. */
 const restMs = 25
@@ -28,13 +22,14 @@ const againMinMs = 10
 const againMaxMs = 100
 
 /**
- * Decides between sleeping and looking again.
+ * Decides between sleeping and looking again. A NOTIFY costs the ERP a lock of its whole cluster, so that none is to be sent
+ * while capture is awake.
  *
  * After the mark is set we look once more: every row of which we were not told is visible by then, since those who
  * insert without telling hold the mark off until they have ended (migrations/outbox_wake.sql). The sweep goes on whatever happens
  * here, and nothing of this is waited for: a connection that is half open must not hold up capture.
  */
-export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps): Sleep {
+export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
   let againMs = againMinMs
   let isTrying = false
@@ -67,11 +62,13 @@ export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }:
   }
 
   return {
-    stayAwake() {
+    /** A round took rows and there may be more. */
+    stayAwake(): void {
       isUnseen = false
       unmark()
     },
-    async fallAsleep(took) {
+    /** A round took this many rows, and for now no more. The next insert wakes us, or we look again. */
+    async fallAsleep(took: number): Promise<void> {
       if (isMarked() && !isUnseen) return
       isUnseen = false
       const restedMs = elapsedMs() - markedAtMs

@@ -12,27 +12,18 @@ export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' |
   readonly nowMs: number
 }
 
-/** When to poll, from what was learned last and how scarce slots are now. */
-export interface PollPlanner {
-  learn(observations: readonly (Observation & { resource: Resource })[]): void
-  /** What the dispatcher has seen. */
-  press(seen: Seen): void
-  /** Milliseconds from now until a transaction of that age, not yet done, should be asked for. */
-  nextPollMs(resource: Resource, notDoneAgeMs: number): number
-  /** Whether slots lie idle while transactions are waited for, so that it pays to look at the plans again. */
-  mayReplan(): boolean
-  /** The polls that should come earlier than they were planned. */
-  replan(polls: readonly PlannedPoll[]): MovedPoll[]
-}
+export type PollPlanner = ReturnType<typeof createPollPlanner>
 
 /** Chance picks between plans and explores, once a poll: drawn again and again it would end with the earliest. */
 const noChance = 1 - Number.EPSILON
 
 /**
+ * Plans polls from what was learned last and how scarce slots are now.
+ *
  * @param windowMs the rate limit's window
  * @param random   in [0, 1), fresh for each call
  */
-export function createPollPlanner(windowMs: number, capacity: number, random: () => number): PollPlanner {
+export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
   const inflow = createInflow(windowMs)
@@ -49,7 +40,7 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
   }
 
   return {
-    learn(observations) {
+    learn(observations: readonly (Observation & { resource: Resource })[]): void {
       models = forEachResource((resource) =>
         fitProcessingTimes(
           observations.filter((each) => each.resource === resource),
@@ -58,13 +49,18 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       )
       prices.clear()
     },
-    press(seen) {
+    /** Takes in what the dispatcher has seen of the budget. */
+    press(seen: Seen): void {
       pressure = { ...seen, inflow: inflow.perWindow(seen) }
       prices.clear()
     },
-    nextPollMs: (resource, notDoneAgeMs) => nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
-    mayReplan: () => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
-    replan(polls) {
+    /** Returns milliseconds from now until a transaction of that age, not yet done, should be asked for. */
+    nextPollMs: (resource: Resource, notDoneAgeMs: number): number =>
+      nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
+    /** Whether slots lie idle while transactions are waited for, so that it pays to look at the plans again. */
+    mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
+    /** Returns the polls that should come earlier than they were planned. */
+    replan(polls: readonly PlannedPoll[]): MovedPoll[] {
       awaitedAgesMs = forEachResource((resource) =>
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
       )
@@ -76,20 +72,6 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
   }
 }
 
-/** What has come in of late. */
-export interface Inflow {
-  /** @returns records that come in a window, averaged over the last few */
-  perWindow(seen: {
-    /** Requests that the limit allows in a window. */
-    capacity: number
-    /** Submissions of the last window. */
-    submissionsSent: number
-    /** Records that wait for their first request. */
-    submissionsWaiting: number
-    nowMs: number
-  }): number
-}
-
 const memoryWindows = 5
 
 /**
@@ -97,11 +79,12 @@ const memoryWindows = 5
  * window counts for no more than it can carry, so that a batch of thousands is not taken for an inflow of thousands.
  * Begins with nothing.
  */
-export function createInflow(windowMs: number): Inflow {
+export function createInflow(windowMs: number) {
   let average = 0
   let last: { atMs: number; waiting: number } | null = null
   return {
-    perWindow({ capacity, submissionsSent, submissionsWaiting: waiting, nowMs }) {
+    /** Returns records that come in a window, averaged over the last few. */
+    perWindow({ capacity, submissionsSent, submissionsWaiting: waiting, nowMs }: Omit<Seen, 'accepted'>): number {
       last ??= { atMs: nowMs, waiting }
       const windows = (nowMs - last.atMs) / windowMs
       if (windows < 1) return average
@@ -145,23 +128,18 @@ export interface LearningDeps {
   onMoved(): void
 }
 
-/** Learns from transactions that have ended when to ask for the others, and moves their polls if slots lie idle. */
-export interface Learning {
-  /** One round. @returns after how many milliseconds to begin the next */
-  runOnce(): Promise<number>
-  /** Counts the steps that ended transactions: from these there is something to learn. */
-  onWritten(written: readonly { state: State; polls: number }[]): void
-}
+export type Learning = ReturnType<typeof createLearning>
 
-const mostOftenMs = 1_000
+const roundMaxMs = 1_000
 const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(ended)
 
-export function createLearning(deps: LearningDeps): Learning {
+/** Learns from transactions that have ended when to ask for the others, and moves their polls if slots lie idle. */
+export function createLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0
-  /** So many completions were there when it last learned; null: it never has. */
+  /** The completions when it last learned; null if it never has. */
   let learnedFrom: number | null = null
 
   async function learn(): Promise<void> {
@@ -171,7 +149,7 @@ export function createLearning(deps: LearningDeps): Learning {
     learnedFrom = upTo
   }
 
-  async function replan(): Promise<void> {
+  async function movePolls(): Promise<void> {
     if (!planner.mayReplan()) return
     const moves = planner.replan(await deps.readPlannedPolls(replanMax))
     if (moves.length === 0) return
@@ -180,12 +158,14 @@ export function createLearning(deps: LearningDeps): Learning {
   }
 
   return {
-    async runOnce() {
+    /** Does one round. @returns after how many milliseconds to begin the next */
+    async runOnce(): Promise<number> {
       await learn()
-      await replan()
-      return Math.min(mostOftenMs, windowMs / 60)
+      await movePolls()
+      return Math.min(roundMaxMs, windowMs / 60)
     },
-    onWritten(written) {
+    /** Counts the steps that ended transactions: from these there is something to learn. */
+    onWritten(written: readonly { state: State; polls: number }[]): void {
       completions += written.filter(({ state, polls }) => ends.has(state) && polls > 0).length
     },
   }
