@@ -5,10 +5,9 @@ import { openHeartbeatPool, openLedgerPool } from '../ledger/ledgerSessions.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import type { InstanceLedger } from '../ledger/outcomes.ts'
 import { pauseBackoff } from '../ledger/pauses.ts'
-import { raiseProblems } from '../ledger/problems.ts'
+import { ForeignError, raiseProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
-import { ForeignOutbox } from '../ledger/servedOutbox.ts'
-import { assertService, claimService, ForeignService, readLedgerName } from '../ledger/servedService.ts'
+import { assertService, claimService, readLedgerName } from '../ledger/servedService.ts'
 import {
   agreeOnBudget,
   type InstanceSettings,
@@ -18,7 +17,7 @@ import {
 } from '../ledger/settings.ts'
 import { assertWhole } from '../ledger/structure.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
-import { ForeignLedger, LedgerRegistration } from '../outbox/ledgerRegistration.ts'
+import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { createNamedRowSearch } from '../outbox/namingRows.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
@@ -215,21 +214,16 @@ export async function tryOutboxTable(
   return Promise.race([judge(), setTimeout(trialMaxMs, untried, { ref: false })])
 }
 
-/** What a daemon does not start with. */
-const refusals = [ForeignOutbox, ForeignService, ForeignLedger, OutboxTableUnusable] as const
-
-const isRefusal = (error: unknown): error is InstanceType<(typeof refusals)[number]> =>
-  refusals.some((refusal) => error instanceof refusal)
+/** True for what a daemon does not start with. */
+const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>
+  error instanceof ForeignError || error instanceof OutboxTableUnusable
 
 /** Runs `work`. If the ledger belongs to another outbox or service, or another ledger serves the outbox, raises that as a problem. */
 async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof ForeignOutbox || error instanceof ForeignService || error instanceof ForeignLedger) {
-      const { kind, subject, message: detail } = error
-      await raiseProblems(ledger, [{ kind, subject, detail, retryInMs: null }])
-    }
+    if (error instanceof ForeignError) await raiseProblems(ledger, [error.problem])
     throw error
   }
 }

@@ -10,6 +10,17 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
   on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
     times = p.times + 1, retry_at = excluded.retry_at`
 
+/** The ledger belongs to another outbox or service than the configured one, or another ledger serves the outbox. */
+export class ForeignError extends Error {
+  override name = 'ForeignError'
+  /** What stands while a daemon is refused for it. */
+  readonly problem: RaisedProblem
+  constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {
+    super(message)
+    this.problem = { kind, subject, detail: message, retryInMs: null }
+  }
+}
+
 /** Writes that these problems stand. One that stood before keeps its time, and is counted. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return

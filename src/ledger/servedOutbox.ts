@@ -1,4 +1,5 @@
 import type { Database } from '../postgres/database.ts'
+import { ForeignError } from './problems.ts'
 
 /** Which table it is, as its database names it with the search path resolved. */
 export interface OutboxIdentity {
@@ -30,16 +31,14 @@ export interface ServedOutbox {
 }
 
 /** The configuration names a different outbox than the one that the ledger belongs to, or one whose ids began anew. */
-export class ForeignOutbox extends Error {
+export class ForeignOutbox extends ForeignError {
   override name = 'ForeignOutbox'
-  readonly kind = 'foreign_outbox'
-  /** Which outbox it is, for the problem that is told of it. */
-  readonly subject: string
-  constructor(subject: string, why: string) {
+  constructor(outbox: string, why: string) {
     super(
+      'foreign_outbox',
+      outbox,
       `${why}: with that, a daemon captures and reports nothing. If the rows are those that the ledger knows, renamed or moved: outboxd adopt --same. If they are others, or their ids began anew: outboxd adopt --new`,
     )
-    this.subject = subject
   }
 }
 

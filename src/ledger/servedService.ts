@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
 import { isAlive } from './instances.ts'
+import { ForeignError } from './problems.ts'
 
 /** A service and our client there, as a configuration names them. */
 export interface ServiceIdentity {
@@ -18,11 +19,8 @@ export interface ServedService {
 }
 
 /** The configuration names a different service than the one that the ledger belongs to. */
-export class ForeignService extends Error {
+export class ForeignService extends ForeignError {
   override name = 'ForeignService'
-  readonly kind = 'foreign_service'
-  /** Which service it is, for the problem that is told of it. */
-  readonly subject: string
   constructor(configured: ServedService, served: ServedService) {
     const differences = [
       configured.baseUrl === served.baseUrl ? null : `SERVICE_BASE_URL is ${configured.baseUrl}, not ${served.baseUrl}`,
@@ -30,9 +28,10 @@ export class ForeignService extends Error {
       configured.clientHash === served.clientHash ? null : 'SERVICE_CLIENT_ID is a different client',
     ].filter((difference) => difference !== null)
     super(
+      'foreign_service',
+      configured.baseUrl,
       `the ledger belongs to another service than the one configured (${differences.join('; ')}): with that, nothing is sent and nothing is asked. If a variable is wrong, correct it. If the service has moved, \`outboxd adopt --service\` says so`,
     )
-    this.subject = configured.baseUrl
   }
 }
 

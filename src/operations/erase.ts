@@ -14,17 +14,12 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
   return `is ${state}, and not ended: try again when it is, or discard it first`
 }
 
-export interface EraseParts {
-  operator: Operator
-  mappings: Mappings
-}
-
 /** A batch's locks last milliseconds. */
 const batchSize = 100
 
 /** Erases the data of these, each as it was seen; what took a step since is left as it is. */
 export function eraseData(
-  { operator, mappings }: EraseParts,
+  { operator, mappings }: { operator: Operator; mappings: Mappings },
   records: readonly KeyRecord[],
   run: BulkRun,
 ): Promise<CarriedOut> {

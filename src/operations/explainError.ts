@@ -1,10 +1,8 @@
 import { changesByTable } from '../ledger/operator/grants.ts'
-import { ForeignOutbox } from '../ledger/servedOutbox.ts'
-import { ForeignService } from '../ledger/servedService.ts'
+import { ForeignError } from '../ledger/problems.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
-import { ForeignLedger } from '../outbox/ledgerRegistration.ts'
 import { TableLocked } from '../postgres/inspectDatabase.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { ConfigInvalid } from '../readVariables.ts'
@@ -27,13 +25,7 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
   if (error instanceof FilesInvalid) {
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
-  if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
-  if (
-    error instanceof ForeignOutbox ||
-    error instanceof ForeignService ||
-    error instanceof ForeignLedger ||
-    error instanceof OutboxTableUnusable
-  )
+  if (error instanceof AddressUnusable || error instanceof ForeignError || error instanceof OutboxTableUnusable)
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error

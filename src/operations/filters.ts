@@ -1,5 +1,4 @@
-import type { TextSearch } from '../ledger/operator/search.ts'
-import { searchText } from '../ledger/operator/search.ts'
+import { searchText, type TextSearch } from '../ledger/operator/search.ts'
 
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states, waitingForPerson } from '../model.ts'

@@ -1,8 +1,10 @@
 import type { RecordName } from '../ledger/audit/readActs.ts'
-import type { ListedSubmission, SubmissionReference } from '../ledger/operator/selectSubmissions.ts'
-import { findSubmissions } from '../ledger/operator/selectSubmissions.ts'
-import type { PrunedSubmission } from '../ledger/retention.ts'
-import { readPruned } from '../ledger/retention.ts'
+import {
+  findSubmissions,
+  type ListedSubmission,
+  type SubmissionReference,
+} from '../ledger/operator/selectSubmissions.ts'
+import { type PrunedSubmission, readPruned } from '../ledger/retention.ts'
 import { readRecord, saysThatItWaits } from '../outbox/rows.ts'
 import { liesBefore } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
+import { ForeignError } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { isRefusedName } from '../postgres/sessionPool.ts'
@@ -16,16 +17,14 @@ export interface OtherDaemon {
 }
 
 /** Daemons of another ledger serve the outbox: each row could be sent by both. */
-export class ForeignLedger extends Error {
+export class ForeignLedger extends ForeignError {
   override name = 'ForeignLedger'
-  readonly kind = 'foreign_ledger'
-  /** The outbox table, for the problem that is told of it. */
-  readonly subject: string
   constructor(table: string, daemons: readonly OtherDaemon[]) {
     super(
+      'foreign_ledger',
+      table,
       `${otherLedgerMessage(table, daemons)}. This daemon captures nothing and writes nothing back, so that no row is sent twice`,
     )
-    this.subject = table
   }
 }
 

@@ -1,11 +1,11 @@
 import type { Database } from '../../postgres/database.ts'
-import type { ChainHead } from './chain.ts'
 import {
   type BlockContents,
   type BlockHead,
   blockDigest,
   blockHash,
   type ChainEntry,
+  type ChainHead,
   readActEntries,
   readEventEntries,
 } from './chain.ts'

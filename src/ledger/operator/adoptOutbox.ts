@@ -1,9 +1,7 @@
-import type { Database } from '../../postgres/database.ts'
-import { inTransaction } from '../../postgres/database.ts'
+import { type Database, inTransaction } from '../../postgres/database.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import { isSameService, readServiceUse, type ServiceIdentity, type ServiceUse, writeService } from '../servedService.ts'
-import type { Operator } from './operator.ts'
-import { type Actor, logAct } from './operator.ts'
+import { type Actor, logAct, type Operator } from './operator.ts'
 
 /** What an operator says of the outbox table that is configured. */
 export interface Adoption {

@@ -1,8 +1,7 @@
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
-import type { Operator, Seen } from './operator.ts'
-import { type Actor, actorDetail, inLinesOf, withQueue } from './operator.ts'
+import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
 
 /**
  * Gives up submissions that wait for a person, and accepted ones, which then are no longer asked about. What went wrong

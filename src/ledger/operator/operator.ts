@@ -1,8 +1,7 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
-import type { TransactionRef } from '../transactions.ts'
-import { lockTransactionIds } from '../transactions.ts'
+import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
 /** The ledger, as one person changes it, and what the logs say of that person. */
 export interface Operator {

@@ -2,8 +2,7 @@ import type { PauseReason } from '../../model.ts'
 import { inTransaction } from '../../postgres/database.ts'
 import { activePause } from '../pauses.ts'
 import { believeRefusals } from '../refusals.ts'
-import type { Operator, StatedActor } from './operator.ts'
-import { logAct } from './operator.ts'
+import { logAct, type Operator, type StatedActor } from './operator.ts'
 
 /** What is said of an operator's pause while it stands. */
 export const pauseDetail = ({ who, reason }: StatedActor): string =>

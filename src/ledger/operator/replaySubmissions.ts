@@ -4,8 +4,7 @@ import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { forgotten } from '../submissions.ts'
-import type { Operator } from './operator.ts'
-import { type Actor, actorDetail, inLinesOf } from './operator.ts'
+import { type Actor, actorDetail, inLinesOf, type Operator } from './operator.ts'
 
 /** What a replay maps anew. */
 export interface ReplayableSubmission {

@@ -3,10 +3,8 @@ import { exactFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
 import { forgotten } from '../submissions.ts'
-import type { Holder, TransactionRef } from '../transactions.ts'
-import { readOtherHolder } from '../transactions.ts'
-import type { Operator, Seen } from './operator.ts'
-import { type Actor, actorDetail, inLinesOf, withQueue } from './operator.ts'
+import { type Holder, readOtherHolder, type TransactionRef } from '../transactions.ts'
+import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
 import { keepsKey } from './replaySubmissions.ts'
 
 /** A submission that a person settles, as it was read. */
