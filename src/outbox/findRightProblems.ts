@@ -10,7 +10,7 @@ export interface NeededRights {
 }
 
 /** Lists what the daemon needs of a table as it is described. Pure. */
-export function neededRights(table: OutboxTable): NeededRights {
+function neededRights(table: OutboxTable): NeededRights {
   const { payload, type, createdAt, state, write } = table
   const form = formOf(state)
   const written = [

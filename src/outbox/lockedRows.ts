@@ -51,7 +51,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
 }
 
 /** Reads the ids of the first rows that wait and that another session may have locked, so that no claim takes them; cheap. */
-export function readMarked(outbox: Outbox): Promise<string[]> {
+function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return [] // rows are only read there, and no lock keeps anybody from that
     const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
@@ -63,7 +63,7 @@ export function readMarked(outbox: Outbox): Promise<string[]> {
  * Finds which of these rows a claim passes over, because another session has them locked. Found by trying: a reference to a row from
  * another table looks like a lock and is none that a claim would mind.
  */
-export function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
+function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
     const rows = await readHeld(table, outboxIds)
     return rows.flatMap(({ outboxId, pid, application, state }) =>

@@ -73,7 +73,7 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
 }
 
 /** The quoted names that belong to an outbox table of ours. @param name name, or schema.name, as OUTBOX_TABLE has it */
-export function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
+function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
   const split = splitTableName(name)
   return {
     qualified: qualifiedName(split),

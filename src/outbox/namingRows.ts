@@ -22,7 +22,7 @@ type Row = NamingRow & SeenRow & { waits: boolean }
  * Selects the rows of the ids in $1 that name a transaction, whatever their states are and whether or not the filter takes them in.
  * `unstamped` asks nothing that could fail for what a row holds.
  */
-export function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
+function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${column(table.state.column)}::text`
   const transaction = transactionSql(table, shape)

@@ -60,7 +60,7 @@ export interface WriteBack {
 }
 
 /** The channel on which our own outbox table says that there are new rows. */
-export const outboxChannel = 'outboxd_outbox'
+const outboxChannel = 'outboxd_outbox'
 
 /** Describes a table such as migrations/outbox.sql creates. @param name name, or schema.name, as OUTBOX_TABLE has it */
 export const standardTable = (name: string): OutboxTable => ({

@@ -154,7 +154,7 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
 }
 
 /** The number of the transaction that wrote the row, in 64 bits: xmin has 32, and is never that far behind the next. */
-export const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
 function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {

@@ -43,7 +43,7 @@ export function unknownStatusSql(
  * @param after the id that ended the slice before
  * @returns null if rows have no such status, or the slice takes too long to read
  */
-export function readUnknownStatuses(
+function readUnknownStatuses(
   outbox: Outbox,
   after: string | null,
   sliceRows: number,

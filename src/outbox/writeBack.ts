@@ -80,7 +80,7 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
 export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 /** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
-export const isOfStamp = (stamp: string): string =>
+const isOfStamp = (stamp: string): string =>
   `(r.stamp is null or not ${ofOneKind('r.stamp', stamp)} or ${stampsAgree('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {

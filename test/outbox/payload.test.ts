@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasNew } from '../../src/outbox/rows.ts'
-import { readPayloadText } from '../../src/outbox/toRecord.ts'
+import { hasNew, readPayloadText } from '../../src/outbox/rows.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `

@@ -59,34 +59,30 @@ function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoic
   const what = isUpdatable
     ? 'the column that we set as a row is taken (we recognised none), since what is no table is read in no other way; or'
     : 'nothing: what is no table, and nobody can write to, cannot be read;'
-  return {
-    column: null,
-    candidates: [],
-    warnings: [],
-    lines: [
-      {
-        text: 'state:',
-        trial: 'state: none',
-        fillIn: `${what} ${describeInstead(kind, below)}`,
-      },
-    ],
-  }
+  return chosen(null, [
+    {
+      text: 'state:',
+      trial: 'state: none',
+      fillIn: `${what} ${describeInstead(kind, below)}`,
+    },
+  ])
 }
+
+const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[]): StateChoice => ({
+  ...{ column, lines },
+  candidates: [],
+  warnings: [],
+})
 
 /** @param atOnce as the row is taken */
 function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
-  return {
-    column,
-    candidates: [],
-    warnings: [],
-    lines: [
-      { text: 'state:' },
-      { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL: the row waits' },
-      atOnce
-        ? { text: '  set: [queued]', comment: 'as soon as the row is taken' }
-        : { text: '  set: [completed]', comment: 'the time is written then; [queued] would be as the row is taken' },
-    ],
-  }
+  return chosen(column, [
+    { text: 'state:' },
+    { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL: the row waits' },
+    atOnce
+      ? { text: '  set: [queued]', comment: 'as soon as the row is taken' }
+      : { text: '  set: [completed]', comment: 'the time is written then; [queued] would be as the row is taken' },
+  ])
 }
 
 function byFlag(
@@ -94,18 +90,13 @@ function byFlag(
   [not, done]: readonly [string, string] = column.type === 'boolean' ? ['false', 'true'] : ['0', '1'],
 ): StateChoice {
   const waiting = column.notNull ? not : `[${not}, null]`
-  return {
-    column,
-    candidates: [],
-    warnings: [],
-    lines: [
-      { text: 'state:' },
-      { text: `  flag: ${quoteYaml(column.name)}`, comment: column.exactType },
-      { text: `  new: ${waiting}`, comment: 'the row waits' },
-      { text: `  done: ${done}` },
-      { text: '  set: [queued]', comment: 'as soon as the row is taken' },
-    ],
-  }
+  return chosen(column, [
+    { text: 'state:' },
+    { text: `  flag: ${quoteYaml(column.name)}`, comment: column.exactType },
+    { text: `  new: ${waiting}`, comment: 'the row waits' },
+    { text: `  done: ${done}` },
+    { text: '  set: [queued]', comment: 'as soon as the row is taken' },
+  ])
 }
 
 const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]

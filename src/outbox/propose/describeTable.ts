@@ -179,7 +179,7 @@ const fileName = (type: string) => {
  *
  * @param fields of the payload; null if there was none to look at
  */
-export function findMappedWarnings(
+function findMappedWarnings(
   types: readonly string[],
   mapped: Mappings,
   fields: readonly SourceField[] | null,
