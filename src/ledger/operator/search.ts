@@ -1,7 +1,14 @@
 import { systemClock } from '../../clock.ts'
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { causeColumn, filterValues, matchingSql, type SubmissionFilter, selectIds, shapeColumn } from './selectSubmissions.ts'
+import {
+  causeColumn,
+  filterValues,
+  matchingSql,
+  type SubmissionFilter,
+  selectIds,
+  shapeColumn,
+} from './selectSubmissions.ts'
 
 /** How far a search goes. */
 export interface SearchBounds {
