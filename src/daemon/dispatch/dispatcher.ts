@@ -172,17 +172,17 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     // What took too long to be claimed stays lost, and is given back with the next round.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
+    const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
+      inHand.follow(sent, () => answers.ended(sent, working))
     for (const submission of isTimely ? claim.submissions : []) {
       const permit = deps.slotPool.acquire('submissions')
       const working = deps.submit(submission, accessToken, () => permit.isValid() && deps.mayClaim())
-      const sent = { submission, job: null, trial: claim.proves, permit, accessToken, ageMs }
-      inHand.follow(sent, () => answers.ended(sent, working))
+      follow({ submission, job: null, trial: claim.proves, permit, accessToken, ageMs }, working)
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.slotPool.acquire('polls')
       const working = deps.poll(submission, accessToken, permit.isValid)
-      const sent = { submission, job, trial, permit, accessToken, ageMs }
-      inHand.follow(sent, () => answers.ended(sent, working))
+      follow({ submission, job, trial, permit, accessToken, ageMs }, working)
     }
     return claim.submissions.length + claim.polls.length
   }
@@ -202,10 +202,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     pollsInHand: inHand.pollsInHand,
     inFlight: inHand.inFlight,
     unsettled: () =>
-      [
-        ...inHand.held(),
-        ...lost.list().flatMap((claim) => claim.submissions.map((submission) => ({ submission, transactionId: null }))),
-      ].map(({ submission: { id, outboxId }, transactionId }) => ({ submissionId: id, outboxId, transactionId })),
+      [...inHand.held(), ...lost.held()].map(({ submission, transactionId }) => unsettled(submission, transactionId)),
     holds: ({ id, claimId }) =>
       (claimId !== null && lost.has(claimId)) ||
       inHand.sending().some((each) => each.id === id && each.claimId === claimId),
@@ -215,6 +212,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     drained: inHand.drained,
   }
 }
+
+const unsettled = ({ id, outboxId }: Submission, transactionId: string | null) => ({
+  submissionId: id,
+  outboxId,
+  transactionId,
+})
 
 /** A request on the wire. */
 interface Sent {

@@ -85,5 +85,10 @@ export function createLostClaims(nowMs: () => number, unclaim: (claimId: string)
       for (const id of [...lost.keys()]) if (await unclaim(id)) lost.delete(id)
     },
     list: (): LostClaim[] => [...lost.values()],
+    /** Their submissions, none of which has an id of the service's. */
+    held: (): { submission: Submission; transactionId: null }[] =>
+      [...lost.values()].flatMap((claim) =>
+        claim.submissions.map((submission) => ({ submission, transactionId: null })),
+      ),
   }
 }
