@@ -15,7 +15,7 @@ export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  * waits for the first.
  *
  * @returns the names of the migrations that were applied, none when all was up to date
- * @throws DatabaseUnusable where a newer version has migrated, or another session is in the way
+ * @throws DatabaseUnusable if a newer version has migrated, or another session is in the way
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
@@ -29,7 +29,7 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-/** Applies the first migration that is missing, in a transaction of its own. @returns its name, null where none is */
+/** Applies the first migration that is missing, in a transaction of its own. @returns its name, null if none is */
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
   const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
   for (let deadlocks = 1; ; deadlocks++) {
@@ -61,7 +61,7 @@ const deadlock = '40P01'
 /** Ours are numbered; what else lies in the folder is no migration of the state. */
 const migrationFile = /\d{4}_.*\.sql$/
 
-/** @throws DatabaseUnusable where the schemas are missing or older than this version needs, or newer than it knows */
+/** @throws DatabaseUnusable if the schemas are missing or older than this version needs, or newer than it knows */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
   const { missing, unknown } = await compareMigrations(db)
   assertKnown(unknown, stateDatabaseUrl)
@@ -71,7 +71,7 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** @throws DatabaseUnusable where a newer version has migrated */
+/** @throws DatabaseUnusable if a newer version has migrated */
 function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void {
   if (unknown.length === 0) return
   const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
@@ -83,7 +83,7 @@ export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
 }
 
-/** The same on a connection. @throws DatabaseUnusable where a newer version has migrated */
+/** The same on a connection. @throws DatabaseUnusable if a newer version has migrated */
 export async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
   const { missing, unknown } = await compareMigrations(db)
   assertKnown(unknown, stateDatabaseUrl)
@@ -168,7 +168,7 @@ export interface MigrationPlan {
  * What `migrate` would do to the ledger, and how large its tables are. Nothing is locked or changed, and no right is needed but
  * to read which migrations were applied.
  *
- * @throws DatabaseUnusable where the database cannot be reached, or a newer version has migrated it
+ * @throws DatabaseUnusable if the database cannot be reached, or a newer version has migrated it
  */
 export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
   return inspectDatabase({

@@ -88,7 +88,7 @@ export async function findLostPositions(db: Database): Promise<StructurePart[]> 
   }))
 }
 
-/** @throws DatabaseUnusable where something is missing by which no record is sent twice */
+/** @throws DatabaseUnusable if something is missing by which no record is sent twice */
 export async function assertWhole(db: Database, stateDatabaseUrl: string): Promise<void> {
   const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)

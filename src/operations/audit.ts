@@ -127,7 +127,7 @@ const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
 /**
  * The amounts of the request that was made last. A record that was captured before they were kept is mapped once more, and believed where
- * that makes the very request that is frozen; null where nobody can tell any more.
+ * that makes the very request that is frozen; null if nobody can tell any more.
  */
 function amountsOf({ id, type, steps, payload, body }: AuditedRecord, mappings: Mappings): Amounts | null {
   const kept = steps.findLast(({ amounts }) => amounts !== null)?.amounts

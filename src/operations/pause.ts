@@ -62,7 +62,7 @@ const problemsMax = 1_000
 
 /** What was, or would be, changed. */
 export interface Resumed {
-  /** What was said when the operator's pause was raised; null where there was none. */
+  /** What was said when the operator's pause was raised; null if there was none. */
   ended: string | null
   /** Refusals that are taken at their word. */
   believed: readonly string[]

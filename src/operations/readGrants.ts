@@ -17,7 +17,7 @@ export interface RoleGrants {
  * The least that a role needs: of our schemas what daemons and commands do, of the outbox's table to read it and to write our
  * columns. Nothing is changed.
  *
- * @throws DatabaseUnusable where a database cannot be reached, or the ledger's has not been migrated
+ * @throws DatabaseUnusable if a database cannot be reached, or the ledger's has not been migrated
  */
 export async function readGrants(
   config: Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>,

@@ -197,7 +197,7 @@ interface Ids {
 /**
  * Up to which ids the logs are settled: no transaction that is open can still commit one below (`tableWritersSql` tells why).
  *
- * @returns null where they did not end: the next round looks again
+ * @returns null if they did not end: the next round looks again
  */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(

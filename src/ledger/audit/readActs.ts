@@ -121,7 +121,7 @@ export interface HandsPosition {
   act: string
 }
 
-/** What persons did, newest first. @param before where the page begins; null: with the newest @returns `next`: null where no more is */
+/** What persons did, newest first. @param before where the page begins; null: with the newest @returns `next`: null if no more is */
 export async function readHands(
   db: Database,
   filter: HandsFilter,

@@ -12,9 +12,9 @@ import {
 
 /** What a verification found. */
 export interface ChainVerdict {
-  /** The first thing that is not as the chain says, in words; null where all is. */
+  /** The first thing that is not as the chain says, in words; null if all is. */
   broken: string | null
-  /** Where the chain ends; null where there is none yet. */
+  /** Where the chain ends; null if there is none yet. */
   head: ChainHead | null
   blocks: number
   /** Entries that are as they were when they were chained. */
@@ -124,7 +124,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-/** Whether the block follows from the one before, and the logs are as it says. @returns null where all is well */
+/** Whether the block follows from the one before, and the logs are as it says. @returns null if all is well */
 async function findBreak(
   db: Database,
   before: BlockBefore,

@@ -8,7 +8,7 @@ export interface Adoption {
   identity: OutboxIdentity
   /** `same`: its rows are those that the ledger knows. `new`: they are others, and an id that is known says nothing. */
   rows: 'same' | 'new'
-  /** Where it begins to be ours; null leaves that as it is. */
+  /** From which row on it is ours; null leaves that as it is. */
   start: StartPosition | null
 }
 

@@ -32,7 +32,7 @@ export interface Actor {
 /** What a command or a page says of them; `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
-/** What an operator does that is no step of one submission, as he says it after `outboxd`; the last three are the console's. */
+/** What an operator does that is not a step of one submission, as it is said after `outboxd`. The console has three more. */
 export type Act =
   | 'pause'
   | 'resume'
@@ -77,7 +77,7 @@ export async function logAct(
   )
 }
 
-/** What an event keeps of its actor beside his name, as jsonb. @param value of a placeholder: of the reason, and of the account */
+/** What an event keeps of its actor beside the name, as jsonb. @param value of a placeholder: of the reason, and of the account */
 export const actorDetail = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 

@@ -24,7 +24,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
   )
 }
 
-/** Ends the operator's pause. @returns what was said when it was raised; null where there was none, or it was over by itself */
+/** Ends the operator's pause. @returns what was said when it was raised; null if there was none, or it was over by itself */
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (

@@ -7,17 +7,17 @@ import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 export interface Activity {
   /** Instances that have given a sign of life so lately that they count as alive. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
-  /** When the last one did that is silent now; null where none is. */
+  /** When the last one did that is silent now; null if none is. */
   lastSilentMs: number | null
   /** Whether a daemon is connected, whatever it could write; one behind a pooler may not be seen. */
   daemonConnected: boolean
-  /** When the next slot is free; null where one is free now, or none is taken. */
+  /** When the next slot is free; null if one is free now, or none is taken. */
   nextSlotMs: number | null
-  /** Polls that the records completed last took on average; null where none has completed. */
+  /** Polls that the records completed last took on average; null if none has completed. */
   pollsPerRecord: number | null
   /** Captured records that are held behind one of their key that waits for a person. */
   heldForPerson: number
-  /** When the last of the records that may go is due: one that is to be tried again later; null where none may. */
+  /** When the last of the records that may go is due: one that is to be tried again later; null if none may. */
   lastDueMs: number | null
   nowMs: number
 }

@@ -11,7 +11,7 @@ export async function readServerVersion(db: Database): Promise<string> {
 /** Why a server takes no writes of ours. */
 export type ReadOnlyCause = 'standby' | 'setting'
 
-/** @returns null where it can be written */
+/** @returns null if it can be written */
 export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
@@ -73,7 +73,7 @@ export interface ServerRoom {
   ours: number
 }
 
-/** Looks at max_connections, and at the limits of the role and the database, where there are any. */
+/** Looks at max_connections, and at the limits of the role and the database, if there are any. */
 export async function readServerRoom(db: Database): Promise<ServerRoom> {
   const { rows } = await db.query<ServerRoom>(
     `with session as (

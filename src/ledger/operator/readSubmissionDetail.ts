@@ -32,7 +32,7 @@ export interface ActivePause {
   detail: string
 }
 
-/** Everything that is known of one submission. Times in epoch milliseconds, null where there is none. */
+/** Everything that is known of one submission. Times in epoch milliseconds, null if there is none. */
 export interface SubmissionDetail {
   id: string
   outboxId: string
@@ -86,7 +86,7 @@ export interface SubmissionDetail {
   /** Why the outbox row cannot be told, and when that is tried again. */
   reportTrouble: string | null
   reportAgainMs: number | null
-  /** What the problem says where its outbox row is another now; null where it is not. */
+  /** What the problem says if its outbox row is a different one now; null if it is the same. */
   conflict: string | null
   /** What is in front of it in the line of its key; null where nothing is. */
   blocker: Blocker | null
@@ -100,7 +100,7 @@ export interface SubmissionDetail {
   events: LoggedEvent[]
 }
 
-/** Reads all that there is about a submission; null where there is none of that id. */
+/** Reads all that there is about a submission; null if there is none of that id. */
 export async function readSubmissionDetail(
   db: Database,
   id: string,

@@ -12,7 +12,7 @@ export interface ReplayableSubmission {
   outboxId: string
   type: string
   key: string | null
-  /** JSON text as the ERP wrote it; null where it could not be read when it was captured. */
+  /** JSON text as the ERP wrote it; null if it could not be read when it was captured. */
   payload: string | null
   state: State
   revision: number

@@ -73,7 +73,7 @@ const settleable = `s.emptied_at is null and (
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
-/** What came of settling: the poll that it replaces, where there was one. */
+/** What came of settling: the poll that it replaces, if there was one. */
 export interface Settled {
   tracked: boolean
   formerJobId: string | null
@@ -140,7 +140,7 @@ export async function resolveArrived(
  * Persons err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
  *
  * @param idempotencyKey the one for when it is not kept
- * @returns null where there is nothing to settle, or it took a step since it was read
+ * @returns null if there is nothing to settle, or it took a step since it was read
  */
 async function resolveNotArrived(
   db: Database,
@@ -172,7 +172,7 @@ async function resolveNotArrived(
  * An operator takes back the id that a person gave, and knows no other: it is uncertain again, and the id free for the
  * record that it belongs to.
  *
- * @returns null where its id is no person's, or it took a step since it was read
+ * @returns null if its id is no person's, or it took a step since it was read
  */
 async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(

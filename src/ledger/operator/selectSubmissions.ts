@@ -2,7 +2,7 @@ import { type State, states } from '../../model.ts'
 import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
-/** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */
+/** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null if there is none. */
 export interface ListedSubmission {
   id: string
   outboxId: string
@@ -188,7 +188,7 @@ const selectSql = { longest: matchingSql(listedColumns, 'longest'), newest: matc
 const selectIdsSql = matchingSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`
 
-/** Where a submission stands in a list: since when it is in its state, in microseconds, and its number. */
+/** The place of a submission in a list: since when it is in its state, in microseconds, and its number. */
 export interface ListPosition {
   sinceMicros: number
   /** A bigint, as pg gives it. */
@@ -205,7 +205,7 @@ export interface PageWanted {
 /** A part of a list, in the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Of the first and the last of them; null where there is none. */
+  /** Of the first and the last of them; null if there is none. */
   ends: { first: ListPosition; last: ListPosition } | null
   /** Whether the list goes on in the way in which it was read. */
   goesOn: boolean
