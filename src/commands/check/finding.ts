@@ -1,6 +1,3 @@
-import type { ClockReading } from './servers.ts'
-import type { CertificateEnd } from './service.ts'
-
 /** What came of looking at one thing, and what to do next. */
 export interface Finding {
   what: string
@@ -18,6 +15,20 @@ export const marks = {
   problem: { shown: 'PROBLEM ', ok: false },
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
+
+/** How far a clock is ahead of this host's, at least and at most: two clocks are never read at the same moment. */
+export interface ClockReading {
+  /** As in "the clock of … is". */
+  whose: string
+  leastMs: number
+  mostMs: number
+}
+
+/** When a certificate ends. */
+export interface CertificateEnd {
+  whose: string
+  endsMs: number
+}
 
 /** Clocks and certificates that were seen on the way; they are judged at the end. */
 export interface Noticed {

@@ -14,7 +14,7 @@ import {
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/serverEncoding.ts'
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
-import { type Finding, finding, type Noticed, notAsked } from './finding.ts'
+import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
 /** Looks at what the databases' servers have left: connections, disk; and notices their clocks. */
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
@@ -154,14 +154,6 @@ function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
-
-/** How far a clock is ahead of this host's, at least and at most: two clocks are never read at the same moment. */
-export interface ClockReading {
-  /** As in "the clock of … is". */
-  whose: string
-  leastMs: number
-  mostMs: number
-}
 
 /** From here on a warning: times in the ledger and in logs will not fit together. */
 export const clockWarningMs = 2_000

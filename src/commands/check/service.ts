@@ -10,7 +10,7 @@ import type { ServiceClient } from '../../service/client.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
 import { decideToken, describeAnswer, harmlessRequest, pauseCall, saysTheSame } from '../../service/readAnswer.ts'
 import { showDuration } from '../../time.ts'
-import { type Finding, finding, type Noticed, notAsked } from './finding.ts'
+import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 import { serviceClock } from './servers.ts'
 
 /**
@@ -128,12 +128,6 @@ function foreign(answer: Response, beside: Answer | null): string | null {
 /** False for a pause or a server error: such an answer says nothing about an address. */
 const canBeCompared = (beside: Answer | null): beside is Response =>
   beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null
-
-/** When a certificate ends. */
-export interface CertificateEnd {
-  whose: string
-  endsMs: number
-}
 
 /** The ends of the certificates in our own files. */
 export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
