@@ -4,6 +4,7 @@ import { countEveryMs, createObserving, snapshotOf, tellOutboxHistory } from '..
 import { agreeOnBudget, withdrawSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
+import type { OpenTable } from '../../src/outbox/openTable.ts'
 import { contextOf, openInstance } from '../support/daemonContext.ts'
 import { fitSlots, type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -30,13 +31,19 @@ const problems = async (kind: string) =>
 
 /** An outbox that counts as many rows as it is told to, and how often it was asked. */
 function saying(outbox: Databases['outbox'], waiting: { rows: number | null; counts: number }): Databases['outbox'] {
-  const query = async (text: string, values: unknown[]) => {
-    if (!text.includes('as waiting')) return outbox.pool.query(text, values)
-    waiting.counts += 1
-    if (waiting.rows === null) throw new Error('the outbox is away')
-    return { rows: [{ waiting: waiting.rows, oldest: null }] }
-  }
-  return replaced(outbox, { pool: replaced(outbox.pool, { query }) })
+  const countingOn = (db: OpenTable['db']) =>
+    replaced(db, {
+      async query(text: string, values: unknown[]) {
+        if (!text.includes('as waiting')) return db.query(text, values)
+        waiting.counts += 1
+        if (waiting.rows === null) throw new Error('the outbox is away')
+        return { rows: [{ waiting: waiting.rows, oldest: null }] }
+      },
+    })
+  return replaced(outbox, {
+    ask: (question: (table: OpenTable) => Promise<unknown>) =>
+      outbox.ask((table) => question({ ...table, db: countingOn(table.db) })),
+  })
 }
 
 /** The same object with other members. */
