@@ -26,10 +26,10 @@ const leftInDoubt = 1
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
-  secret: 'the client’s id or secret changed: the new ones are in force',
-  authority: 'SERVICE_CA_FILE changed: new connections use it',
-  certificate: 'SERVICE_CERT_FILE or SERVICE_KEY_FILE changed: new connections use them',
-  proxy: 'SERVICE_PROXY changed: new connections use it',
+  secret: 'read the client’s id and secret again: others are in force',
+  authority: 'read SERVICE_CA_FILE again: another is in force for new connections',
+  certificate: 'read SERVICE_CERT_FILE and SERVICE_KEY_FILE again: others are in force for new connections',
+  proxy: 'read SERVICE_PROXY again: another is in force for new connections',
 }
 const broken: Record<CredentialPart, string> = {
   secret: 'the client’s id and secret cannot be read again',
