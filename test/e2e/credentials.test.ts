@@ -95,7 +95,7 @@ test('a client certificate and a secret are renewed in their files, and taken wi
     (says) => says.includes('credentials_broken'),
   )
   file('key.pem', after.key)
-  await logged('SERVICE_CERT_FILE or SERVICE_KEY_FILE changed')
+  await logged('read SERVICE_CERT_FILE and SERVICE_KEY_FILE again')
   const { posts, steps } = await harness.becomes('between-', 'completed')
   expect(posts).toHaveLength(1)
   expect(steps.join()).not.toContain('uncertain')
@@ -111,7 +111,7 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   expect(await reload(asked, {})).toBe(1)
   expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
   file('secret', 'second\n')
-  await logged('the client’s id or secret changed')
+  await logged('read the client’s id and secret again')
   await harness.becomes('after-', 'completed')
   await until(
     () => statusSays(env),
