@@ -26,7 +26,9 @@ test('every advisory lock that the source takes is in the list', () => {
 })
 
 test('each of the ten questions is answered by files that are there', () => {
-  const answers = [...section('Ten questions: which file do I open when …').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(([, answer = '']) => answer)
+  const answers = [...section('Ten questions: which file do I open when …').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(
+    ([, answer = '']) => answer,
+  )
   expect(answers).toHaveLength(10)
   for (const answer of answers) expect(quoted(answer).map(read)).not.toEqual([])
 })

@@ -183,7 +183,7 @@ test.concurrent('a loop that fails is told by status and the metrics, until it s
       ),
     ({ rowCount }) => rowCount === 1,
   )
-  expect(rows[0]?.detail).toBe('a table is missing: relation "outbox" does not exist (42P01)')
+  expect(rows[0]?.detail).toBe('a table is missing: relation "public.outbox" does not exist (42P01)')
   await bringBack()
   await until(
     () => harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
