@@ -1,7 +1,6 @@
 import { systemClock } from '../clock.ts'
 import { readCauses } from '../ledger/operator/search.ts'
-import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
-import { countSubmissions, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
+import { countSubmissions, type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { waitingForPerson } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'

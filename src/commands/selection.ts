@@ -1,9 +1,16 @@
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
-import type { BulkChange, BulkRun, CarriedOut, Chosen, Skipped } from '../operations/bulkChange.ts'
-import { choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/bulkChange.ts'
-
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  type Chosen,
+  choiceProblems,
+  chooseSubmissions,
+  mostAtOnce,
+  type Skipped,
+} from '../operations/bulkChange.ts'
 import type { Databases } from '../operations/databases.ts'
 import { type FilterOptions, searchIn } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'

@@ -1,6 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Sight } from '../ledger/operator/operator.ts'
-import { logSight } from '../ledger/operator/operator.ts'
+import { logSight, type Sight } from '../ledger/operator/operator.ts'
 import { searchText } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'

@@ -1,19 +1,19 @@
 import { type Invalid, invalid, isDigits, nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { toUtc } from './datetime.ts'
-import type { Decimal, Rounding } from './decimal.ts'
 import {
   countDecimals,
   countWholeDigits,
+  type Decimal,
   numberCharactersMax,
   parseJsonNumber,
   parsePlainNumber,
+  type Rounding,
   roundDecimal,
   writeDecimal,
 } from './decimal.ts'
 import type { Convert, Converted } from './mapping.ts'
-import type { FieldSpec } from './mappingSchema.ts'
-import { typeName } from './mappingSchema.ts'
+import { type FieldSpec, typeName } from './mappingSchema.ts'
 
 /** Picks what a field's type and options do to a value that is there. The spec has passed its schema. */
 export function converterOf(spec: FieldSpec): Convert {

@@ -1,13 +1,11 @@
 import type { z } from 'zod'
 import { digestOf, isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
-import type { FileProblem } from '../yaml/yamlDocument.ts'
-import { YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
+import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
 import type { Field, Mapping } from './mapping.ts'
-import type { FieldSpec } from './mappingSchema.ts'
-import { explainType, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
+import { explainType, type FieldSpec, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
 
 /** What a mapping file's text says. */
 export interface MappingRead {

@@ -1,6 +1,5 @@
 import pg from 'pg'
-import type { Database } from './database.ts'
-import { DatabaseUnusable, withDatabase } from './database.ts'
+import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
 import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding.ts'
 import { asText, ownNames, ownSettings, takeOwnSettings } from './sessionSettings.ts'

@@ -4,9 +4,7 @@ import { systemClock } from '../../src/clock.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { renderChange } from '../../src/console/change/changeHtml.ts'
 import { chooseChange } from '../../src/console/change/chooseChange.ts'
-import type { Databases } from '../../src/operations/databases.ts'
-import { openDatabases } from '../../src/operations/databases.ts'
-
+import { type Databases, openDatabases } from '../../src/operations/databases.ts'
 import { type Fixture, openFixture, payloadOf } from '../commands/fixture.ts'
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')

@@ -1,8 +1,7 @@
 import type pg from 'pg'
 import { createChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import type { Surroundings } from './environment.ts'
-import { rateLimit } from './environment.ts'
+import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
 
 /** A row of the outbox as the ERP sees it in the end. */

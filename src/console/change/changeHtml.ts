@@ -1,6 +1,5 @@
 import { type HtmlValue, html } from '@prairielearn/html'
-import type { Skipped } from '../../operations/bulkChange.ts'
-import { mostAtOnce } from '../../operations/bulkChange.ts'
+import { mostAtOnce, type Skipped } from '../../operations/bulkChange.ts'
 import { costMessage } from '../../operations/previewChange.ts'
 import { noteOn } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'

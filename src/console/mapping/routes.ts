@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Databases } from '../../operations/databases.ts'
-import { withOutbox } from '../../operations/databases.ts'
+import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
 import { readRecord } from '../../outbox/rows.ts'
 import { Refused } from '../errors.ts'

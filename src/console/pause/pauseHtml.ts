@@ -1,7 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
-import type { ResumeTerms } from '../../operations/pause.ts'
-import { type PauseRead, type PauseRequest, pauseMessage } from '../../operations/pause.ts'
+import { type PauseRead, type PauseRequest, pauseMessage, type ResumeTerms } from '../../operations/pause.ts'
 import { pauseEnd } from '../../operations/renderStatus.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { age, empty, foreign, moment, notice, paragraph } from '../html/elements.ts'

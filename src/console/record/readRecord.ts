@@ -1,5 +1,4 @@
-import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
-import { readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import { readSubmissionDetail, type SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'

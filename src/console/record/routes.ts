@@ -1,6 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
-import { readRevisions, readSubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import {
+  readRevisions,
+  readSubmissionDetail,
+  type SubmissionDetail,
+} from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'

@@ -1,5 +1,4 @@
-import type { Step } from '../../ledger/operator/readSubmissionDetail.ts'
-import { readSteps } from '../../ledger/operator/readSubmissionDetail.ts'
+import { readSteps, type Step } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { readLastEventId } from '../../ledger/snapshot.ts'
 import { readListFilters } from '../../operations/filters.ts'
