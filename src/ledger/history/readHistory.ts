@@ -43,7 +43,7 @@ const identitySql = (row: 'h' | 'n'): string =>
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
   ${epochMs('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
-  ${epochMs('clock_timestamp() - h.marked_at')} as "markedForMs",
+  ${epochMs('clock_timestamp()')} - ${epochMs('h.marked_at')} as "markedForMs",
   n.safe_lsn::text as "safeLsn", n.has_target as "hasTarget",
   coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
     or h.marked_event is not null and not exists (select from outboxd.submission_event where id = h.marked_event) as "isPutBack",
