@@ -69,7 +69,11 @@ function overall(evidence: History, cases: Case[]): Violation[] {
   const outboxIds = new Set(cases.map(({ row }) => row.outboxId))
   const orphans = evidence.ledger.filter(({ outboxId }) => !outboxIds.has(outboxId))
   return [
-    ...strangers.map(({ marker }) => violation(`the service got ${marker}, which was never committed to the outbox`)),
+    ...strangers.map(({ marker, sequence, status }) =>
+      violation(
+        `the service got ${marker} (POST ${sequence}, answered ${status}), which was never committed to the outbox`,
+      ),
+    ),
     ...orphans.map(({ id }) => violation(`the submission ${id} has no outbox row`)),
     ...(evidence.requestsMost > evidence.requestsAllowed
       ? [violation(`${evidence.requestsMost} requests in a window, ${evidence.requestsAllowed} are allowed`)]
