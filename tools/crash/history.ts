@@ -132,6 +132,7 @@ export async function gatherHistory(
       `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, who
        from outboxd.submission_event order by id`,
     ),
+    // A request that a SIGKILL cut in its body is in the service's ledger without one, and had no effect.
     rows<Arrival>(
       environment.telemetry,
       `select sequence::float8 as sequence, substring(l.body from 'm[0-9]+\\.') as marker,
@@ -139,7 +140,8 @@ export async function gatherHistory(
          idempotency_key as "idempotencyKey", status, fault_id::float8 as "faultId",
          coalesce(transaction_id, order_id::text) as "effectId", t.error_code as "errorCode", ${us('t.done_at')} as "doneUs"
        from sandbox.ledger l left join sandbox.transactions t on t.id = l.transaction_id
-       where l.method = 'POST' and endpoint in ('submit', 'order') order by l.arrived_at, sequence`,
+       where l.method = 'POST' and endpoint in ('submit', 'order') and (l.body <> '' or l.transaction_id is not null or l.order_id is not null)
+       order by l.arrived_at, sequence`,
     ),
     rows<{ requests: number; throttledUnasked: number }>(
       environment.telemetry,
