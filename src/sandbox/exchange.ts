@@ -67,6 +67,8 @@ export interface Admission {
   client: string | null
   counted: boolean
   headers: Record<string, string>
+  /** Takes the request out of the count because it failed; returns the headers that say so. */
+  ifItFails?: () => Record<string, string>
   refusal: Answer | undefined
 }
 

@@ -26,6 +26,14 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
+function isRegularExpression(text: string): boolean {
+  try {
+    return new RegExp(text, 'u') instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
 /** The bodies of refusals: docs/interface.md, 7.2. */
 export const errorShapeNames = [
   'problem',
@@ -52,6 +60,7 @@ const ofTokens = {
     'how long a token is really good, whatever expires_in says; without it as long as that',
   ),
   wrongSecretStatus: status(401, 'HTTP status for a client id or secret that is wrong'),
+  newTokenEndsOld: flag(false, 'whether a new token of a client ends those before it'),
   tokenErrorShape: oneOf(
     ['oauth', 'api'],
     'the token endpoint refuses as RFC 6749, 5.2 has it, or as the API does (errorShape)',
@@ -103,6 +112,10 @@ const ofRecords = {
     z.int().min(1).max(1_000_000),
     'how many characters field2 may have; without it as many as the body',
   ),
+  field2Pattern: optional(
+    z.string().refine(isRegularExpression, 'must be a regular expression'),
+    'a regular expression that field2 has to match, as ^[A-Z]{3}; without it any text',
+  ),
   mappedFields: oneOf(
     ['data', 'top', 'refused', 'ignored'],
     'customer_id, order_date, total_amount are read in data, read beside data, refused, or ignored',
@@ -128,9 +141,13 @@ const ofRepetition = {
     .min(1, 'must have at least one name')
     .default(['Idempotency-Key'])
     .describe('headers that carry such a key; the first that is there counts'),
+  idempotencyDemanded: oneOf(
+    ['none', 'any', 'bare', 'quoted', 'uuid'],
+    'the key that a POST must carry: none, any, one without quotes, one in quotes ("k1"), or a uuid without quotes',
+  ),
   ownIds: oneOf(
-    ['taken', 'ignored', 'refused'],
-    'a transactionId or orderId that the client sends is taken, ignored, or refused as an unknown field',
+    ['taken', 'required', 'ignored', 'refused'],
+    'a transactionId or orderId that the client sends is taken, has to be there, is ignored, or is refused as an unknown field',
   ),
 }
 
@@ -145,6 +162,12 @@ const ofTransactions = {
   errorCodeShown: flag(true, 'whether a transaction that failed says why in errorCode'),
   orderFirstStatus: word('pending', 'what an order is called while it is processed'),
   orderLastStatus: word('completed', 'what it is called after that'),
+  visibleAfterSeconds: z
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(0)
+    .describe('how long a question for a new transaction or order is answered as one for an unknown id'),
   createdAtOnRead: flag(true, 'whether an order that is read has its createdAt'),
 }
 
@@ -158,10 +181,22 @@ const ofTheLimit = {
   rateLimitPolls: flag(true, 'whether GET counts'),
   rateLimitTokens: flag(false, 'whether a request for a token counts'),
   rateLimitOrders: oneOf(['shared', 'apart'], 'whether orders have a limit of their own'),
+  rateLimitPerSecond: optional(
+    z.int().min(1).max(1_000_000),
+    'how many of the requests that count may come within a second, beside the limit of the window; without it as many',
+  ),
+  rateLimitFailures: flag(
+    true,
+    'whether a request that is answered 400 or above counts; a 429 only by rateLimitRefused',
+  ),
   rateLimitRefused: flag(false, 'whether a request that was answered 429 counts, too'),
   remainingHeader: oneOf(
     ['all', 'api', 'none'],
     'X-RateLimit-Remaining is on all answers, on those of the API, or none',
+  ),
+  remainingValue: oneOf(
+    ['true', 'double', 'full', 'zero'],
+    'what it says: what remains, twice that, always rateLimitRequests, or always 0',
   ),
 }
 

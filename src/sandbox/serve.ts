@@ -30,14 +30,18 @@ export async function serve(
   let delivered: { delivery: Delivery; delayMs: number }
   const arrival = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
   try {
-    const admission = await gate(parts, arrival)
+    let admission = await gate(parts, arrival)
     const live = parts.live(admission.client)
     const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
     const manner = mannerOf(parts, arrival, admission, live)
     const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const action = fault?.spec ?? outcome.fault
-    const delivery = applyFault(outcome.answer, action, manner)
+    let delivery = applyFault(outcome.answer, action, manner)
+    if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
+      delivery = { ...delivery, headers: { ...delivery.headers, ...admission.ifItFails() } }
+      admission = { ...admission, counted: false }
+    }
     const written = outcome.isAway
       ? 'written'
       : await record(parts, exchange, admission, { delivery, manner }, outcome.effect, fault?.id ?? null)

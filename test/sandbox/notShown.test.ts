@@ -71,6 +71,17 @@ describe('a token', () => {
     expect((await standing.call('GET', '/api/v1/data/none')).status).toBe(401)
   })
 
+  test('ends those before it, also over a restart', async () => {
+    await using own = await setup({ newTokenEndsOld: true })
+    expect((await own.call('GET', '/api/v1/data/none')).status).toBe(404)
+    const [first, second] = [await own.token(), await own.token()]
+    const ask = async (token: string) =>
+      (await own.call('GET', '/api/v1/data/none', undefined, { authorization: `Bearer ${token}` })).status
+    expect([await ask(first), await ask(second)]).toEqual([401, 404])
+    await own.restart()
+    expect([await ask(first), await ask(second)]).toEqual([401, 404])
+  })
+
   test('for a wrong secret is refused with the status that is set, as OAuth has it or as the API does', async () => {
     await set({ wrongSecretStatus: 400 })
     const oauth = await askToken('wrong')
@@ -211,6 +222,19 @@ describe('a record', () => {
     expect(await taken(...texts)).toEqual([false, true, true, false])
   })
 
+  test('has a field2 of the pattern that is set', async () => {
+    await set({ field2Pattern: '^[A-Z]{2,3}-\\d+$' })
+    expect(await taken(...['AB-1', 'AB-', 'ab-1', 'ABC-22'].map((field2) => submission({ field2 })))).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ])
+    await set({ field2Pattern: '^[A-Z]{2}3-\\d+$' })
+    expect(await taken(submission({ field2: 'AB-1' }))).toEqual([false])
+    await expect(set({ field2Pattern: '[' })).rejects.toThrow('must be a regular expression')
+  })
+
   test('has the mapped fields in data, beside it, nowhere, or where nobody looks at them', async () => {
     const [good, bad] = [{ order_date: '2026-11-21T09:30:00Z' }, { order_date: 'soon' }]
     const bodies = [
@@ -285,9 +309,41 @@ describe('what was sent before', () => {
     expect(await send({ 'idempotency-key': 'k1' })).not.toBe(first)
   })
 
+  test.each([
+    ['any', [400, 200, 200, 200]],
+    ['bare', [400, 200, 400, 200]],
+    ['quoted', [400, 400, 200, 400]],
+    ['uuid', [400, 400, 400, 200]],
+  ] as const)('carries the key that is demanded: %s', async (idempotencyDemanded, expected) => {
+    await set({ idempotencyDemanded, idempotencyHeaders: ['X-Request-Id'] })
+    const keys = [undefined, 'k-1', '"k-1"', '0b6f5e0e-56a2-4c3f-8d0e-3b6f5a0c9d21'].map((key) =>
+      key === undefined ? key : key.replace('1', String(Math.floor(Math.random() * 9))),
+    )
+    const statuses = []
+    for (const key of keys) {
+      const headers: Record<string, string> = key === undefined ? {} : { 'x-request-id': key }
+      const answer = await submit(submission(), headers)
+      if (answer.status === 400) expect(answer.json.detail).toContain('X-Request-Id: must be')
+      statuses.push(answer.status)
+    }
+    expect(statuses).toEqual(expected)
+    expect((await createOrder()).status).toBe(400)
+  })
+
+  test('needs an id of its own, where that is set', async () => {
+    await set({ ownIds: 'required' })
+    const [id, orderId] = [`own-${crypto.randomUUID()}`, crypto.randomUUID()]
+    expect((await submit()).json.detail).toContain('transactionId')
+    expect((await createOrder()).json.detail).toContain('orderId')
+    expect((await submit({ ...submission(), transactionId: id })).json.transactionId).toBe(id)
+    expect((await createOrder({ ...order(), orderId })).json.orderId).toBe(orderId)
+    expect((await submit({ ...submission(), transactionId: id })).json.code).toBe('E002')
+  })
+
   test('has an id of its own that is taken, ignored, or refused', async () => {
     const [id, orderId] = [`own-${Math.random()}`, crypto.randomUUID()]
     await set({ ownIds: 'ignored' })
+    expect([(await submit()).status, (await createOrder()).status]).toEqual([200, 201])
     for (let n = 0; n < 2; n += 1) {
       const ignored = await submit({ ...submission(), transactionId: id })
       expect([ignored.status, ignored.json.transactionId === id]).toEqual([200, false])
@@ -326,6 +382,26 @@ describe('a transaction', () => {
       seen.push(await status())
     }
     expect(seen).toEqual(['accepted', 'accepted', 'pending', 'completed'])
+  })
+
+  test('is not known before it is visible, nor is an order', async () => {
+    await using standing = await setup({ clock: '2026-01-01T00:00:00Z', visibleAfterSeconds: 3 })
+    const { transactionId } = (await standing.call('POST', '/api/v1/data', submission())).json
+    const { orderId } = (await standing.call('POST', '/api/v1/orders', order())).json
+    const statuses = async () => [
+      (await standing.call('GET', `/api/v1/data/${transactionId}`)).status,
+      (await standing.call('GET', `/api/v1/orders/${orderId}`)).status,
+    ]
+    const seen = [await statuses()]
+    for (const advanceSeconds of [2.9, 0.1]) {
+      await standing.control('POST', '/clock', { advanceSeconds })
+      seen.push(await statuses())
+    }
+    expect(seen).toEqual([
+      [404, 404],
+      [404, 404],
+      [200, 200],
+    ])
   })
 
   test.each([
@@ -400,6 +476,50 @@ describe('the limit', () => {
       return (await standing.call('GET', '/api/v1/data/none')).status
     }
     expect([await poll(0), await poll(1), await poll(1), await poll(8)]).toEqual([404, 404, 429, 429])
+  })
+
+  test.each([
+    'sliding',
+    'fixed',
+  ] as const)('counts only what succeeds, where that is set (%s)', async (rateLimitKind) => {
+    await using standing = await setup({
+      clock: '2026-01-01T00:00:00Z',
+      rateLimitRequests: 2,
+      rateLimitFailures: false,
+      rateLimitKind,
+    })
+    const poll = () => standing.call('GET', '/api/v1/data/none')
+    const send = () => standing.call('POST', '/api/v1/data', submission())
+    const answers = [await poll(), await send(), await poll(), await send(), await poll()]
+    expect(answers.map(({ status }) => status)).toEqual([404, 200, 404, 200, 429])
+    expect(answers.map(remaining)).toEqual([2, 1, 1, 0, 0])
+    await standing.restart()
+    expect((await send()).status).toBe(429)
+  })
+
+  test('has a second one for each second, where that is set', async () => {
+    await using standing = await setup({
+      clock: '2026-01-01T00:00:00Z',
+      rateLimitRequests: 3,
+      rateLimitPerSecond: 2,
+    })
+    const poll = () => standing.call('GET', '/api/v1/data/none')
+    const first = [await poll(), await poll(), await poll()]
+    expect(first.map(({ status }) => status)).toEqual([404, 404, 429])
+    expect([first.map(remaining), first[2]?.headers.get('retry-after')]).toEqual([[2, 1, 1], '1'])
+    await standing.control('POST', '/clock', { advanceSeconds: 1 })
+    const second = [await poll(), await poll()]
+    expect(second.map(({ status }) => status)).toEqual([404, 429])
+    expect(second[1]?.headers.get('retry-after')).toBe('59')
+  })
+
+  test.each([
+    ['double', [8, 6]],
+    ['full', [5, 5]],
+    ['zero', [0, 0]],
+  ] as const)('has a header that lies, where that is set: %s', async (remainingValue, expected) => {
+    await set({ ...few, remainingValue })
+    expect([remaining(await submit()), remaining(await submit())]).toEqual(expected)
   })
 
   test('begins anew with each window of the clock, where the windows are fixed', async () => {

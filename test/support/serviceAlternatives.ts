@@ -65,6 +65,13 @@ export const alternatives: { readonly [K in keyof NotShown]: readonly NotShown[K
   compression: ['never', 'asked', 'always'],
   clockSkewSeconds: [0, 90, -3600],
   keepAliveSeconds: [72, 5, 0],
+  newTokenEndsOld: [false],
+  field2Pattern: [null],
+  idempotencyDemanded: ['none'],
+  visibleAfterSeconds: [0],
+  rateLimitPerSecond: [null],
+  rateLimitFailures: [true],
+  remainingValue: ['true'],
 }
 
 /** Whether the daemon finds a code in a refusal of this shape, under a status below 500. */

@@ -35,6 +35,24 @@ export function duplicate(parts: Parts, what: string, client: string): Answer {
   return problem(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
 }
 
+const keyForms = {
+  any: { pattern: /./, says: 'must be there' },
+  bare: { pattern: /^[^"]+$/, says: 'must be there, without quotes' },
+  quoted: { pattern: /^"[^"]+"$/, says: 'must be there, in quotes' },
+  uuid: {
+    pattern: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
+    says: 'must be a uuid, without quotes',
+  },
+}
+
+/** Refuses a request without the idempotency key that is demanded. */
+export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: string): Answer | undefined {
+  const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
+  if (idempotencyDemanded === 'none') return undefined
+  const { pattern, says } = keyForms[idempotencyDemanded]
+  return pattern.test(idempotencyKey ?? '') ? undefined : problem(400, `${idempotencyHeaders[0]}: ${says}.`)
+}
+
 /**
  * The answer if the idempotency key was used before; undefined if the request is to be applied.
  *

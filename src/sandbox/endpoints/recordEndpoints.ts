@@ -4,7 +4,7 @@ import { decideCourse, pollCourse, type Which } from '../processing/course.ts'
 import { isoTime, toldUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
-import { downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { demandedKey, downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { digitsOf, holdsNul, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
@@ -16,7 +16,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const read = readRecord(parts, exchange, client, submissionSchema(live))
   if (read.kind === 'invalid') return read
   const { customerId, data } = read.value
-  const ownId = live.ownIds === 'taken' ? read.value.transactionId : undefined
+  const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
     ok({ transactionId: id, status: 'accepted', timestamp: isoTime(toldUs(us, live)) })
   const refusal = await refuse(parts, exchange, client, {
@@ -39,9 +39,9 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
 export function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   return readOne(parts, exchange, { of: 'transaction', id: exchange.id, client }, findTransaction, (found, nowUs) => {
-    const { id, acceptedUs, doneUs, held, outcome, errorCode } = found
+    const { id, sinceUs, doneUs, held, outcome, errorCode } = found
     if (held || nowUs < doneUs) {
-      const isEarly = nowUs < (acceptedUs + doneUs) / 2
+      const isEarly = nowUs < (sinceUs + doneUs) / 2
       return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
     }
     const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
@@ -58,7 +58,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   if (read.kind === 'invalid') return read
   const order = read.value
   const { customerId } = order
-  const ownId = live.ownIds === 'taken' ? order.orderId?.toLowerCase() : undefined
+  const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
     ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toldUs(us, live)) }, 201)
   const items = writeItems(order.items)
@@ -88,18 +88,22 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
 export function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
-    const { id, items, createdUs, doneUs, held } = found
+    const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
-    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toldUs(createdUs, live)) } : {}
+    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toldUs(sinceUs, live)) } : {}
     return { orderId: id, status, items: parseExactly(items), ...createdAt }
   })
+}
+
+function takesOwnIds({ ownIds }: LiveSettings): boolean {
+  return ownIds === 'taken' || ownIds === 'required'
 }
 
 type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
-  const down = downAnswer(parts, client)
-  return down ? { kind: 'invalid', answer: down } : readBody(parts, exchange, client, schema)
+  const refusal = downAnswer(parts, client) ?? demandedKey(parts, exchange, client)
+  return refusal ? { kind: 'invalid', answer: refusal } : readBody(parts, exchange, client, schema)
 }
 
 interface Sent {
@@ -138,7 +142,12 @@ async function readOne<S extends Stored>(
   const down = downAnswer(parts, client)
   if (down) return { answer: down }
   if (of === 'order' && !z.guid().safeParse(id).success) return { answer: problem(400, 'orderId: must be a uuid') }
-  const polled = await pollCourse(parts, which, () => find(parts.pool, client, id))
+  const visibleAfterUs = parts.live(client).visibleAfterSeconds * 1_000_000
+  const findVisible = async () => {
+    const found = await find(parts.pool, client, id)
+    return found && parts.clock.nowUs() >= found.sinceUs + visibleAfterUs ? found : undefined
+  }
+  const polled = await pollCourse(parts, which, findVisible)
   if (polled === undefined) return { answer: unknownId(parts, of, id, client) }
   return { answer: ok(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
 }

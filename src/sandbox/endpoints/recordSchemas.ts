@@ -19,7 +19,7 @@ const mappedSettings = [
 
 /** Section 2.2, with 2.5 if the settings say so. */
 export const submissionSchema = rememberedFor(
-  ['ownIds', 'field2Empty', 'field2LengthMax', ...mappedSettings],
+  ['ownIds', 'field2Empty', 'field2LengthMax', 'field2Pattern', ...mappedSettings],
   (live) => {
     const { fields, isStrict, place } = mappedFields(live)
     const inside = {
@@ -51,7 +51,7 @@ export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
 function rememberedFor<S, K extends keyof LiveSettings>(names: readonly K[], make: (live: Pick<LiveSettings, K>) => S) {
   const made = new Map<string, S>()
   return (live: Pick<LiveSettings, K>): S => {
-    const key = names.map((name) => live[name]).join()
+    const key = JSON.stringify(names.map((name) => live[name]))
     const schema = made.get(key) ?? make(live)
     made.set(key, schema)
     return schema
@@ -64,10 +64,16 @@ const lengths = {
   bytes: (value: string) => Buffer.byteLength(value),
 }
 
-function field2Of({ field2Empty, field2LengthMax }: Pick<LiveSettings, 'field2Empty' | 'field2LengthMax'>) {
+function field2Of({
+  field2Empty,
+  field2LengthMax,
+  field2Pattern,
+}: Pick<LiveSettings, 'field2Empty' | 'field2LengthMax' | 'field2Pattern'>) {
   const filled = field2Empty ? text() : text().min(1, 'must not be empty')
-  if (field2LengthMax === null) return filled
-  return filled
+  const matching =
+    field2Pattern === null ? filled : filled.regex(new RegExp(field2Pattern, 'u'), `must match ${field2Pattern}`)
+  if (field2LengthMax === null) return matching
+  return matching
     .refine((value) => lengths.characters(value) <= field2LengthMax, `must have at most ${field2LengthMax} characters`)
     .meta({ maxLength: field2LengthMax })
 }
@@ -89,9 +95,14 @@ function transactionIdText() {
 }
 
 /** The client's own id. It may be anything if it is ignored. */
-function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodOptional<z.ZodType<string>> {
-  const others = { ignored: z.any(), refused: z.never('is not a field of this request') }
-  return (ownIds === 'taken' ? taken : others[ownIds]).optional()
+function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodType<string | undefined> {
+  const schemas = {
+    taken: taken.optional(),
+    required: taken,
+    ignored: z.any().optional(),
+    refused: z.never('is not a field of this request').optional(),
+  }
+  return schemas[ownIds]
 }
 
 /** Section 2.5. How its fields relate to the others is not shown. */

@@ -22,6 +22,7 @@ export async function grantToken(parts: Parts, exchange: Exchange, client: strin
   if (refusal) return { answer: parts.failures.count(address, arrivedUs) ?? said(refusal, live, exchange) }
   const { tokenLifetimeSeconds, expiresInUnit, tokenForm } = live
   const expiresIn = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
+  if (live.newTokenEndsOld) await parts.tokens.revoke(client)
   const token = await parts.tokens.issue(client, Math.round(expiresIn * secondsIn[expiresInUnit]), tokenForm)
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' }
   return { answer: { ...ok(granted(token, expiresIn, live)), headers } }

@@ -12,24 +12,42 @@ interface Asker {
   endpoint: Endpoint | 'other'
 }
 
+/** A request's place in the rate limit. */
+export interface RateSlot extends Slot {
+  counted: boolean
+  /** Takes the request out of the count. @returns how many more there is room for then */
+  giveBack(): number
+}
+
 /** The rate limits: each client, and each address without a known client, has a window of its own length and limit. */
 export class ClientRates {
   readonly #settings: CurrentSettings
   readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
+  /** Windows of a second, if `rateLimitPerSecond` is set. */
+  readonly #short = new Map<string | null, RateWindow>()
 
   constructor(settings: CurrentSettings) {
     this.#settings = settings
   }
 
   /** Admits a request if there is room for it, or if it does not count. */
-  take(asker: Asker, arrivedUs: number): Slot & { counted: boolean } {
+  take(asker: Asker, arrivedUs: number): RateSlot {
     const window = this.#windowOf(asker.client)
     const name = this.#nameOf(asker)
-    if (this.#counts(asker)) {
-      const slot = window.take(name, arrivedUs, this.#settings.of(asker.client).rateLimitRefused)
-      return { ...slot, counted: slot.admitted }
+    const remaining = () => window.remaining(name, arrivedUs)
+    const uncounted = { counted: false, giveBack: remaining }
+    if (!this.#counts(asker)) return { ...uncounted, admitted: true, remaining: remaining(), retryAfterSeconds: 0 }
+    const { rateLimitRefused } = this.#settings.of(asker.client)
+    const short = this.#shortWindowOf(asker.client)
+    if (short !== undefined && remaining() > 0 && !short.take(name, arrivedUs, rateLimitRefused).admitted)
+      return { ...uncounted, admitted: false, remaining: remaining(), retryAfterSeconds: 1 }
+    const slot = window.take(name, arrivedUs, rateLimitRefused)
+    const giveBack = () => {
+      window.giveBack(name, arrivedUs)
+      short?.giveBack(name, arrivedUs)
+      return remaining()
     }
-    return { admitted: true, counted: false, remaining: window.remaining(name, arrivedUs), retryAfterSeconds: 0 }
+    return { ...slot, counted: slot.admitted, giveBack }
   }
 
   /** Puts back what was admitted before a restart. */
@@ -39,8 +57,10 @@ export class ClientRates {
 
   /** Forgets what was counted for one client, or for all (null). */
   clear(client: string | null): void {
-    if (client === null) this.#windows.clear()
-    else this.#windows.delete(client)
+    for (const windows of [this.#windows, this.#short]) {
+      if (client === null) windows.clear()
+      else windows.delete(client)
+    }
   }
 
   #counts({ client, endpoint }: Asker): boolean {
@@ -67,6 +87,16 @@ export class ClientRates {
     this.#windows.set(of, window)
     window.requests = rateLimitRequests
     window.windowUs = windowUs
+    return window
+  }
+
+  #shortWindowOf(client: string | null): RateWindow | undefined {
+    const { rateLimitScope, rateLimitPerSecond } = this.#settings.of(client)
+    if (rateLimitPerSecond === null) return undefined
+    const of = rateLimitScope === 'address' ? null : client
+    const window = this.#short.get(of) ?? new RateWindow(rateLimitPerSecond, 1_000_000)
+    this.#short.set(of, window)
+    window.requests = rateLimitPerSecond
     return window
   }
 }

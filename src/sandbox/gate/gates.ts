@@ -2,6 +2,7 @@ import { type Answer, problem } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { isAllowed } from './addresses.ts'
+import type { RateSlot } from './clientRates.ts'
 import { isForm } from './maskSecrets.ts'
 
 /** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
@@ -16,7 +17,7 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   if (tooMany) return { client, counted: false, headers: remainingHeader(0, live, 'api'), refusal: tooMany }
   const asker = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
   const slot = parts.rates.take(asker, arrivedUs)
-  const pass = { client, counted: slot.counted, headers: remainingHeader(slot.remaining, live, 'api') }
+  const pass = { client, ...passOf(slot, live, 'api') }
   if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
   if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
   if (!isAllowed(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
@@ -31,9 +32,8 @@ export async function tokenGate({ clients, rates, failures, live }: Parts, arriv
   const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell that a guess was right
   const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
   const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
-  const headers = remainingHeader(slot.remaining, live(client), 'token')
   const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
-  return { client, counted: slot.counted, headers, refusal }
+  return { client, ...passOf(slot, live(client), 'token'), refusal }
 }
 
 /** Lets everything pass and counts nothing. */
@@ -62,17 +62,29 @@ function refusePage({ header }: Arrival): Admission | undefined {
   return { client: null, counted: false, headers: {}, refusal }
 }
 
+/** What a slot of the rate limit means for the answer. */
+function passOf({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {
+  const headers = remainingHeader(remaining, live, answering)
+  const givenBack = () => remainingHeader(giveBack(), live, answering)
+  return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }
+}
+
 /** The header of every answer of the API and the token endpoint, by the settings: docs/interface.md, 8. */
 function remainingHeader(
   remaining: number,
-  { remainingHeader: isOn }: LiveSettings,
+  { remainingHeader: isOn, remainingValue, rateLimitRequests }: LiveSettings,
   answering: 'api' | 'token',
 ): Record<string, string> {
-  return isOn === 'all' || isOn === answering ? { 'x-ratelimit-remaining': String(remaining) } : {}
+  const told = { true: remaining, double: 2 * remaining, full: rateLimitRequests, zero: 0 }[remainingValue]
+  return isOn === 'all' || isOn === answering ? { 'x-ratelimit-remaining': String(told) } : {}
 }
 
-function beyondLimit({ rateLimitRequests, rateLimitWindowSeconds }: LiveSettings, retryAfterSeconds: number): Answer {
-  const detail = `More than ${rateLimitRequests} requests in ${rateLimitWindowSeconds} seconds.`
+function beyondLimit(
+  { rateLimitRequests, rateLimitWindowSeconds, rateLimitPerSecond }: LiveSettings,
+  retryAfterSeconds: number,
+): Answer {
+  const orShort = rateLimitPerSecond === null ? '' : `, or ${rateLimitPerSecond} in one`
+  const detail = `More than ${rateLimitRequests} requests in ${rateLimitWindowSeconds} seconds${orShort}.`
   return problem(429, detail, {}, { 'retry-after': String(retryAfterSeconds) })
 }
 

@@ -71,6 +71,13 @@ export class RateWindow {
     return this.#fits(own, own.timesUs.length, nowUs) ? 0 : this.#waitSeconds(own, nowUs)
   }
 
+  /** Takes a request that arrived at `arrivedUs` out of the count. */
+  giveBack(client: string, arrivedUs: number): void {
+    const own = this.#clients.get(client)
+    const position = own?.timesUs.lastIndexOf(arrivedUs) ?? -1
+    if (own && position >= own.head) own.timesUs.splice(position, 1)
+  }
+
   /** How many more requests of `client` the window would take, without counting one. */
   remaining(client: string, nowUs: number): number {
     const own = this.#clients.get(client)
@@ -164,6 +171,11 @@ export class FixedWindow {
     if (admitted || countsRefused) this.#counts.set(client, count + 1)
     const remaining = this.remaining(client, arrivedUs)
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(arrivedUs) }
+  }
+
+  /** Takes a request that arrived at `arrivedUs` out of the count, if its window is still the current one. */
+  giveBack(client: string, arrivedUs: number): void {
+    if (arrivedUs >= this.#startUs) this.#counts.set(client, Math.max(0, (this.#counts.get(client) ?? 0) - 1))
   }
 
   /** How many more requests of `client` the window would take, without counting one. */

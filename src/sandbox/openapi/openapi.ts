@@ -72,13 +72,13 @@ interface Operation {
 
 const oauth = [{ oauth: [] }]
 
-const idempotencyKey = {
-  name: 'Idempotency-Key',
+const idempotencyKey = ({ idempotencyHeaders, idempotencyDemanded }: LiveSettings) => ({
+  name: idempotencyHeaders[0],
   in: 'header',
-  required: false,
+  required: idempotencyDemanded !== 'none',
   description: 'Not in the interface; a key used before is answered E002 (settable). An empty one is none.',
   schema: { type: 'string', maxLength: idempotencyKeyMax },
-}
+})
 
 function pathsOf(live: LiveSettings) {
   const operations: Record<string, Operation> = {
@@ -97,7 +97,7 @@ function pathsOf(live: LiveSettings) {
       summary: 'Submit a record',
       description: 'Accepted first and completed later (docs/interface.md, 4.2).',
       security: oauth,
-      parameters: [idempotencyKey],
+      parameters: [idempotencyKey(live)],
       requestBody: body('application/json', 'DataSubmission'),
       responses: [json(200, 'DataAccepted', 'accepted'), tooSlow],
       refusals: [...anyRefusal, ...bodyRefusals],
@@ -116,7 +116,7 @@ function pathsOf(live: LiveSettings) {
       summary: 'Create an order',
       description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
       security: oauth,
-      parameters: [idempotencyKey],
+      parameters: [idempotencyKey(live)],
       requestBody: body('application/json', 'OrderRequest'),
       responses: [json(201, 'OrderAccepted', 'created'), tooSlow],
       refusals: [...anyRefusal, ...bodyRefusals],

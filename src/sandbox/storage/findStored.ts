@@ -5,6 +5,8 @@ import { storable, timeSql, usSql } from './sandboxDatabase.ts'
 /** What polls find of a transaction and of an order alike. */
 export interface Stored {
   id: string
+  /** When it was accepted or created. */
+  sinceUs: number
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
@@ -14,7 +16,6 @@ export interface Stored {
 
 export interface StoredTransaction extends Stored {
   customerId: string
-  acceptedUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
@@ -22,7 +23,6 @@ export interface StoredTransaction extends Stored {
 export interface StoredOrder extends Stored {
   /** JSON text. */
   items: string
-  createdUs: number
 }
 
 export async function findTransaction(
@@ -33,7 +33,7 @@ export async function findTransaction(
   const { rows } = await pool.query<StoredTransaction>({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id as "customerId", ${usSql('accepted_at')}::double precision as "acceptedUs",
+      select id, customer_id as "customerId", ${usSql('accepted_at')}::double precision as "sinceUs",
         ${usSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
@@ -46,7 +46,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string): Prom
   const { rows } = await pool.query<StoredOrder>({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${usSql('created_at')}::double precision as "createdUs",
+      select id, items::text as items, ${usSql('created_at')}::double precision as "sinceUs",
         ${usSql('done_at')}::double precision as "doneUs", held, statuses
       from sandbox.orders where id = $1 and client = $2
     `,
