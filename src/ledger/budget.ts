@@ -155,9 +155,9 @@ export const slotsMax = 500
 /** A row of the table of slots. */
 export interface SlotRow {
   id: number
-  /** Requests that it stands for; 0 if it was retired because the limit was lowered. */
+  /** Requests that it stands for; 0 if the limit was lowered. */
   permits: number
-  /** Requests that a retired row stood for: they count until it is free. */
+  /** Requests that a row of 0.2 stood for before the limit was lowered. They count until it is free. */
   retiredPermits: number
   /** Milliseconds until it is free; 0 if it is. */
   freeInMs: number
@@ -171,8 +171,10 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * The rows of the table for another limit, or a longer window. At every moment to come as many requests are owed as
- * before, as far as the new limit has room for them; retired rows keep the rest.
+ * The rows of the table for another limit, or a longer window.
+ *
+ * A lower limit keeps the permits that are taken longest, and drops the others. So no slot is free before all that was dropped is.
+ * A higher limit adds permits that are free when the first one is, because permits may have been dropped just before.
  *
  * With a longer window every slot waits for as much longer, free slots too: each may have been used more often than
  * the longer window allows.
@@ -180,44 +182,17 @@ export function cutIntoSlots(requests: number): number[] {
  * @see docs/budget.md, "Changing the limit or the window"
  */
 export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
-  const debts = debtsOf(rows, to.lengthenedByMs)
-  const fitted: Omit<SlotRow, 'id'>[] = cutIntoSlots(to.requests).map((permits) => ({
-    permits,
-    retiredPermits: 0,
-    freeInMs: payBack(debts, permits) ?? to.lengthenedByMs,
-  }))
-  for (const { permits, freeInMs } of debts) fitted.push({ permits: 0, retiredPermits: permits, freeInMs })
-  while (fitted.length < rows.length) fitted.push({ permits: 0, retiredPermits: 0, freeInMs: 0 })
-  return fitted.map((row, n) => ({ id: n + 1, ...row }))
-}
-
-interface Debt {
-  permits: number
-  freeInMs: number
-}
-
-/** The requests that are owed, those that are owed longest first. */
-function debtsOf(rows: readonly SlotRow[], lengthenedByMs: number): Debt[] {
-  return rows
-    .filter(({ permits, freeInMs }) => freeInMs > 0 || permits > 0)
-    .map(({ permits, retiredPermits, freeInMs }) => ({
-      permits: permits + retiredPermits,
-      freeInMs: Math.max(0, freeInMs) + lengthenedByMs,
-    }))
-    .filter(({ freeInMs }) => freeInMs > 0)
-    .sort((a, b) => b.freeInMs - a.freeInMs)
-}
-
-/** Takes debts for `permits` requests off the list. @returns when the slot for them is free */
-function payBack(debts: Debt[], permits: number): number | undefined {
-  const freeInMs = debts[0]?.freeInMs
-  for (let left = permits; left > 0 && debts[0] !== undefined; ) {
-    const paid = Math.min(left, debts[0].permits)
-    left -= paid
-    debts[0].permits -= paid
-    if (debts[0].permits === 0) debts.shift()
-  }
-  return freeInMs
+  const freeInMs = rows
+    .flatMap((row) => Array<number>(row.permits + row.retiredPermits).fill(row.freeInMs + to.lengthenedByMs))
+    .sort((a, b) => b - a)
+  let kept = 0
+  const fitted = cutIntoSlots(to.requests).map((permits) => {
+    const slot = { permits, freeInMs: freeInMs[kept] ?? freeInMs.at(-1) ?? 0 }
+    kept += permits
+    return slot
+  })
+  while (fitted.length < rows.length) fitted.push({ permits: 0, freeInMs: 0 })
+  return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
 /** The requests that have a permit: permits in hand, and those of the slots that were taken. */

@@ -207,10 +207,19 @@ describe('slots', () => {
     expect(await take(10)).toEqual([])
     await fitSlots(ledger.pool, 10)
     expect(await take(10)).toEqual([])
-    await fitSlots(ledger.pool, 12)
-    expect(await take(12)).toHaveLength(2)
     await pass(windowMs)
     expect(await take(12)).toHaveLength(10)
+  })
+
+  test('slots that a higher limit adds are free when the first of the others is', async () => {
+    await fitSlots(ledger.pool, 2)
+    await back(await take(1), true)
+    await fitSlots(ledger.pool, 4)
+    expect(await take(4)).toHaveLength(3)
+    await fitSlots(ledger.pool, 6)
+    expect(await take(6)).toEqual([])
+    await pass(windowMs)
+    expect(await take(6)).toHaveLength(3)
   })
 
   test('a lower limit counts from the start: slots above it stay unused', async () => {
@@ -242,7 +251,7 @@ describe('slots', () => {
     const inHand = await take(2)
     await fitSlots(ledger.pool, 3)
     await back(inHand, false)
-    expect(await free()).toBe(1)
+    expect(await free()).toBe(0)
     await pass(leaseMs)
     expect(await free()).toBe(3)
   })
