@@ -5,12 +5,12 @@ import {
   adoptOutbox,
   adoptService,
   judgeServiceUse,
+  readServiceUse,
   readUnderWay,
   type ServiceAdoption,
   type UnderWay,
 } from '../ledger/operator/adoptOutbox.ts'
 import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
-import { readServiceUse } from '../ledger/servedService.ts'
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'

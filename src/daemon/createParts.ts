@@ -1,9 +1,7 @@
-import { answerReload, writeHeartbeat } from '../ledger/instances.ts'
+import { answerReload, tellProblems, writeHeartbeat } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
-import { tellProblems } from '../ledger/problems.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
 import { readDueReports, readReports, writeReports } from '../ledger/reports.ts'
-import { assertService } from '../ledger/servedService.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
 import { tellRows } from '../outbox/tellRows.ts'
@@ -119,12 +117,8 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   })
   return createHeartbeat({
     clock,
-    async beat() {
-      const asked = await writeHeartbeat(heartbeats, instance)
-      // An instance whose ledger belongs to another service takes on no more work.
-      await assertService(heartbeats, config.service)
-      return asked
-    },
+    // An instance whose ledger belongs to another service takes on no more work.
+    beat: () => writeHeartbeat(heartbeats, instance, config.service),
     onReloadAsked: reloads.asked,
   })
 }

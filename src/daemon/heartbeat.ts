@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { InstanceProblem } from '../ledger/problems.ts'
+import type { InstanceProblem } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import type { LostClaim } from './dispatch/inHand.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'

@@ -1,20 +1,29 @@
-import type { Submission } from '../model.ts'
+import type { ProblemKind, Submission } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { logAct, type Operator } from './operator/operator.ts'
+import { raiseProblems } from './problems.ts'
+import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumns } from './submissions.ts'
 
-/** Says that this instance lives. @returns the number of the reload that it has not answered yet; null if there is none */
+/**
+ * Says that this instance lives, and that it is configured for `service`.
+ *
+ * @returns the number of the reload that it has not answered yet; null if there is none
+ * @throws ForeignService if the ledger belongs to another service
+ */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
+  service: ServiceIdentity | null = null,
 ): Promise<number | null> {
-  const { rows } = await db.query<{ reloadAsked: number | null }>(
+  const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerRow | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
        started_at = case when ${isAlive('i')} then i.started_at else clock_timestamp() end
-     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked"`,
+     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerRowSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
+  if (service !== null) assertServes(rows[0]?.ledger ?? null, service)
   return rows[0]?.reloadAsked ?? null
 }
 
@@ -162,4 +171,56 @@ export async function readPublishedTypes(db: Database): Promise<string[] | null>
   )
   const types = rows.map((row) => row.types)
   return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
+}
+
+/** The kinds of problems that belong to an instance and go with it. */
+const instanceProblemKinds = [
+  'loop_failing',
+  'claim_lost',
+  'budget_starved',
+  'files_broken',
+  'credentials_broken',
+] as const satisfies ProblemKind[]
+
+/** A loop comes round again within this time. */
+const triedAgainMs = 10_000
+
+/** A problem of one instance. */
+export interface InstanceProblem {
+  kind: (typeof instanceProblemKinds)[number]
+  /** What of the instance it is about, such as a loop. */
+  part: string
+  /** For the operator: what was seen, without the client's data. */
+  detail: string
+}
+
+/** Writes that exactly these problems of an instance stand. */
+export async function tellProblems(
+  db: Database,
+  instanceId: string,
+  problems: readonly InstanceProblem[],
+): Promise<void> {
+  const standing = problems.map(({ kind, part, detail }) => ({
+    kind,
+    subject: `${part} of ${instanceId.slice(0, 8)}`,
+    detail,
+    retryInMs: triedAgainMs,
+  }))
+  await db.query(
+    `delete from outboxd.problem where kind = any($1) and subject like '% of ' || left($2, 8)
+       and (kind, subject) not in (select kind, subject from json_to_recordset($3) as r(kind text, subject text))`,
+    [instanceProblemKinds, instanceId, JSON.stringify(standing)],
+  )
+  await raiseProblems(db, standing)
+}
+
+/** Deletes the problems of instances that are silent. */
+export async function forgetProblems(db: Database): Promise<void> {
+  await db.query(
+    `delete from outboxd.problem p where kind = any($1) and not exists (
+       select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
+         and ${isAlive('i')}
+     )`,
+    [instanceProblemKinds],
+  )
 }

@@ -1,7 +1,6 @@
 import { boundText, textMax } from '../boundText.ts'
 import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isAlive } from './instances.ts'
 
 const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
   select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
@@ -87,55 +86,3 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
 
 /** The subject as it is kept: it is part of a key, and an index entry holds at most 2,704 bytes. */
 export const subjectOf = (subject: string): string => boundText(subject, textMax.message)
-
-/** The kinds of problems that belong to an instance and go with it. */
-const kinds = [
-  'loop_failing',
-  'claim_lost',
-  'budget_starved',
-  'files_broken',
-  'credentials_broken',
-] as const satisfies ProblemKind[]
-
-/** A loop comes round again within this time. */
-const triedAgainMs = 10_000
-
-/** A problem of one instance. */
-export interface InstanceProblem {
-  kind: (typeof kinds)[number]
-  /** What of the instance it is about, such as a loop. */
-  part: string
-  /** For the operator: what was seen, without the client's data. */
-  detail: string
-}
-
-/** Writes that exactly these problems of an instance stand. */
-export async function tellProblems(
-  db: Database,
-  instanceId: string,
-  problems: readonly InstanceProblem[],
-): Promise<void> {
-  const standing = problems.map(({ kind, part, detail }) => ({
-    kind,
-    subject: `${part} of ${instanceId.slice(0, 8)}`,
-    detail,
-    retryInMs: triedAgainMs,
-  }))
-  await db.query(
-    `delete from outboxd.problem where kind = any($1) and subject like '% of ' || left($2, 8)
-       and (kind, subject) not in (select kind, subject from json_to_recordset($3) as r(kind text, subject text))`,
-    [kinds, instanceId, JSON.stringify(standing)],
-  )
-  await raiseProblems(db, standing)
-}
-
-/** Deletes the problems of instances that are silent. */
-export async function forgetProblems(db: Database): Promise<void> {
-  await db.query(
-    `delete from outboxd.problem p where kind = any($1) and not exists (
-       select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-         and ${isAlive('i')}
-     )`,
-    [kinds],
-  )
-}

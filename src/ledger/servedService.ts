@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
-import { isAlive } from './instances.ts'
 import { ForeignError } from './problems.ts'
 
 /** A service and our client there, as a configuration names them. */
@@ -35,10 +34,16 @@ export class ForeignService extends ForeignError {
   }
 }
 
-interface LedgerRow {
+/** The ledger's own row. */
+export interface LedgerRow {
   id: string
+  /** Null if no daemon of this version has been started on the ledger yet. */
   served: ServedService | null
 }
+
+/** SQL: the ledger's own row as JSON. */
+export const ledgerRowSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
+  then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
 /** Names this ledger. Every other ledger on the same outbox has a different name, also a copy in another database. */
 export async function readLedgerName(db: Database): Promise<string> {
@@ -49,12 +54,7 @@ export async function readLedgerName(db: Database): Promise<string> {
 }
 
 export async function readLedgerId(db: Database): Promise<string> {
-  return (await readRow(db)).id
-}
-
-/** @returns null if no daemon of this version has been started on the ledger yet */
-export async function readServedService(db: Database): Promise<ServedService | null> {
-  return (await readRow(db)).served
+  return (await readLedgerRow(db)).id
 }
 
 /** Lets a ledger that belongs to no service yet belong to this one. Of two daemons at once one wins. */
@@ -69,44 +69,14 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
 
 /** @throws ForeignService if the ledger belongs to another service */
 export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
-  const { id, served } = await readRow(db)
+  assertServes(await readLedgerRow(db), service)
+}
+
+/** @throws ForeignService if the ledger with this row belongs to another service */
+export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
+  const { id, served } = ledger ?? missing()
   const configured = asServed(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
-}
-
-/** What is under way at a service: the service must not be exchanged meanwhile. */
-export interface ServiceUse {
-  served: ServedService | null
-  configured: ServedService
-  /** Daemons that run, as `abcd1234 on erp-1`. */
-  daemons: string[]
-  /** Records that the service has, or may have: by state, only those of which there are any. */
-  records: Record<string, number>
-}
-
-/**
- * Reads what is under way at the service.
- *
- * @param isAdopting whether the transaction makes the ledger belong to the configured service: then no daemon can
- * start before its commit
- */
-export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
-  if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
-  const { id, served } = await readRow(db)
-  const { rows: daemons } = await db.query<{ name: string }>(
-    `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
-     join outboxd.instance_setting s on s.instance_id = i.id where ${isAlive('i')} order by 1`,
-  )
-  const { rows: counts } = await db.query<{ state: string; records: number }>(
-    `select state, count(*)::int as records from outboxd.submission
-     where state in ('sending', 'accepted', 'uncertain') or state = 'queued' and attempt > 0 group by state order by state`,
-  )
-  return {
-    served,
-    configured: asServed(id, service),
-    daemons: daemons.map(({ name }) => name),
-    records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
-  }
 }
 
 export const isSameService = (a: ServedService, b: ServedService): boolean =>
@@ -121,20 +91,16 @@ export async function writeService(db: Database, { baseUrl, authUrl, clientHash 
   await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
 }
 
-async function readRow(db: Database): Promise<LedgerRow> {
-  const { rows } = await db.query<LedgerRow>(
-    `select id::text, case when num_nulls(base_url, auth_url, client_hash) = 0
-       then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end as served
-     from outboxd.ledger`,
-  )
-  return rows[0] ?? missing()
+export async function readLedgerRow(db: Database): Promise<LedgerRow> {
+  const { rows } = await db.query<{ ledger: LedgerRow | null }>(`select ${ledgerRowSql} as ledger`)
+  return rows[0]?.ledger ?? missing()
 }
 
 function missing(): never {
   throw new Error('the row of outboxd.ledger is gone: the ledger was restored in part; restore it again')
 }
 
-const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+export const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
   baseUrl: normalized(baseUrl),
   authUrl: normalized(authUrl),
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),

@@ -1,6 +1,14 @@
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { isAlive } from '../instances.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
-import { isSameService, readServiceUse, type ServiceIdentity, type ServiceUse, writeService } from '../servedService.ts'
+import {
+  asServed,
+  isSameService,
+  readLedgerRow,
+  type ServedService,
+  type ServiceIdentity,
+  writeService,
+} from '../servedService.ts'
 import { type Actor, logAct, type Operator } from './operator.ts'
 
 /** What an operator says of the outbox table that is configured. */
@@ -80,6 +88,41 @@ async function sayRowsAreSame(db: Database): Promise<void> {
     `update outboxd.outbox set rows_edited = true where is_current
        and exists (select from outboxd.problem where kind = 'row_conflict')`,
   )
+}
+
+/** What is under way at a service: the service must not be exchanged meanwhile. */
+export interface ServiceUse {
+  served: ServedService | null
+  configured: ServedService
+  /** Daemons that run, as `abcd1234 on erp-1`. */
+  daemons: string[]
+  /** Records that the service has, or may have: by state, only those of which there are any. */
+  records: Record<string, number>
+}
+
+/**
+ * Reads what is under way at the service.
+ *
+ * @param isAdopting whether the transaction makes the ledger belong to the configured service: then no daemon can
+ * start before its commit
+ */
+export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
+  if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
+  const { id, served } = await readLedgerRow(db)
+  const { rows: daemons } = await db.query<{ name: string }>(
+    `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
+     join outboxd.instance_setting s on s.instance_id = i.id where ${isAlive('i')} order by 1`,
+  )
+  const { rows: counts } = await db.query<{ state: string; records: number }>(
+    `select state, count(*)::int as records from outboxd.submission
+     where state in ('sending', 'accepted', 'uncertain') or state = 'queued' and attempt > 0 group by state order by state`,
+  )
+  return {
+    served,
+    configured: asServed(id, service),
+    daemons: daemons.map(({ name }) => name),
+    records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
+  }
 }
 
 /** What came of saying that the service has moved, and what is under way at it. */
