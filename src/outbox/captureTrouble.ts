@@ -5,13 +5,18 @@ import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
 /**
- * Reads what change capture notes and what is wrong with its installation; nothing if it is not installed.
+ * Reads what change capture notes and what is wrong with its installation. If it is not installed, that takes one statement.
  *
  * The view `trouble` is asked only if our role may read it: an error would stand in the ERP's log each time. A view runs its functions
  * with our rights, so it is asked only if it runs Postgres's own, and no policy, partition or index expression of a table runs others. The
  * catalog says who may use the trigger functions, also of 0.2 and before, whose view knows nothing of that.
  */
-export function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+  // A pooler may lend a session whose search path has operators of others: this has none.
+  const { rows } = await pool.query<{ isThere: boolean }>(
+    `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
+  )
+  if (!rows[0]?.isThere) return []
   return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
 }
 
