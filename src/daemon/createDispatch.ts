@@ -15,7 +15,6 @@ import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
-import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
@@ -33,7 +32,9 @@ export interface DispatchOptions {
 }
 
 /** Everything between a slot and a written outcome. */
-export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>, Pick<OutcomeWriter, 'unwritten'> {
+export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
+  /** How many permits in a row ran out before their request could leave. */
+  lapsedPermits(): number
   /** Works out what an answer to a submission's POST means. */
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
   /** The pauses in force, as the last round saw them. */
@@ -52,16 +53,15 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
   const pauseLog = createPauseLog(daemon)
   let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(daemon, [slotPool, tokenSlotPool], pauseLog, onWritten)
-  const starvation = watchStarvation()
+  let lapsedPermits = 0
   const tokenSlot = createTokenSlot<TokenAnswer>({
     slotPool: tokenSlotPool,
     capacity,
     stopwatch: clock.stopwatch,
     takeSlots: claims.takeSlots,
     onReturnable: () => void outcomeWriter.add(nothing),
-    onAnswered: ({ token }, requests) => token && starvation.sawToken(token.lifetimeMs, { requests, windowMs }),
   })
-  const tokens = createTokenKeeper(daemon, tokenSlot, starvation)
+  const tokens = createTokenKeeper(daemon, tokenSlot)
   const stages = stageDeps(daemon, planner, tokens)
 
   const dispatcher = createDispatcher({
@@ -91,15 +91,18 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     signsOf: (answer, accessToken) => signsOf(answer, accessToken, tokens),
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
-    onAttempted: attemptListener(daemon, tokens, starvation),
+    onAttempted(submission, attempted, accessToken) {
+      if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
+      lapsedPermits = attempted.answer === null ? lapsedPermits + 1 : 0
+      daemon.telemetry.attempted(submission, attempted)
+    },
     onRoom: daemon.wakeups.dispatch.wake,
     onFailed: (error) => daemon.log.error('the outcome of a request could not be worked out', { error }),
   })
-  const { starving } = starvation
   const { unwritten } = outcomeWriter
   return {
     ...dispatcher,
-    starving,
+    lapsedPermits: () => lapsedPermits,
     unwritten,
     interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of),
     pauses: () => pauses,
@@ -152,7 +155,6 @@ function createWriter(
 function createTokenKeeper(
   { config, clock, client, credentials, telemetry }: DaemonContext,
   tokenSlot: TokenSlot<TokenAnswer>,
-  starvation: StarvationWatch,
 ): Tokens {
   return createTokens({
     clock,
@@ -165,7 +167,6 @@ function createTokenKeeper(
     },
     renewSecret: () => credentials.renew(['secret']),
     isOneAtATime: tokenSlot.isOneAtATime,
-    onOutlived: starvation.sawOutlived,
     spendSlot: tokenSlot.spend,
   })
 }
@@ -214,15 +215,6 @@ async function askHarmlessly(
   tokens.used(accessToken, answer)
   telemetry.requestDone(question.endpoint, answer)
   return answer
-}
-
-/** Notes each attempt: whether it left and how it was answered. */
-function attemptListener({ telemetry }: DaemonContext, tokens: Tokens, starvation: StarvationWatch) {
-  return (submission: Submission, attempted: AttemptResult, accessToken: string): void => {
-    if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
-    starvation.sawPermit(attempted.answer !== null)
-    telemetry.attempted(submission, attempted)
-  }
 }
 
 /**

@@ -126,7 +126,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
 function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTelling {
   const { clock, log, health, files, credentials } = daemon
   const { heartbeats, instance } = daemon.databases
-  const { unwritten, lostClaims, starving } = dispatch
+  const { unwritten, lostClaims, lapsedPermits } = dispatch
   return createProblemTelling({
     waitsLong: () => unwritten().some((outcome) => waitsLong(outcome, clock.nowMs())),
     readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessions.work)).map(({ pid }) => pid),
@@ -134,7 +134,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTel
       ...instanceProblems(
         health.failing(),
         lostClaims(),
-        starving(),
+        lapsedPermits(),
         { unwritten: unwritten(), blockers },
         clock.nowMs(),
       ),

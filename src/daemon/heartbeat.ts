@@ -3,7 +3,6 @@ import type { InstanceProblem } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
 import type { LostClaim } from './dispatch/inHand.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
-import type { Starvation } from './dispatch/starvation.ts'
 import type { FailingLoop } from './loop.ts'
 
 /** Says every 3 s that this instance lives, and knows for how long the others believe it. */
@@ -135,11 +134,20 @@ const unwrittenToTellMs = 10_000
 /** Whether an outcome has waited long enough to be told as a problem. Pure. */
 export const waitsLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean => nowMs - sinceMs >= unwrittenToTellMs
 
+/** Permits in a row that ran out before their request could leave: more are no accident. */
+const lapsedToTell = 5
+
+const permitsLapse: InstanceProblem = {
+  kind: 'budget_starved',
+  part: 'permits',
+  detail: 'slots run out before a request can leave with them: the ledger’s database is far away or slow',
+}
+
 /** What is wrong in this instance, as `outboxd status` tells it. Pure. */
 export function instanceProblems(
   failing: readonly FailingLoop[],
   claims: readonly LostClaim[],
-  starving: readonly Starvation[],
+  lapsedPermits: number,
   outcomes: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
   nowMs: number,
 ): InstanceProblem[] {
@@ -148,7 +156,7 @@ export function instanceProblems(
   return [
     ...failing.map(({ loop, error }) => ({ kind: 'loop_failing' as const, part: loop, detail: failureMessage(error) })),
     ...unwrittenProblem(outcomes, nowMs),
-    ...starving.map((starvation) => ({ kind: 'budget_starved' as const, ...starvation })),
+    ...(lapsedPermits < lapsedToTell ? [] : [permitsLapse]),
     ...(lost.length === 0
       ? []
       : [

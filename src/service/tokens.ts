@@ -49,8 +49,6 @@ interface TokensDeps {
   /** Reads the client’s id and secret again, since they were refused. @returns whether they are others now */
   renewSecret(): boolean
   breached(kind: Breach): void
-  /** So many tokens in a row were over before the service let a request in with them; 0 as soon as it has. */
-  onOutlived(inARow: number, lifetimeMs: number): void
 }
 
 /** For a token that does not say how long it lasts. */
@@ -138,7 +136,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     if (answer.kind === 'no-answer' || answer.status !== 401) return false
     const token = remembered.find((each) => each.accessToken === accessToken)
     if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
-    if (!token.isOutlived) deps.onOutlived(++outlived, token.lifetimeMs)
+    if (!token.isOutlived) outlived += 1
     token.isOutlived = true
     return outlived <= outlivedMax
   }
@@ -153,9 +151,7 @@ export function createTokens(deps: TokensDeps): Tokens {
 
     used(accessToken, answer) {
       if (held?.accessToken === accessToken) held.isUsed = true
-      if (outlived === 0 || answer.kind === 'no-answer' || answer.status === 401) return
-      outlived = 0
-      deps.onOutlived(0, 0)
+      if (answer.kind === 'response' && answer.status !== 401) outlived = 0
     },
 
     isRefusedForAge,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHeartbeat } from '../../src/daemon/heartbeat.ts'
+import { createHeartbeat, instanceProblems } from '../../src/daemon/heartbeat.ts'
 import { silentMaxMs } from '../../src/ledger/instances.ts'
 
 function setup() {
@@ -66,4 +66,10 @@ test('a reload that was asked for is told with each beat until it is answered', 
   state.reloadAsked = null
   await heartbeat.runOnce()
   expect(asked).toEqual([2, 2])
+})
+
+test('five permits in a row that ran out are a problem, four may be chance', () => {
+  const kinds = (lapsedPermits: number) =>
+    instanceProblems([], [], lapsedPermits, { unwritten: [], blockers: [] }, 0).map(({ kind }) => kind)
+  expect([kinds(4), kinds(5)]).toEqual([[], ['budget_starved']])
 })

@@ -80,7 +80,7 @@ export function createSlotPool(windowMs: number): SlotPool {
   }
 }
 
-export interface TokenSlotDeps<Answered> {
+export interface TokenSlotDeps {
   /** A pool of its own: what is in hand for records is not spent on tokens. */
   slotPool: SlotPool
   /** What the limit allows, until it is seen to be another. */
@@ -90,8 +90,6 @@ export interface TokenSlotDeps<Answered> {
   takeSlots(permits: number): Promise<Slot[]>
   /** There may be slots to give back. */
   onReturnable(): void
-  /** The request was answered, under a limit of so many. */
-  onAnswered(answered: Answered, capacity: number): void
 }
 
 /** The slot that a request for an access token is made with. */
@@ -111,7 +109,7 @@ export interface TokenSlot<Answered> {
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
-export function createTokenSlot<Answered>(deps: TokenSlotDeps<Answered>): TokenSlot<Answered> {
+export function createTokenSlot<Answered>(deps: TokenSlotDeps): TokenSlot<Answered> {
   const { slotPool } = deps
   let { capacity } = deps
   return {
@@ -131,7 +129,6 @@ export function createTokenSlot<Answered>(deps: TokenSlotDeps<Answered>): TokenS
         permit.release()
         deps.onReturnable()
       })
-      if (answered !== null) deps.onAnswered(answered, capacity)
       return answered ?? 'no-slot'
     },
   }

@@ -97,13 +97,3 @@ test.each([
       60_000,
     )
 })
-
-test('a limit of 1, and tokens that last no longer than the window: what cannot work is said', async () => {
-  await using small = await setup({ tokenLifetimeSeconds: 2 })
-  const daemon = await small.start({ RATE_LIMIT_REQUESTS: '1', RATE_LIMIT_WINDOW_SECONDS: '2' })
-  await small.insert('starved-')
-  await until(
-    () => readMetric(daemon, 'outboxd_problems{kind="budget_starved"}'),
-    (count) => count === 1,
-  )
-})
