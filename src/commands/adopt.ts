@@ -17,29 +17,27 @@ import { readBacklog } from '../outbox/backlog.ts'
 import { findNow, type HiddenRows, readHidden, whyNoStart } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--same', 'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them'],
-  ['--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)'],
-  ['--service', 'the service has moved: the ledger belongs to the one that is configured now'],
-  ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
-  asOption,
-  reasonOption,
-  ['--dry-run', 'show what it would mean; change nothing'],
-  ['--yes', 'do not ask'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type AdoptOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: adopt,
+export const command = defineCommand({
   description: 'say which outbox table and which service the ledger belongs to, and from which row on',
-  options,
+  options: [
+    [
+      '--same',
+      'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
+    ],
+    ['--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)'],
+    ['--service', 'the service has moved: the ledger belongs to the one that is configured now'],
+    ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
+    asOption,
+    reasonOption,
+    ['--dry-run', 'show what it would mean; change nothing'],
+    ['--yes', 'do not ask'],
+    ['--json', 'as JSON'],
+  ],
   help: `A ledger serves one outbox table, known by its database, its name and its id column. If the configuration names
 another one, nothing is captured until you say here what is meant. If the ledger knows no table yet, --start is enough:
 give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
@@ -55,54 +53,55 @@ Examples:
   outboxd adopt --new --yes              the table was emptied, and its ids began anew
   outboxd adopt --same                   OUTBOX_TABLE was renamed
   outboxd adopt --service                from test to production`,
-}
+  /** Says which outbox the ledger belongs to. @returns 4 if it was not confirmed, 1 if the position does not fit the table */
+  async action(context, options): Promise<number> {
+    const start = readStart(options.start)
+    const problems = [
+      ...actorProblems(options),
+      start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
+      options.same && options.new ? 'give --same or --new, not both' : null,
+      options.service && (options.new || start !== null) ? 'give --service alone, or with --same' : null,
+      !options.service && !options.same && !options.new && start === null
+        ? 'give --same, --new, --start or --service'
+        : null,
+    ].filter((problem) => problem !== null)
+    if (problems.length > 0 || start === undefined) return usageError(context, problems)
+    if (options.service) return moveService(context, options)
+    return withDatabases(context, async (databases) => {
+      const served = await readServedOutbox(databases.ledger)
+      const identity = await withOutbox(databases, (outbox) => outbox.identify())
+      const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
+      if (!isServed && !options.same && !options.new) {
+        const its = served.identity === null ? '' : nameOutbox(served.identity)
+        return usageError(context, [
+          `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
+        ])
+      }
+      const position = start === 'now' ? await withOutbox(databases, findNow) : start
+      const whyNotAllowed =
+        position === null ? null : await withOutbox(databases, (outbox) => whyNoStart(outbox, position))
+      if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
+      const hidden = position === null ? null : await withOutbox(databases, (outbox) => readHidden(outbox, position))
+      const isKnown = isServed && served.identity !== null && !options.new
+      const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
+      const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
+      const underWay = await readUnderWay(databases.ledger)
+      context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
+      if (!options.dryRun) {
+        await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
+        context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
+      }
+      if (options.json)
+        printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
+      return exit.done
+    })
+  },
+})
+
+type AdoptOptions = OptionsOf<typeof command>
 
 type Start = 'now' | StartPosition | null
-
-/** Says which outbox the ledger belongs to. @returns 4 if it was not confirmed, 1 if the position does not fit the table */
-export async function adopt(context: CommandContext, options: AdoptOptions): Promise<number> {
-  const start = readStart(options.start)
-  const problems = [
-    ...actorProblems(options),
-    start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
-    options.same && options.new ? 'give --same or --new, not both' : null,
-    options.service && (options.new || start !== null) ? 'give --service alone, or with --same' : null,
-    !options.service && !options.same && !options.new && start === null
-      ? 'give --same, --new, --start or --service'
-      : null,
-  ].filter((problem) => problem !== null)
-  if (problems.length > 0 || start === undefined) return usageError(context, problems)
-  if (options.service) return moveService(context, options)
-  return withDatabases(context, async (databases) => {
-    const served = await readServedOutbox(databases.ledger)
-    const identity = await withOutbox(databases, (outbox) => outbox.identify())
-    const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
-    if (!isServed && !options.same && !options.new) {
-      const its = served.identity === null ? '' : nameOutbox(served.identity)
-      return usageError(context, [
-        `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
-      ])
-    }
-    const position = start === 'now' ? await withOutbox(databases, findNow) : start
-    const whyNotAllowed =
-      position === null ? null : await withOutbox(databases, (outbox) => whyNoStart(outbox, position))
-    if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
-    const hidden = position === null ? null : await withOutbox(databases, (outbox) => readHidden(outbox, position))
-    const isKnown = isServed && served.identity !== null && !options.new
-    const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
-    const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
-    const underWay = await readUnderWay(databases.ledger)
-    context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
-    if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
-    if (!options.dryRun) {
-      await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
-      context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
-    }
-    if (options.json)
-      printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
-    return exit.done
-  })
-}
 
 /** Says that the ledger belongs to the configured service. @returns 1 if a daemon runs, or records are under way at the former service */
 async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {

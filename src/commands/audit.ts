@@ -21,31 +21,26 @@ import {
 import { readSpan } from '../operations/filters.ts'
 import { readRecordName } from '../operations/references.ts'
 import { pluralize } from '../plainText.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
-  ['--until <when>', 'what ended before then'],
-  ['--key <key>', 'only records of this key'],
-  ['--record <id>', "only this record: the submission's id, or outbox:N"],
-  ['--type <type>', 'only records of this type, and no acts'],
-  ['--containing <text>', 'only records with this text in payload, body or key, and no acts'],
-  ['--sum', 'instead of lines: totals by month, type and outcome, with exact amounts'],
-  ['--verify', 'instead: whether the logs are as they were written, by their chain; prints its head'],
-  ['--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have'],
-  ['--csv', 'as CSV, with the time of each step'],
-  ['--json', 'as JSON: an array, an element a line'],
-] as const satisfies readonly OptionRow[]
-
-export type AuditOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: audit,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'one line a record: amounts as sent, times, outcome, and what persons did',
-  options,
+  options: [
+    ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
+    ['--until <when>', 'what ended before then'],
+    ['--key <key>', 'only records of this key'],
+    ['--record <id>', "only this record: the submission's id, or outbox:N"],
+    ['--type <type>', 'only records of this type, and no acts'],
+    ['--containing <text>', 'only records with this text in payload, body or key, and no acts'],
+    ['--sum', 'instead of lines: totals by month, type and outcome, with exact amounts'],
+    ['--verify', 'instead: whether the logs are as they were written, by their chain; prints its head'],
+    ['--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have'],
+    ['--csv', 'as CSV, with the time of each step'],
+    ['--json', 'as JSON: an array, an element a line'],
+  ],
   help: `A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
 are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them, and so does who saw, searched or downloaded values in the console. With --key or --record
 only the acts that name such a record are there, and those that saw more records than they name.
@@ -65,46 +60,47 @@ Examples:
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
   outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
-}
+  /** Prints the outcomes of records and the acts of operators. @returns 3 if there is nothing */
+  async action(context, options): Promise<number> {
+    const span = readSpan(options, systemClock.nowMs())
+    const problems = span.kind === 'invalid' ? span.problems : []
+    if (options.csv && options.json) problems.push('give --csv or --json, not both')
+    const record = readRecordName(options.record, problems)
+    if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
+    if (options.containing?.trim() === '') problems.push('--containing needs a text')
+    const { key, type, containing, since, until, csv, sum } = options
+    if (
+      options.verify &&
+      [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
+    )
+      problems.push('--verify looks at the whole chain: give it alone, or with --noted')
+    if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
+    if (options.verify) return verify(context, options)
+    return withDatabases(context, async (databases, { mappingsDir }) => {
+      const mappings = mappingsAtHand(mappingsDir)
+      const names = amountNames(mappings)
+      const sums = createAuditSums()
+      const form = sum ? sumForm(options, sums) : formOf(options, names)
+      const counts = { record: 0, pruned: 0, act: 0 }
+      const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
+      await write(context, form.head)
+      const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
+      for await (const entry of readAudit(databases.ledger, asked)) {
+        if (context.signal.aborted) break
+        const isFirst = counts.record + counts.pruned + counts.act === 0
+        await write(context, form.line(auditLine(entry, mappings), isFirst))
+        counts[entry.kind] += 1
+        tell()
+      }
+      await write(context, form.end())
+      context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
+      if (context.signal.aborted) return exit.failed
+      return counts.record + counts.pruned + counts.act === 0 ? exit.nothing : exit.done
+    })
+  },
+})
 
-/** Prints the outcomes of records and the acts of operators. @returns 3 if there is nothing */
-export async function audit(context: CommandContext, options: AuditOptions): Promise<number> {
-  const span = readSpan(options, systemClock.nowMs())
-  const problems = span.kind === 'invalid' ? span.problems : []
-  if (options.csv && options.json) problems.push('give --csv or --json, not both')
-  const record = readRecordName(options.record, problems)
-  if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
-  if (options.containing?.trim() === '') problems.push('--containing needs a text')
-  const { key, type, containing, since, until, csv, sum } = options
-  if (
-    options.verify &&
-    [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
-  )
-    problems.push('--verify looks at the whole chain: give it alone, or with --noted')
-  if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
-  if (options.verify) return verify(context, options)
-  return withDatabases(context, async (databases, { mappingsDir }) => {
-    const mappings = mappingsAtHand(mappingsDir)
-    const names = amountNames(mappings)
-    const sums = createAuditSums()
-    const form = sum ? sumForm(options, sums) : formOf(options, names)
-    const counts = { record: 0, pruned: 0, act: 0 }
-    const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
-    await write(context, form.head)
-    const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
-    for await (const entry of readAudit(databases.ledger, asked)) {
-      if (context.signal.aborted) break
-      const isFirst = counts.record + counts.pruned + counts.act === 0
-      await write(context, form.line(auditLine(entry, mappings), isFirst))
-      counts[entry.kind] += 1
-      tell()
-    }
-    await write(context, form.end())
-    context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
-    if (context.signal.aborted) return exit.failed
-    return counts.record + counts.pruned + counts.act === 0 ? exit.nothing : exit.done
-  })
-}
+type AuditOptions = OptionsOf<typeof command>
 
 interface Form {
   head: string

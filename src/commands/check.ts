@@ -12,26 +12,21 @@ import { checkLedger } from './check/ledger.ts'
 import { checkCapture, checkOutbox } from './check/outbox.ts'
 import { checkServers, judgeClocks } from './check/servers.ts'
 import { checkService, judgeCertificates, ownCertificates } from './check/service.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
-const options = [
-  ['--json', 'as JSON'],
-  ['--ask-anyway', 'ask the service even if the ledger cannot say what is left of the budget'],
-  [
-    '--contract',
-    'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
-  ],
-] as const satisfies readonly OptionRow[]
-
-export type CheckOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: check,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'look at everything the daemon needs and say what is wrong',
-  options,
+  options: [
+    ['--json', 'as JSON'],
+    ['--ask-anyway', 'ask the service even if the ledger cannot say what is left of the budget'],
+    [
+      '--contract',
+      'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
+    ],
+  ],
   help: `Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
 does not exist. That is two requests, paid for from the budget; if the ledger
 cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
@@ -40,7 +35,30 @@ a transaction that is taken back: so triggers and constraints of the table are h
 A line begins with "ok", with "PROBLEM", with "WARNING" if it works and may not be what was meant, or with "-" if it could not
 be looked at (in JSON: true, false, true, null).
 The exit code is 1 if something is wrong or nothing could be looked at, and 2 if the configuration is wrong.`,
-}
+  /** Looks at one thing after the other; each is looked at even if another is wrong, as far as that is possible. */
+  async action(context, options): Promise<number> {
+    const configured = readConfigured(context.env)
+    const noticed: Noticed = { clocks: [], certificates: [] }
+    const findings: Finding[] = []
+    for (const { of, look } of looksFor(context, options)) {
+      const found = (await look(configured, noticed)) ?? of.map((what) => notAsked(what, 'the configuration is wrong'))
+      findings.push(...found)
+      if (options.json) continue
+      for (const { what, mark, message } of found)
+        context.stdout.write(`${marks[mark].shown} ${what}: ${indented(message)}\n`)
+    }
+    if (options.json)
+      printJson(
+        context,
+        findings.map(({ what, mark, message }) => ({ what, ok: marks[mark].ok, words: message })),
+      )
+    context.stderr.write(`${summary(findings)}\n`)
+    if (configured.config === null) return exit.usage
+    return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
+  },
+})
+
+type CheckOptions = OptionsOf<typeof command>
 
 /** The configuration as far as it is valid: all of it, only the databases' part, or none. */
 interface Configured {
@@ -81,28 +99,6 @@ const looksFor = (context: CommandContext, options: CheckOptions): readonly Look
   },
   { of: [], look: (_, { clocks }) => [judgeClocks(clocks)] },
 ]
-
-/** Looks at one thing after the other; each is looked at even if another is wrong, as far as that is possible. */
-export async function check(context: CommandContext, options: CheckOptions): Promise<number> {
-  const configured = readConfigured(context.env)
-  const noticed: Noticed = { clocks: [], certificates: [] }
-  const findings: Finding[] = []
-  for (const { of, look } of looksFor(context, options)) {
-    const found = (await look(configured, noticed)) ?? of.map((what) => notAsked(what, 'the configuration is wrong'))
-    findings.push(...found)
-    if (options.json) continue
-    for (const { what, mark, message } of found)
-      context.stdout.write(`${marks[mark].shown} ${what}: ${indented(message)}\n`)
-  }
-  if (options.json)
-    printJson(
-      context,
-      findings.map(({ what, mark, message }) => ({ what, ok: marks[mark].ok, words: message })),
-    )
-  context.stderr.write(`${summary(findings)}\n`)
-  if (configured.config === null) return exit.usage
-  return findings.some(({ mark }) => mark === 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
-}
 
 async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
   const found = await orProblem('outbox', () => checkOutbox(config))

@@ -3,7 +3,7 @@ import { inUnit, readConfig, readMappingsDir } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 /** A variable as people read it. */
@@ -18,34 +18,30 @@ interface Row {
   file: string | null
 }
 
-const options = [
-  ['--effective', 'the values in force here and the source of each; of a secret only whether it is set'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ConfigOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: config,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'print every environment variable, its default and what it is for',
-  options,
+  options: [
+    ['--effective', 'the values in force here and the source of each; of a secret only whether it is set'],
+    ['--json', 'as JSON'],
+  ],
   help: `--effective reads what a daemon started here would read, and leaves with 2 if it could not start with that. A daemon that
 runs has what was there when it started.
 
 Examples:
   outboxd config --effective
   outboxd --env-file /etc/outboxd/env config --effective --json`,
-}
+  /** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */
+  async action(context, options): Promise<number> {
+    if (options.effective) return printEffective(context, options)
+    const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
+    if (options.json) printJson(context, rows)
+    else context.stdout.write(markdown(rows))
+    return exit.done
+  },
+})
 
-/** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */
-export async function config(context: CommandContext, options: ConfigOptions): Promise<number> {
-  if (options.effective) return printEffective(context, options)
-  const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
-  if (options.json) printJson(context, rows)
-  else context.stdout.write(markdown(rows))
-  return exit.done
-}
+type ConfigOptions = OptionsOf<typeof command>
 
 /** @returns 2 if the configuration cannot be used */
 function printEffective(context: CommandContext, { json }: ConfigOptions): number {

@@ -17,7 +17,7 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
 import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
@@ -33,22 +33,17 @@ const passwordBytesMax = 1_000
  */
 const sessions = { connections: 6, lockMs: 2_500 }
 
-const options = [
-  ['--port <number>', 'port to listen on; 0 takes any that is free', { read: portNumber, default: portDefault }],
-  ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
-  ['--read-only', 'show everything, change nothing'],
-  ['--open', 'open it in the browser of this machine'],
-  ['--as <name>', 'who acts, for the event log, if the console asks for no sign-in (default: your name here)'],
-  ['--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing'],
-  ['--json', 'print one line of JSON on stdout when it listens: url, port'],
-] as const satisfies readonly OptionRow[]
-
-export type ConsoleOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: serveConsole,
+export const command = defineCommand({
   description: 'serve pages that show what the commands say and change what they change',
-  options,
+  options: [
+    ['--port <number>', 'port to listen on; 0 takes any that is free', { read: portNumber, default: portDefault }],
+    ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
+    ['--read-only', 'show everything, change nothing'],
+    ['--open', 'open it in the browser of this machine'],
+    ['--as <name>', 'who acts, for the event log, if the console asks for no sign-in (default: your name here)'],
+    ['--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing'],
+    ['--json', 'print one line of JSON on stdout when it listens: url, port'],
+  ],
   help: `It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
 loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
 loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
@@ -59,36 +54,37 @@ Examples:
   outboxd console --read-only --port 9466         to show it to others
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
-}
+  /** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 if it must not or cannot listen */
+  async action(context, options): Promise<number> {
+    if (options.hashPassword) return printHash(context)
+    const { host, port } = options
+    const config = readStoreConfig(context.env)
+    const read = readAccess(host, readConsoleConfig(context.env))
+    const problems = ['problems' in read ? read.problems : [], actorProblems(options)].flat()
+    if ('problems' in read || problems.length > 0) return usageError(context, problems)
+    const { who } = actorOf(context, options)
+    const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
+    await using opened = openLater(() => openDatabasesOf(config, sessions))
+    using live = createLive(troubleOf)
+    await using app = await createConsole(
+      {
+        ...{ databases: opened.get, config, clock: systemClock, live, say },
+        searches: createSearches(systemClock),
+        askService: (asked) => askService(context, asked),
+      },
+      { ...read, host, who, isReadOnly: options.readOnly ?? false },
+    )
+    const url = await listen(() => app.listen({ host, port }), options)
+    context.stderr.write(welcome(url, options, read.access))
+    if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
+    await opened.get().catch((error: unknown) => say(troubleOf(error))) // the page says so, too, and looks again
+    if (options.open) openInBrowser(url, say)
+    if (!context.signal.aborted) await once(context.signal, 'abort')
+    return exit.done
+  },
+})
 
-/** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 if it must not or cannot listen */
-export async function serveConsole(context: CommandContext, options: ConsoleOptions): Promise<number> {
-  if (options.hashPassword) return printHash(context)
-  const { host, port } = options
-  const config = readStoreConfig(context.env)
-  const read = readAccess(host, readConsoleConfig(context.env))
-  const problems = ['problems' in read ? read.problems : [], actorProblems(options)].flat()
-  if ('problems' in read || problems.length > 0) return usageError(context, problems)
-  const { who } = actorOf(context, options)
-  const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(() => openDatabasesOf(config, sessions))
-  using live = createLive(troubleOf)
-  await using app = await createConsole(
-    {
-      ...{ databases: opened.get, config, clock: systemClock, live, say },
-      searches: createSearches(systemClock),
-      askService: (asked) => askService(context, asked),
-    },
-    { ...read, host, who, isReadOnly: options.readOnly ?? false },
-  )
-  const url = await listen(() => app.listen({ host, port }), options)
-  context.stderr.write(welcome(url, options, read.access))
-  if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-  await opened.get().catch((error: unknown) => say(troubleOf(error))) // the page says so, too, and looks again
-  if (options.open) openInBrowser(url, say)
-  if (!context.signal.aborted) await once(context.signal, 'abort')
-  return exit.done
-}
+type ConsoleOptions = OptionsOf<typeof command>
 
 /** Reads the service's credentials only when it is asked. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {

@@ -2,28 +2,19 @@ import { InvalidArgumentError } from 'commander'
 import { type Installation, install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import type { CommandContext } from './terminal/context.ts'
-
-/** What the command needs of the context. */
-export type DemoContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
+import { defineCommand } from './terminal/command.ts'
 
 const recordsDefault = 40
 const recordsMax = 10_000
 
-const options = [
-  ['--records <number>', 'how many records the ERP writes', { read: wholeNumber, default: recordsDefault }],
-  ['--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses'],
-] as const satisfies readonly OptionRow[]
-
-export type DemoOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: demo,
+export const command = defineCommand({
   withoutMappings: true,
   description:
     'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
-  options,
+  options: [
+    ['--records <number>', 'how many records the ERP writes', { read: wholeNumber, default: recordsDefault }],
+    ['--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses'],
+  ],
   help: `Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
 Exit code 0 says that each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
@@ -33,28 +24,27 @@ Examples:
   outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
   outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
-}
-
-/** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */
-export async function demo(context: DemoContext, { records, keep = false }: DemoOptions): Promise<number> {
-  const { env, stdout, stderr, signal } = context
-  const print = (message: string) => void stderr.write(`${message}\n`)
-  try {
-    await using installation = await install({ env, signal, hasConsole: keep, print })
-    print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
-    stderr.write(expectationText(records))
-    print('outboxd status --watch')
-    const outcome = await travel(installation, { records, signal, print: (line) => print(`  ${line}`) })
-    stdout.write(`\n${outcomeText(outcome)}`)
-    stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
-    if (keep) await untilStopped(installation, signal)
-    return isAsItShouldBe(outcome) ? 0 : 1
-  } catch (error) {
-    if (!signal.aborted) throw error
-    print('demo: stopped before the end; nothing of it is left')
-    return 1
-  }
-}
+  /** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */
+  async action(context, { records, keep = false }): Promise<number> {
+    const { env, stdout, stderr, signal } = context
+    const print = (message: string) => void stderr.write(`${message}\n`)
+    try {
+      await using installation = await install({ env, signal, hasConsole: keep, print })
+      print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
+      stderr.write(expectationText(records))
+      print('outboxd status --watch')
+      const outcome = await travel(installation, { records, signal, print: (line) => print(`  ${line}`) })
+      stdout.write(`\n${outcomeText(outcome)}`)
+      stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
+      if (keep) await untilStopped(installation, signal)
+      return isAsItShouldBe(outcome) ? 0 : 1
+    } catch (error) {
+      if (!signal.aborted) throw error
+      print('demo: stopped before the end; nothing of it is left')
+      return 1
+    }
+  },
+})
 
 /** @throws CommandEnded when the daemon, the sandbox or the console ends although nobody stopped it */
 async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {

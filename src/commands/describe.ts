@@ -8,23 +8,18 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findPlaces } from '../yaml/yamlLines.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
-const options = [
-  ['--write', 'write the files into MAPPINGS_DIR, unless one of them is there already'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type DescribeOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: describe,
+export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
   description: 'look at a table and propose the outbox.yaml and the mapping files by which outboxd reads it',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
-  options,
+  options: [
+    ['--write', 'write the files into MAPPINGS_DIR, unless one of them is there already'],
+    ['--json', 'as JSON'],
+  ],
   help: `Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
 nothing. What only you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
 files cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
@@ -32,50 +27,52 @@ files cannot be loaded before. What would keep the daemon from reading the table
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check`,
-}
+  /** Proposes the files for a table. @returns 3 if there is no such table, 1 if our user must not see it or a file is there that it would write */
+  async action(context, table, options): Promise<number> {
+    const { databaseUrl: url } = readStoreConfig(context.env)
+    const mappingsDir = ownMappingsDir(context.env)
+    const name = readTableName(table)
+    if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
+    if (options.write && isInInstalledPackage(mappingsDir))
+      return usageError(context, [
+        `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
+      ])
+    const mapped = mappingsIn(mappingsDir)
+    const described = await inspectDatabase({
+      variable: 'DATABASE_URL',
+      url,
+      look: (pool) => describeTable(pool, name, mapped),
+    })
+    if (described.kind === 'denied') {
+      if (options.json) printJson(context, { table: null, denied: described.problem })
+      context.stderr.write(`outboxd: ${described.problem}\n`)
+      return exit.failed
+    }
+    if (described.kind === 'missing') return missing(context, name, described.nearest, options)
 
-/** Proposes the files for a table. @returns 3 if there is no such table, 1 if our user must not see it or a file is there that it would write */
-export async function describe(context: CommandContext, table: string, options: DescribeOptions): Promise<number> {
-  const { databaseUrl: url } = readStoreConfig(context.env)
-  const mappingsDir = ownMappingsDir(context.env)
-  const name = readTableName(table)
-  if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
-  if (options.write && isInInstalledPackage(mappingsDir))
-    return usageError(context, [
-      `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
-    ])
-  const mapped = mappingsIn(mappingsDir)
-  const described = await inspectDatabase({
-    variable: 'DATABASE_URL',
-    url,
-    look: (pool) => describeTable(pool, name, mapped),
-  })
-  if (described.kind === 'denied') {
-    if (options.json) printJson(context, { table: null, denied: described.problem })
-    context.stderr.write(`outboxd: ${described.problem}\n`)
-    return exit.failed
-  }
-  if (described.kind === 'missing') return missing(context, name, described.nearest, options)
+    const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
+    const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
+    const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
+    const places = files.flatMap(({ file, text }) => findPlaces(text).map((place) => ({ file, ...place })))
+    if (options.json)
+      printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
+    else if (!options.write)
+      context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
+    for (const warning of described.warnings) context.stderr.write(`${escapeLines(`warning: ${warning}`)}\n`)
+    for (const { file, line, what } of places)
+      context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
+    if (present.length > 0) {
+      context.stderr.write(
+        `outboxd: nothing is written: ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'is' : 'are'} there already. Move away what is there, or look without --write and write by hand\n`,
+      )
+      return exit.failed
+    }
+    context.stderr.write(`${nextStep(written, places.length)}\n`)
+    return exit.done
+  },
+})
 
-  const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
-  const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
-  const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
-  const places = files.flatMap(({ file, text }) => findPlaces(text).map((place) => ({ file, ...place })))
-  if (options.json)
-    printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
-  else if (!options.write) context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
-  for (const warning of described.warnings) context.stderr.write(`${escapeLines(`warning: ${warning}`)}\n`)
-  for (const { file, line, what } of places)
-    context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
-  if (present.length > 0) {
-    context.stderr.write(
-      `outboxd: nothing is written: ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'is' : 'are'} there already. Move away what is there, or look without --write and write by hand\n`,
-    )
-    return exit.failed
-  }
-  context.stderr.write(`${nextStep(written, places.length)}\n`)
-  return exit.done
-}
+type DescribeOptions = OptionsOf<typeof command>
 
 /** True if the folder, or the nearest one above it that is there, lies below a `node_modules`. */
 function isInInstalledPackage(dir: string): boolean {

@@ -15,37 +15,35 @@ import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
 const budgetDefault = 60
 
-const options = [
-  ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber }],
-  ['--customer <id>', 'a customer that the service knows: without one no record is created'],
-  ['--unknown-customer <id>', 'one that it does not know'],
-  ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
-  ['--only <names>', 'only these questions, with commas between'],
-  ['--list', 'list the questions, and ask nothing'],
-  ['--slow', 'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts'],
-  ['--rate', 'use the rate limit up; no other client with these credentials gets through meanwhile'],
-  ['--size', 'look for the largest body, by steps'],
-  ['--write <file>', 'write the variables that follow, such as .env.discovered'],
-  ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
-  ['--no-ledger', 'count requests in memory, if there is no ledger yet'],
-  ['--json', 'as JSON'],
-  ['--yes', 'do not ask for confirmation; write over the file that --write names'],
-  ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
-] as const satisfies readonly OptionRow[]
-
-export type DiscoverOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: discover,
+export const command = defineCommand({
   withoutMappings: true,
   description: 'ask a test environment what its interface does not show, and say what to set',
-  options,
+  options: [
+    ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber }],
+    ['--customer <id>', 'a customer that the service knows: without one no record is created'],
+    ['--unknown-customer <id>', 'one that it does not know'],
+    ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
+    ['--only <names>', 'only these questions, with commas between'],
+    ['--list', 'list the questions, and ask nothing'],
+    [
+      '--slow',
+      'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts',
+    ],
+    ['--rate', 'use the rate limit up; no other client with these credentials gets through meanwhile'],
+    ['--size', 'look for the largest body, by steps'],
+    ['--write <file>', 'write the variables that follow, such as .env.discovered'],
+    ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
+    ['--no-ledger', 'count requests in memory, if there is no ledger yet'],
+    ['--json', 'as JSON'],
+    ['--yes', 'do not ask for confirmation; write over the file that --write names'],
+    ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
+  ],
   help: `Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
 one request after the other, paid for from the budget that the daemon spends from. Ends at once if no token comes, if
 something else than the service answers, if it says that it is down, or if three requests in a row are not answered.
@@ -54,50 +52,52 @@ Examples:
   outboxd discover --list
   outboxd discover --customer C1 --unknown-customer NOBODY --write .env.discovered
   outboxd discover --only token-unit,unknown-id --save exchanges`,
-}
-
-/** Asks the service. @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
-export async function discover(context: CommandContext, options: DiscoverOptions): Promise<number> {
-  if (options.list) return list(context, options)
-  const only = options.only?.split(',').map((name) => name.trim()) ?? null
-  const config = readDiscoverConfig(context.env)
-  const problems = [...misnamed(only ?? []), ...misplaced(config, options)]
-  if (problems.length > 0) return usageError(context, problems)
-  const given = givenBy(options)
-  const budget = options.budget ?? budgetDefault
-  const plan = planQuestions(questions, given, only)
-  context.stderr.write(escapeLines(announce(plan, config, budget)))
-  if (!options.yes) {
-    const answer = await confirm(context, 'Ask the service?')
-    if (answer !== 'yes') {
-      const why = answer === 'no-terminal' ? ': standard input is no terminal, so nobody could confirm: give --yes' : ''
-      context.stderr.write(`Nothing was sent${why}.\n`)
-      return exit.unconfirmed
+  /** Asks the service. @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
+  async action(context, options): Promise<number> {
+    if (options.list) return list(context, options)
+    const only = options.only?.split(',').map((name) => name.trim()) ?? null
+    const config = readDiscoverConfig(context.env)
+    const problems = [...misnamed(only ?? []), ...misplaced(config, options)]
+    if (problems.length > 0) return usageError(context, problems)
+    const given = givenBy(options)
+    const budget = options.budget ?? budgetDefault
+    const plan = planQuestions(questions, given, only)
+    context.stderr.write(escapeLines(announce(plan, config, budget)))
+    if (!options.yes) {
+      const answer = await confirm(context, 'Ask the service?')
+      if (answer !== 'yes') {
+        const why =
+          answer === 'no-terminal' ? ': standard input is no terminal, so nobody could confirm: give --yes' : ''
+        context.stderr.write(`Nothing was sent${why}.\n`)
+        return exit.unconfirmed
+      }
     }
-  }
-  const { answered, exchanges, requests } = await askService(context, {
-    config,
-    given,
-    plan,
-    budget,
-    ownCount: options.ledger === false,
-    onAnswered: ({ question, finding }) =>
-      context.stderr.write(
-        escapeLines(`${question.name}: ${finding.found ?? finding.certainty}
+    const { answered, exchanges, requests } = await askService(context, {
+      config,
+      given,
+      plan,
+      budget,
+      ownCount: options.ledger === false,
+      onAnswered: ({ question, finding }) =>
+        context.stderr.write(
+          escapeLines(`${question.name}: ${finding.found ?? finding.certainty}
 `),
-      ),
-  })
-  // First, so that a file that cannot be written takes nothing with it.
-  tell(context, answered, { requests, json: options.json ?? false })
-  if (options.save !== undefined)
-    save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
-  const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
-  if (options.write !== undefined) {
-    if (isWhole) writeSettings(context, options.write, answered, config)
-    else context.stderr.write(`Not written: ${options.write}, since it was interrupted or nothing was found.\n`)
-  }
-  return isWhole ? exit.done : exit.failed
-}
+        ),
+    })
+    // First, so that a file that cannot be written takes nothing with it.
+    tell(context, answered, { requests, json: options.json ?? false })
+    if (options.save !== undefined)
+      save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
+    const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
+    if (options.write !== undefined) {
+      if (isWhole) writeSettings(context, options.write, answered, config)
+      else context.stderr.write(`Not written: ${options.write}, since it was interrupted or nothing was found.\n`)
+    }
+    return isWhole ? exit.done : exit.failed
+  },
+})
+
+type DiscoverOptions = OptionsOf<typeof command>
 
 function list(context: CommandContext, { json }: DiscoverOptions): number {
   if (json)

@@ -5,26 +5,21 @@ import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
 import { sayDone, skippedLines } from './selection.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
-import { type CommandContext, createProgress, exit, usageError } from './terminal/context.ts'
+import { createProgress, exit, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--key <key>', "the records' key", { required: true }],
-  ['--reason <text>', "why; the log keeps it for ever, so without the person's data", { required: true }],
-  asOption,
-  ['--dry-run', 'say which records, and which not; change nothing'],
-  ['--yes', 'do not ask'],
-  ['--json', 'what was erased and what was not, as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type EraseOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: erase,
+export const command = defineCommand({
   description: "erase a person's data from the ledger: of the records of a key that have ended",
-  options,
+  options: [
+    ['--key <key>', "the records' key", { required: true }],
+    ['--reason <text>', "why; the log keeps it for ever, so without the person's data", { required: true }],
+    asOption,
+    ['--dry-run', 'say which records, and which not; change nothing'],
+    ['--yes', 'do not ask'],
+    ['--json', 'what was erased and what was not, as JSON'],
+  ],
   help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
 outboxd audit shows the records without their key, and outboxd audit --verify still holds. There is no way back.
 Only what is completed or discarded, and told to its row, is erased; the others are named, and the exit code is 1. Safe beside daemons, and to interrupt.
@@ -33,41 +28,43 @@ The rows of the outbox, logs, backups and the service's own data are not ours to
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
-}
-
-/** Erases a key's data. @returns 1 if some of it had to stay, 3 if there is none, 4 if it was not confirmed */
-export async function erase(context: CommandContext, options: EraseOptions): Promise<number> {
-  const { key = '', dryRun = false } = options
-  const problems = actorProblems({ ...options, reason: options.reason ?? '' })
-  if (key === '') problems.push('--key needs a key')
-  if (options.reason !== undefined && key !== '' && options.reason.includes(key))
-    problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
-  if (problems.length > 0) return usageError(context, problems)
-  return withDatabases(context, async (databases, { mappingsDir }) => {
-    const records = await readRecordsOfKey(databases.ledger, key)
-    if (records.length === 0) {
-      context.stderr.write('There is no record of that key.\n')
-      return exit.nothing
-    }
-    const erasable = records.filter((record) => whyNotErased(record) === null)
-    const kept = records.flatMap((submission) => {
-      const reason = whyNotErased(submission)
-      return reason === null ? [] : [{ submission, reason }]
+  /** Erases a key's data. @returns 1 if some of it had to stay, 3 if there is none, 4 if it was not confirmed */
+  async action(context, options): Promise<number> {
+    const { key = '', dryRun = false } = options
+    const problems = actorProblems({ ...options, reason: options.reason ?? '' })
+    if (key === '') problems.push('--key needs a key')
+    if (options.reason !== undefined && key !== '' && options.reason.includes(key))
+      problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
+    if (problems.length > 0) return usageError(context, problems)
+    return withDatabases(context, async (databases, { mappingsDir }) => {
+      const records = await readRecordsOfKey(databases.ledger, key)
+      if (records.length === 0) {
+        context.stderr.write('There is no record of that key.\n')
+        return exit.nothing
+      }
+      const erasable = records.filter((record) => whyNotErased(record) === null)
+      const kept = records.flatMap((submission) => {
+        const reason = whyNotErased(submission)
+        return reason === null ? [] : [{ submission, reason }]
+      })
+      if (!options.json || !options.yes) context.stderr.write(preview(erasable, kept, records.length))
+      const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
+      if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
+        return exit.unconfirmed
+      const parts = {
+        operator: operatorOf(databases, actorOf(context, options)),
+        mappings: mappingsAtHand(mappingsDir),
+      }
+      const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
+      const run = { signal: context.signal, onProgress }
+      const { done, skipped } = dryRun
+        ? { done: erasable.map(({ id }) => id), skipped: [] }
+        : await eraseData(parts, erasable, run)
+      if (!options.json) context.stderr.write(skippedLines(skipped))
+      return sayDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })
-    if (!options.json || !options.yes) context.stderr.write(preview(erasable, kept, records.length))
-    const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
-    if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
-      return exit.unconfirmed
-    const parts = { operator: operatorOf(databases, actorOf(context, options)), mappings: mappingsAtHand(mappingsDir) }
-    const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
-    const run = { signal: context.signal, onProgress }
-    const { done, skipped } = dryRun
-      ? { done: erasable.map(({ id }) => id), skipped: [] }
-      : await eraseData(parts, erasable, run)
-    if (!options.json) context.stderr.write(skippedLines(skipped))
-    return sayDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
-  })
-}
+  },
+})
 
 const eraseWords = { verb: 'erase', did: 'erased' }
 

@@ -15,7 +15,7 @@ import {
 import { skippedRowMessages } from '../operations/problemMessage.ts'
 import { terminalOf } from '../plainText.ts'
 import { filterOptions } from './selection.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable } from './terminal/submissionTable.ts'
@@ -28,21 +28,16 @@ const csvLimitDefault = 100_000
 /** Each is read, to take the values from its reason. */
 const causesOfMax = 100_000
 
-const options = [
-  ...filterOptions(waitingForPerson, `the most to list (default: ${limitDefault})`),
-  ['--newest', 'newest in their state first'],
-  ['--by-cause', 'one line for all with the same code and reason, and the command that takes care of them'],
-  ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ListOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: list,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'list submissions, longest in their state first; without --state those that wait for a person',
-  options,
+  options: [
+    ...filterOptions(waitingForPerson, `the most to list (default: ${limitDefault})`),
+    ['--newest', 'newest in their state first'],
+    ['--by-cause', 'one line for all with the same code and reason, and the command that takes care of them'],
+    ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],
+    ['--json', 'as JSON'],
+  ],
   help: `Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
 With --transaction or --containing, and without --state, those of every state. --containing reads what records hold, the
 newest first, 100,000 of them or for 10 seconds at most, and says where it stopped. --by-cause leaves values out of reasons.
@@ -56,33 +51,38 @@ Examples:
   outboxd list --by-cause                   what stands in the way, most frequent first
   outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
-}
+  /** Prints the matching submissions. @returns 3 if there are none */
+  async action(context, options): Promise<number> {
+    const read = readListFilters(options, systemClock.nowMs())
+    const problems = read.kind === 'invalid' ? read.problems : []
+    if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
+    if (options.csv && options.json) problems.push('give --csv or --json, not both')
+    if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
+    if (options.byCause) return listCauses(context, options, read)
+    const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
+    return withDatabases(context, async (databases) => {
+      const filter = await narrowByText(
+        searchIn(databases.ledger),
+        read,
+        (cut) => void context.stderr.write(`${cut}\n`),
+      )
+      const found = await selectSubmissions(databases.ledger, filter, limit + 1, options.newest ? 'newest' : 'longest')
+      const submissions = found.slice(0, limit)
+      if (options.json) printJson(context, submissions.map(submissionJson))
+      else if (options.csv) context.stdout.write(submissionCsv(submissions))
+      else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
+      await sayWhatIsSkipped(context, databases)
+      if (found.length > limit) context.stderr.write(await totalMessage(databases, filter, limit))
+      if (found.length === 0) {
+        context.stderr.write(noneMessage(options))
+        return exit.nothing
+      }
+      return exit.done
+    })
+  },
+})
 
-/** Prints the matching submissions. @returns 3 if there are none */
-export async function list(context: CommandContext, options: ListOptions): Promise<number> {
-  const read = readListFilters(options, systemClock.nowMs())
-  const problems = read.kind === 'invalid' ? read.problems : []
-  if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
-  if (options.csv && options.json) problems.push('give --csv or --json, not both')
-  if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
-  if (options.byCause) return listCauses(context, options, read)
-  const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
-  return withDatabases(context, async (databases) => {
-    const filter = await narrowByText(searchIn(databases.ledger), read, (cut) => void context.stderr.write(`${cut}\n`))
-    const found = await selectSubmissions(databases.ledger, filter, limit + 1, options.newest ? 'newest' : 'longest')
-    const submissions = found.slice(0, limit)
-    if (options.json) printJson(context, submissions.map(submissionJson))
-    else if (options.csv) context.stdout.write(submissionCsv(submissions))
-    else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
-    await sayWhatIsSkipped(context, databases)
-    if (found.length > limit) context.stderr.write(await totalMessage(databases, filter, limit))
-    if (found.length === 0) {
-      context.stderr.write(noneMessage(options))
-      return exit.nothing
-    }
-    return exit.done
-  })
-}
+type ListOptions = OptionsOf<typeof command>
 
 async function listCauses(
   context: CommandContext,

@@ -8,28 +8,23 @@ import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapR
 import { readNew, readRecord } from '../outbox/rows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 
 const limitDefault = 1_000
 
-const options = [
-  ['--type <type>', "the records' type (default: that of the only mapping file)"],
-  ['--outbox <id>', 'the row of that id in the outbox table'],
-  ['--all-new', 'every row that waits in the outbox: a summary by error'],
-  ['--limit <number>', `with --all-new: the most to map (default: ${limitDefault})`],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type MapOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: map,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'show the request that a record would become, or what is wrong with it; send and change nothing',
   arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
-  options,
+  options: [
+    ['--type <type>', "the records' type (default: that of the only mapping file)"],
+    ['--outbox <id>', 'the row of that id in the outbox table'],
+    ['--all-new', 'every row that waits in the outbox: a summary by error'],
+    ['--limit <number>', `with --all-new: the most to map (default: ${limitDefault})`],
+    ['--json', 'as JSON'],
+  ],
   help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
 The exit code is 1 if a record does not map. What the service may refuse though it maps is a warning.
 
@@ -38,37 +33,38 @@ Examples:
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-}
+  /** Maps records and prints what they become. @returns 1 if one does not map, 3 if there is none */
+  async action(context, file, options): Promise<number> {
+    const problems: string[] = []
+    const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
+    if (sources.length !== 1) problems.push('give exactly one of a file, - (standard input), --outbox ID and --all-new')
+    if (options.type !== undefined && file === undefined)
+      problems.push('--type is for files: an outbox row has a type of its own')
+    if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
+    const limit = readLimit(options.limit, problems) ?? limitDefault
+    if (problems.length > 0) return usageError(context, problems)
 
-/** Maps records and prints what they become. @returns 1 if one does not map, 3 if there is none */
-export async function map(context: CommandContext, file: string | undefined, options: MapOptions): Promise<number> {
-  const problems: string[] = []
-  const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
-  if (sources.length !== 1) problems.push('give exactly one of a file, - (standard input), --outbox ID and --all-new')
-  if (options.type !== undefined && file === undefined)
-    problems.push('--type is for files: an outbox row has a type of its own')
-  if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
-  const limit = readLimit(options.limit, problems) ?? limitDefault
-  if (problems.length > 0) return usageError(context, problems)
-
-  const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
-  if (file !== undefined) return mapFile(context, mappings, file, options)
-  return withDatabases(context, async (databases) => {
-    if (options.allNew) {
-      const records = await withOutbox(databases, (outbox) => readNew(outbox, limit))
-      if (records.length === 0) return nothing(context, 'no row waits in the outbox')
-      if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
-      const previews = records.map((record) => mapRow(mappings, record))
+    const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
+    if (file !== undefined) return mapFile(context, mappings, file, options)
+    return withDatabases(context, async (databases) => {
+      if (options.allNew) {
+        const records = await withOutbox(databases, (outbox) => readNew(outbox, limit))
+        if (records.length === 0) return nothing(context, 'no row waits in the outbox')
+        if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
+        const previews = records.map((record) => mapRow(mappings, record))
+        warnOfBodies(context, mappings, previews)
+        return summarise(context, previews, options)
+      }
+      const record = await withOutbox(databases, (erp) => readRecord(erp, options.outbox ?? ''))
+      if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
+      const previews = [mapRow(mappings, record)]
       warnOfBodies(context, mappings, previews)
-      return summarise(context, previews, options)
-    }
-    const record = await withOutbox(databases, (erp) => readRecord(erp, options.outbox ?? ''))
-    if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-    const previews = [mapRow(mappings, record)]
-    warnOfBodies(context, mappings, previews)
-    return printEach(context, previews, options)
-  })
-}
+      return printEach(context, previews, options)
+    })
+  },
+})
+
+type MapOptions = OptionsOf<typeof command>
 
 async function mapFile(
   context: CommandContext,

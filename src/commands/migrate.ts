@@ -10,27 +10,22 @@ import { standardTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 import { migratePlan } from './migratePlan.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { openDatabasesOf } from './terminal/operator.ts'
 
-const options = [
-  ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
-  ['--wake', 'with that trigger also if max_prepared_transactions is above 0'],
-  ['--no-wake', 'without that trigger: rows wait for the next sweep, a second at most'],
-  ['--dry-run', 'say what it would apply; change nothing'],
-  ['--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing'],
-  ['--print-grants <role>', 'print the SQL that lets a role run daemons and commands, and no more; change nothing'],
-  ['--read-only', 'with --print-grants: what lets it run those commands that only look, and console --read-only'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type MigrateOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: migrate,
+export const command = defineCommand({
   description: 'create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table',
-  options,
+  options: [
+    ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
+    ['--wake', 'with that trigger also if max_prepared_transactions is above 0'],
+    ['--no-wake', 'without that trigger: rows wait for the next sweep, a second at most'],
+    ['--dry-run', 'say what it would apply; change nothing'],
+    ['--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing'],
+    ['--print-grants <role>', 'print the SQL that lets a role run daemons and commands, and no more; change nothing'],
+    ['--read-only', 'with --print-grants: what lets it run those commands that only look, and console --read-only'],
+    ['--json', 'as JSON'],
+  ],
   help: `Safe to run again, and from two processes at once: the second waits for the first.
 
 Examples:
@@ -38,29 +33,28 @@ Examples:
   outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           if ledger and outbox are one database
   outboxd migrate --print-grants outboxd_look --read-only                     for those who look
 Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
-}
-
-export async function migrate(context: CommandContext, options: MigrateOptions): Promise<number> {
-  const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
-  if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
-  if (readOnly) return usageError(context, ['--read-only goes with --print-grants'])
-  if (options.plan) return migratePlan(context, { json })
-  const config = readStoreConfig(context.env)
-  const say = (line: string) => context.stderr.write(`${line}\n`)
-  const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
-  if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
-  else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
-  const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
-  if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
-  if (options.outbox && dryRun)
-    say(`would create the outbox table ${config.outboxTable} where it is not there, and renew its trigger`)
-  const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
-  if (outbox !== null) say(outbox)
-  const history = dryRun ? null : await describeHistory(config)
-  if (history !== null) say(history)
-  if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
-  return 0
-}
+  async action(context, options): Promise<number> {
+    const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
+    if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
+    if (readOnly) return usageError(context, ['--read-only goes with --print-grants'])
+    if (options.plan) return migratePlan(context, { json })
+    const config = readStoreConfig(context.env)
+    const say = (line: string) => context.stderr.write(`${line}\n`)
+    const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
+    if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
+    else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
+    const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
+    if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
+    if (options.outbox && dryRun)
+      say(`would create the outbox table ${config.outboxTable} where it is not there, and renew its trigger`)
+    const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
+    if (outbox !== null) say(outbox)
+    const history = dryRun ? null : await describeHistory(config)
+    if (history !== null) say(history)
+    if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
+    return 0
+  },
+})
 
 const namedMax = 3
 

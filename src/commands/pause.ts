@@ -3,47 +3,41 @@ import { pauseDetail, raiseOperatorPause } from '../ledger/operator/pauses.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { defineCommand } from './terminal/command.ts'
+import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],
-  asOption,
-  ['--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)'],
-  ['--dry-run', 'say what it would do; change nothing'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type PauseOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: pause,
+export const command = defineCommand({
   description: 'stop sending and asking, for all instances; survives restarts',
-  options,
+  options: [
+    ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],
+    asOption,
+    ['--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)'],
+    ['--dry-run', 'say what it would do; change nothing'],
+    ['--json', 'as JSON'],
+  ],
   help: `What is on the wire comes to its end. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
 
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
   outboxd pause --reason "year-end closing"`,
-}
-
-/** Pauses all instances. */
-export async function pause(context: CommandContext, options: PauseOptions): Promise<number> {
-  const read = readPause({ reason: options.reason, for: options.for })
-  const problems = actorProblems({ as: options.as })
-  if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
-  if (read.kind === 'invalid' || problems.length > 0) return usageError(context, problems)
-  const { forMs } = read
-  return withDatabases(context, async (databases) => {
-    const actor = actorOf(context, { ...options, reason: read.reason })
-    const detail = pauseDetail(actor)
-    const { dryRun = false } = options
-    if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
-    const nowMs = systemClock.nowMs()
-    const untilMs = forMs === null ? null : nowMs + forMs
-    if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
-    context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
-    return exit.done
-  })
-}
+  /** Pauses all instances. */
+  async action(context, options): Promise<number> {
+    const read = readPause({ reason: options.reason, for: options.for })
+    const problems = actorProblems({ as: options.as })
+    if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
+    if (read.kind === 'invalid' || problems.length > 0) return usageError(context, problems)
+    const { forMs } = read
+    return withDatabases(context, async (databases) => {
+      const actor = actorOf(context, { ...options, reason: read.reason })
+      const detail = pauseDetail(actor)
+      const { dryRun = false } = options
+      if (!dryRun) await raiseOperatorPause(operatorOf(databases, actor), forMs)
+      const nowMs = systemClock.nowMs()
+      const untilMs = forMs === null ? null : nowMs + forMs
+      if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
+      context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
+      return exit.done
+    })
+  },
+})

@@ -5,23 +5,18 @@ import { countPrunable, type PrunableCount } from '../ledger/retention.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { pruneLedger } from '../operations/prune.ts'
 import { pluralize, renderTable, terminalOf } from '../plainText.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  asOption,
-  reasonOption,
-  ['--dry-run', 'say what would go, by state and age; change nothing'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type PruneOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: prune,
+export const command = defineCommand({
   description: 'delete records completed or discarded longer ago than RETENTION_DAYS from the ledger',
-  options,
+  options: [
+    asOption,
+    reasonOption,
+    ['--dry-run', 'say what would go, by state and age; change nothing'],
+    ['--json', 'as JSON'],
+  ],
   help: `Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
 same each minute. Failed, rejected and uncertain records wait for a person and stay, as do outcomes that their rows
 have yet to be told. Ids stay known: no row is sent again because its record was pruned.
@@ -31,29 +26,28 @@ interrupted or another process held it up, 3 if nothing is due.
 Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
-}
-
-/** Deletes what is due. @returns 3 if nothing is, 1 if some of it is left */
-export async function prune(context: CommandContext, options: PruneOptions): Promise<number> {
-  const problems = actorProblems(options)
-  if (problems.length > 0) return usageError(context, problems)
-  return withDatabases(context, async (databases, { retention }) => {
-    const due = await countPrunable(databases.ledger, databases.config.retention)
-    const dryRun = options.dryRun ?? false
-    const { pruned, end } =
-      dryRun || due.length === 0
-        ? nothingDone
-        : await pruneAll(context, databases, { operator: operatorOf(databases, actorOf(context, options)), due })
-    if (options.json)
-      printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
-    else if (due.length > 0) context.stdout.write(tableOf(due, context))
-    context.stderr.write(
-      `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
-    )
-    if (due.length === 0) return exit.nothing
-    return end === 'through' ? exit.done : exit.failed
-  })
-}
+  /** Deletes what is due. @returns 3 if nothing is, 1 if some of it is left */
+  async action(context, options): Promise<number> {
+    const problems = actorProblems(options)
+    if (problems.length > 0) return usageError(context, problems)
+    return withDatabases(context, async (databases, { retention }) => {
+      const due = await countPrunable(databases.ledger, databases.config.retention)
+      const dryRun = options.dryRun ?? false
+      const { pruned, end } =
+        dryRun || due.length === 0
+          ? nothingDone
+          : await pruneAll(context, databases, { operator: operatorOf(databases, actorOf(context, options)), due })
+      if (options.json)
+        printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
+      else if (due.length > 0) context.stdout.write(tableOf(due, context))
+      context.stderr.write(
+        `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
+      )
+      if (due.length === 0) return exit.nothing
+      return end === 'through' ? exit.done : exit.failed
+    })
+  },
+})
 
 const nothingDone: { pruned: Pruned; end: PruneEnd } = {
   pruned: { submissions: 0, emptied: 0, forgotten: 0 },

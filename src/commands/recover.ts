@@ -25,34 +25,28 @@ import {
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
-import { type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
+import { createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, byOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  [
-    '--as <state|name>',
-    'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
-    { read: (word: string, before: readonly string[] = []) => [...before, word] },
-  ],
-  ['--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too'],
-  ['--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored'],
-  ['--restored', 'it was put back, and nobody has noticed: everybody stops at once'],
-  byOption,
-  reasonOption,
-  ['--dry-run', 'show what it would be; change nothing'],
-  ['--yes', 'do not ask'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-/** `as`: what becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
-export type RecoverOptions = Omit<OptionsOf<typeof options>, 'as'> & { as?: string | readonly string[] }
-
-export const command: CommandModule = {
-  action: recover,
+export const command = defineCommand({
   description: 'after the ledger’s database was restored or failed over: take what may have been sent, and go on',
-  options,
+  options: [
+    [
+      '--as <state|name>',
+      'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
+      { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
+    ],
+    ['--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too'],
+    ['--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored'],
+    ['--restored', 'it was put back, and nobody has noticed: everybody stops at once'],
+    byOption,
+    reasonOption,
+    ['--dry-run', 'show what it would be; change nothing'],
+    ['--yes', 'do not ask'],
+    ['--json', 'as JSON'],
+  ],
   help: `If the ledger went back in time, daemons have noticed and send nothing. This shows what they noticed and which records may have
 been sent since: what the ledger has as queued, rows that wait in an outbox which went back with it, and rows that say they
 were taken and that the ledger does not know. Once these are taken in, sending goes on.
@@ -67,81 +61,85 @@ Examples:
   outboxd recover --dry-run
   outboxd recover --as uncertain
   outboxd recover --as uncertain --as "Erin Bell" --reason "restored from last night's backup"`,
-}
-
-/** Takes in what may have been sent. @returns 3 if there is nothing, 4 if nobody confirmed, 1 if it was interrupted */
-export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
-  const { states, names } = readAs(options)
-  const [as] = states
-  const given = { as: names[0], reason: options.reason }
-  const problems = actorProblems(given)
-  if (states.length > 1) problems.push('--as uncertain and --as new exclude each other: give one of them')
-  if (names.length > 1)
-    problems.push(`${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name`)
-  if (as === undefined && !options.dryRun) problems.push('give --as uncertain or --as new, or --dry-run')
-  if (problems.length > 0) return usageError(context, problems)
-  const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  const actor = actorOf(context, given)
-  return withDatabases(context, async (databases) => {
-    const operator = operatorOf(databases, actor)
-    const say = (sentence: string) => void context.stderr.write(`${sentence}\n`)
-    const unusable = await whyUnusable(databases, options)
-    if (unusable !== null) {
-      say(`outboxd: ${unusable}. Nothing was changed.`)
-      return exit.failed
-    }
-    const isStopped =
-      options.restored === true && !options.dryRun && (await readFoundHistory(databases.ledger)) === null
-    if (isStopped) {
-      await stopAsRestored(databases, operator)
-      say('Everybody pauses (history) from now on, and the whole budget counts as spent.')
-    }
-    const unchanged = isStopped
-      ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
-      : 'Nothing was changed.'
-    const reading = {
-      goOn: () => !context.signal.aborted,
-      onProgress: createProgress(context, (done: number, of: number) => `Read ${done} of ${pluralize(of, 'row')} …`),
-    }
-    const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
-    const loss = await findLoss(databases, said, reading).catch((error: unknown) => {
-      say(`outboxd: what there is to recover could not be read. ${unchanged}`)
-      throw error
-    })
-    if (context.signal.aborted && loss.history !== null) {
-      say(`outboxd: interrupted before all was looked at. ${unchanged}`)
-      return exit.failed
-    }
-    const last = await readLastRecovery(databases.ledger)
-    const second = await findLedgerBesideOurs(databases)
-    if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
-    if (options.json) printJson(context, lossJson(loss, last))
-    const messages = lossMessages(loss).map(escapeControl)
-    if (loss.history === null && loss.gap.rows.length === 0) {
-      const before = lastRecoveryMessage(last)
-      for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
-      if (!options.dryRun) await compareAgain({ databases, operator, say, ...reading })
-      return exit.nothing
-    }
-    if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
-    if (options.restored && options.dryRun) say('This is what it would be: nobody was stopped.')
-    if (options.dryRun || as === undefined) return exit.done
-    if (loss.history !== null && loss.gap.isCut)
-      say('outboxd: interrupted, or there is more than one run compares: take it in by another, before sending goes on')
-    if (context.signal.aborted) return exit.failed
-    if (!options.yes) {
-      const answer = await confirm(context, question(loss, as))
-      if (answer === 'no-terminal') say('outboxd: this is no terminal, so nobody could confirm: give --yes')
-      if (answer !== 'yes') {
-        if (isStopped) say(unchanged)
-        return exit.unconfirmed
+  /** Takes in what may have been sent. @returns 3 if there is nothing, 4 if nobody confirmed, 1 if it was interrupted */
+  async action(context, options): Promise<number> {
+    const { states, names } = readAs(options)
+    const [as] = states
+    const given = { as: names[0], reason: options.reason }
+    const problems = actorProblems(given)
+    if (states.length > 1) problems.push('--as uncertain and --as new exclude each other: give one of them')
+    if (names.length > 1)
+      problems.push(`${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name`)
+    if (as === undefined && !options.dryRun) problems.push('give --as uncertain or --as new, or --dry-run')
+    if (problems.length > 0) return usageError(context, problems)
+    const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
+    const actor = actorOf(context, given)
+    return withDatabases(context, async (databases) => {
+      const operator = operatorOf(databases, actor)
+      const say = (sentence: string) => void context.stderr.write(`${sentence}\n`)
+      const unusable = await whyUnusable(databases, options)
+      if (unusable !== null) {
+        say(`outboxd: ${unusable}. Nothing was changed.`)
+        return exit.failed
       }
-    }
-    const onTaken = createProgress(context, (done: number, of: number) => `Took in ${done} of ${of} …`)
-    const taken = await takeIn({ databases, operator, mappings, onTaken, say, ...reading }, loss, as)
-    return conclude(databases, taken, { isStanding: loss.history !== null, say })
-  })
-}
+      const isStopped =
+        options.restored === true && !options.dryRun && (await readFoundHistory(databases.ledger)) === null
+      if (isStopped) {
+        await stopAsRestored(databases, operator)
+        say('Everybody pauses (history) from now on, and the whole budget counts as spent.')
+      }
+      const unchanged = isStopped
+        ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
+        : 'Nothing was changed.'
+      const reading = {
+        goOn: () => !context.signal.aborted,
+        onProgress: createProgress(context, (done: number, of: number) => `Read ${done} of ${pluralize(of, 'row')} …`),
+      }
+      const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
+      const loss = await findLoss(databases, said, reading).catch((error: unknown) => {
+        say(`outboxd: what there is to recover could not be read. ${unchanged}`)
+        throw error
+      })
+      if (context.signal.aborted && loss.history !== null) {
+        say(`outboxd: interrupted before all was looked at. ${unchanged}`)
+        return exit.failed
+      }
+      const last = await readLastRecovery(databases.ledger)
+      const second = await findLedgerBesideOurs(databases)
+      if (second !== null) say(`outboxd: ${secondLedgerMessage(second)}.`)
+      if (options.json) printJson(context, lossJson(loss, last))
+      const messages = lossMessages(loss).map(escapeControl)
+      if (loss.history === null && loss.gap.rows.length === 0) {
+        const before = lastRecoveryMessage(last)
+        for (const message of [...messages, ...(before === null ? [] : [escapeControl(before)])]) say(message)
+        if (!options.dryRun) await compareAgain({ databases, operator, say, ...reading })
+        return exit.nothing
+      }
+      if (!options.json) context.stdout.write(messages.map((message) => `${message}\n`).join(''))
+      if (options.restored && options.dryRun) say('This is what it would be: nobody was stopped.')
+      if (options.dryRun || as === undefined) return exit.done
+      if (loss.history !== null && loss.gap.isCut)
+        say(
+          'outboxd: interrupted, or there is more than one run compares: take it in by another, before sending goes on',
+        )
+      if (context.signal.aborted) return exit.failed
+      if (!options.yes) {
+        const answer = await confirm(context, question(loss, as))
+        if (answer === 'no-terminal') say('outboxd: this is no terminal, so nobody could confirm: give --yes')
+        if (answer !== 'yes') {
+          if (isStopped) say(unchanged)
+          return exit.unconfirmed
+        }
+      }
+      const onTaken = createProgress(context, (done: number, of: number) => `Took in ${done} of ${of} …`)
+      const taken = await takeIn({ databases, operator, mappings, onTaken, say, ...reading }, loss, as)
+      return conclude(databases, taken, { isStanding: loss.history !== null, say })
+    })
+  },
+})
+
+/** `as`: what becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
+type RecoverOptions = OptionsOf<typeof command>
 
 /** `--as` says a state, as it did before every command had `--as NAME`; `--by` is the older word for the name. */
 function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names: string[] } {

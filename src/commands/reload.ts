@@ -3,52 +3,41 @@ import { systemClock } from '../clock.ts'
 import { type InstanceReload, readReloads, tableUntried, writeReload } from '../ledger/instances.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { defineCommand } from './terminal/command.ts'
+import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  asOption,
-  reasonOption,
-  ['--dry-run', 'say which daemons it would ask'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ReloadOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: reload,
+export const command = defineCommand({
   description: 'have every running daemon read its mapping files and outbox.yaml again',
-  options,
+  options: [asOption, reasonOption, ['--dry-run', 'say which daemons it would ask'], ['--json', 'as JSON']],
   help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
 files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
 exit code is 1 if that is so, if the table could not be tried yet, and if one does not answer.`,
-}
+  /** Asks the daemons, and waits for what they say. @returns 3 if none runs */
+  async action(context, options): Promise<number> {
+    const problems = actorProblems(options)
+    if (problems.length > 0) return usageError(context, problems)
+    return withDatabases(context, async (databases) => {
+      const { dryRun = false } = options
+      const asked = dryRun
+        ? await readReloads(databases.ledger)
+        : await writeReload(operatorOf(databases, actorOf(context, options)))
+      const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
+      if (options.json) printJson(context, { dryRun, instances: answers })
+      if (asked.length === 0) {
+        context.stderr.write('No daemon runs: one that starts reads its files.\n')
+        return exit.nothing
+      }
+      for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)
+      const isGood = dryRun || answers.every(({ hasAnswered, problem }) => hasAnswered && problem === null)
+      return isGood ? exit.done : exit.failed
+    })
+  },
+})
 
 /** A sign of life comes every three seconds; one may be lost. */
 const patienceMs = 15_000
 const askAgainMs = 250
-
-/** Asks the daemons, and waits for what they say. @returns 3 if none runs */
-export async function reload(context: CommandContext, options: ReloadOptions): Promise<number> {
-  const problems = actorProblems(options)
-  if (problems.length > 0) return usageError(context, problems)
-  return withDatabases(context, async (databases) => {
-    const { dryRun = false } = options
-    const asked = dryRun
-      ? await readReloads(databases.ledger)
-      : await writeReload(operatorOf(databases, actorOf(context, options)))
-    const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
-    if (options.json) printJson(context, { dryRun, instances: answers })
-    if (asked.length === 0) {
-      context.stderr.write('No daemon runs: one that starts reads its files.\n')
-      return exit.nothing
-    }
-    for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)
-    const isGood = dryRun || answers.every(({ hasAnswered, problem }) => hasAnswered && problem === null)
-    return isGood ? exit.done : exit.failed
-  })
-}
 
 /** Waits until all daemons that were asked have answered, or `patienceMs` is over. A daemon that has left counts as answered. */
 async function awaitAnswers(

@@ -4,29 +4,24 @@ import { operatorOf } from '../operations/databases.ts'
 import { referenceHelp } from '../operations/references.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
 import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, usageError } from './terminal/context.ts'
+import { defineCommand } from './terminal/command.ts'
+import { usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ...filterOptions(replayable, 'the most to change, longest in their state first'),
-  ['--refresh', 'read payload, type and key from the outbox row anew'],
-  ['--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice'],
-  ['--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again'],
-  asOption,
-  reasonOption,
-  ['--dry-run', 'show what would be replayed and what still does not map; change nothing'],
-  ['--yes', 'do not ask'],
-  ['--json', 'what was replayed and what was not, as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ReplayOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: replay,
+export const command = defineCommand({
   description: 'send failed and rejected records again, mapped anew by the mapping files as they are now',
   arguments: [['[ids...]', referenceHelp]],
-  options,
+  options: [
+    ...filterOptions(replayable, 'the most to change, longest in their state first'),
+    ['--refresh', 'read payload, type and key from the outbox row anew'],
+    ['--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice'],
+    ['--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again'],
+    asOption,
+    reasonOption,
+    ['--dry-run', 'show what would be replayed and what still does not map; change nothing'],
+    ['--yes', 'do not ask'],
+    ['--json', 'what was replayed and what was not, as JSON'],
+  ],
   help: `Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
 Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
 Those that may have arrived (outboxd list notes them) are left alone unless they are named, and keep their key: a service
@@ -38,21 +33,20 @@ Examples:
   outboxd replay --state failed --since 2h --dry-run   after an outage: first look
   outboxd replay --state failed --since 2h             then do it
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
-}
-
-/** Sends failed and rejected submissions again. @returns 1 if some could not be replayed, 3 if there are none */
-export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
-  const { refresh = false, evenIfArrived = false, newKey = false } = options
-  const terms = { refresh, evenIfArrived, newKey }
-  const change = replayChange(terms)
-  const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
-  if (problems.length > 0) return usageError(context, problems)
-  const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  return withDatabases(context, (databases) => {
-    const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
-    const carryOut = options.dryRun ? tryReplay : replaySubmissions
-    return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
-      carryOut(parts, submissions, terms, run),
-    )
-  })
-}
+  /** Sends failed and rejected submissions again. @returns 1 if some could not be replayed, 3 if there are none */
+  async action(context, ids: readonly string[], options): Promise<number> {
+    const { refresh = false, evenIfArrived = false, newKey = false } = options
+    const terms = { refresh, evenIfArrived, newKey }
+    const change = replayChange(terms)
+    const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
+    if (problems.length > 0) return usageError(context, problems)
+    const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
+    return withDatabases(context, (databases) => {
+      const parts = { databases, mappings, operator: operatorOf(databases, actorOf(context, options)) }
+      const carryOut = options.dryRun ? tryReplay : replaySubmissions
+      return changeSubmissions(context, databases, change, { ids, options }, (submissions, run) =>
+        carryOut(parts, submissions, terms, run),
+      )
+    })
+  },
+})

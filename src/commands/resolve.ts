@@ -16,32 +16,27 @@ import {
 } from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import { resolveFile } from './resolveFile.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived'],
-  ['--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end'],
-  ['--not-arrived', 'it never arrived: we send it again under the same idempotency key'],
-  ['--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again'],
-  ['--unchecked', 'with --arrived or --file: do not ask the service first'],
-  ['--new-key', 'with --not-arrived or --file: under a new idempotency key'],
-  asOption,
-  reasonOption,
-  ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
-  ['--yes', 'do not ask whether it is meant (what is asked is said below)'],
-  ['--json', 'what was settled and what was left alone, as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ResolveOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: resolve,
+export const command = defineCommand({
   description: 'settle an uncertain record: say whether it arrived at the service',
   arguments: [['[id]', referenceHelp]],
-  options,
+  options: [
+    ['--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived'],
+    ['--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end'],
+    ['--not-arrived', 'it never arrived: we send it again under the same idempotency key'],
+    ['--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again'],
+    ['--unchecked', 'with --arrived or --file: do not ask the service first'],
+    ['--new-key', 'with --not-arrived or --file: under a new idempotency key'],
+    asOption,
+    reasonOption,
+    ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
+    ['--yes', 'do not ask whether it is meant (what is asked is said below)'],
+    ['--json', 'what was settled and what was left alone, as JSON'],
+  ],
   help: `Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
 sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
 
@@ -67,22 +62,19 @@ Examples:
   outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
-}
+  /**
+   * Settles one submission, or those of a file. @returns 1 if that is not possible, 3 if there is none, 4 if it was
+   * not confirmed
+   */
+  async action(context, name, options): Promise<number> {
+    if (options.file === undefined) return resolveOne(context, name ?? '', options)
+    const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
+    if (!alone) return usageError(context, ['--file goes without an id, --arrived, --not-arrived and --take-back'])
+    return resolveFile(context, options.file, options)
+  },
+})
 
-/**
- * Settles one submission, or those of a file. @returns 1 if that is not possible, 3 if there is none, 4 if it was
- * not confirmed
- */
-export async function resolve(
-  context: CommandContext,
-  name: string | undefined,
-  options: ResolveOptions,
-): Promise<number> {
-  if (options.file === undefined) return resolveOne(context, name ?? '', options)
-  const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
-  if (!alone) return usageError(context, ['--file goes without an id, --arrived, --not-arrived and --take-back'])
-  return resolveFile(context, options.file, options)
-}
+type ResolveOptions = OptionsOf<typeof command>
 
 /**
  * Settles one submission.

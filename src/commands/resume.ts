@@ -3,25 +3,20 @@ import { operatorOf } from '../operations/databases.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/pause.ts'
 import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
-import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
-const options = [
-  ['--all', 'also do not wait for the end of the other pauses: you have removed their cause'],
-  ['--believe-refusals', 'refusals of record after record in the same words are right: reject the records'],
-  asOption,
-  reasonOption,
-  ['--dry-run', 'say what it would do; change nothing'],
-  ['--json', 'as JSON'],
-] as const satisfies readonly OptionRow[]
-
-export type ResumeOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: resume,
+export const command = defineCommand({
   description: "end the operator's pause",
-  options,
+  options: [
+    ['--all', 'also do not wait for the end of the other pauses: you have removed their cause'],
+    ['--believe-refusals', 'refusals of record after record in the same words are right: reject the records'],
+    asOption,
+    reasonOption,
+    ['--dry-run', 'say what it would do; change nothing'],
+    ['--json', 'as JSON'],
+  ],
   help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
 now, and all resume when it is answered as it should be.
 
@@ -32,24 +27,25 @@ records are rejected like any other, and can be replayed when the mapping or the
 Examples:
   outboxd resume
   outboxd resume --all   the credentials are right now: do not wait the minute`,
-}
+  /** Ends the operator's pause, and says which others remain. */
+  async action(context, options): Promise<number> {
+    const problems = actorProblems(options)
+    if (problems.length > 0) return usageError(context, problems)
+    return withDatabases(context, async (databases) => {
+      const { all = false, believeRefusals = false, dryRun = false } = options
+      const terms = { all, believeRefusals }
+      const resumed = await (dryRun
+        ? previewResume(databases.ledger, terms)
+        : resumeSending(operatorOf(databases, actorOf(context, options)), terms))
+      if (options.json) printJson(context, jsonOf(resumed, options))
+      for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
+        context.stderr.write(`${escapeControl(line)}\n`)
+      return exit.done
+    })
+  },
+})
 
-/** Ends the operator's pause, and says which others remain. */
-export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
-  const problems = actorProblems(options)
-  if (problems.length > 0) return usageError(context, problems)
-  return withDatabases(context, async (databases) => {
-    const { all = false, believeRefusals = false, dryRun = false } = options
-    const terms = { all, believeRefusals }
-    const resumed = await (dryRun
-      ? previewResume(databases.ledger, terms)
-      : resumeSending(operatorOf(databases, actorOf(context, options)), terms))
-    if (options.json) printJson(context, jsonOf(resumed, options))
-    for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
-      context.stderr.write(`${escapeControl(line)}\n`)
-    return exit.done
-  })
-}
+type ResumeOptions = OptionsOf<typeof command>
 
 const jsonOf = ({ ended, believed, shortened, remaining }: Resumed, { dryRun = false }: ResumeOptions) => ({
   dryRun,

@@ -11,93 +11,88 @@ import {
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
-
-/** What the command needs of the context. */
-export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
 
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
-const options = [
-  ['--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)'],
-  ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],
-  [
-    '--seed <number>',
-    'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
-  ],
-  [
-    '--clock <time>',
-    "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
-  ],
-  ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
-  [
-    '--scenario <file>',
-    'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
-  ],
-  ['--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed'],
-  ['--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them'],
-  ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
-] as const satisfies readonly OptionRow[]
-
-export type SandboxCommandOptions = Omit<OptionsOf<typeof options>, 'port'> & { port?: string | number }
-
-export const command: CommandModule = {
-  action: sandbox,
+export const command = defineCommand({
   withoutMappings: true,
   description: 'run the service itself as a test environment, on loopback',
-  options,
+  options: [
+    [
+      '--port <number>',
+      'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)',
+      { read: Number },
+    ],
+    ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],
+    [
+      '--seed <number>',
+      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
+    ],
+    [
+      '--clock <time>',
+      "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
+    ],
+    ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
+    [
+      '--scenario <file>',
+      'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
+    ],
+    ['--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed'],
+    ['--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them'],
+    ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
+  ],
   help: help(),
-}
-
-/**
- * Serves until SIGINT or SIGTERM.
- *
- * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL has ended, 2 when the settings are wrong
- */
-export async function sandbox(context: SandboxContext, options: SandboxCommandOptions): Promise<number> {
-  const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
-    ...(options.port === undefined ? {} : { port: Number(options.port) }),
-    ...(options.host === undefined ? {} : { host: options.host }),
-    ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
-    ...(options.scenario === undefined ? {} : { scenario: options.scenario }),
-    ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
-    ...(options.embedded ? { embedded: true } : {}),
-    ...(options.data === undefined ? {} : { dataDir: options.data }),
-  })
-  if (read.kind === 'invalid') {
-    context.stderr.write(`outboxd: ${read.problems.join('\noutboxd: ')}\n`)
-    return 2
-  }
-  context.stderr.write(borrowedText(read.borrowed, read.settings))
-  const starter = process.ppid // before anybody hears that it listens, and may end it
-  let running: Sandbox | undefined
-  try {
-    running = await startUnlessTold(read.settings, context.signal)
-  } catch (error) {
-    if (error instanceof FilesInvalid) {
-      context.stderr.write(`outboxd: the scenario is wrong\n${error.message}\n`)
+  /**
+   * Serves until SIGINT or SIGTERM.
+   *
+   * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL has ended, 2 when the settings are wrong
+   */
+  async action(context, options): Promise<number> {
+    const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
+      ...(options.port === undefined ? {} : { port: options.port }),
+      ...(options.host === undefined ? {} : { host: options.host }),
+      ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
+      ...(options.scenario === undefined ? {} : { scenario: options.scenario }),
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
+      ...(options.embedded ? { embedded: true } : {}),
+      ...(options.data === undefined ? {} : { dataDir: options.data }),
+    })
+    if (read.kind === 'invalid') {
+      context.stderr.write(`outboxd: ${read.problems.join('\noutboxd: ')}\n`)
       return 2
     }
-    if (error instanceof SettingsWrong) {
-      context.stderr.write(`outboxd: ${error.problems.join('\noutboxd: ')}\n`)
-      return 2
+    context.stderr.write(borrowedText(read.borrowed, read.settings))
+    const starter = process.ppid // before anybody hears that it listens, and may end it
+    let running: Sandbox | undefined
+    try {
+      running = await startUnlessTold(read.settings, context.signal)
+    } catch (error) {
+      if (error instanceof FilesInvalid) {
+        context.stderr.write(`outboxd: the scenario is wrong\n${error.message}\n`)
+        return 2
+      }
+      if (error instanceof SettingsWrong) {
+        context.stderr.write(`outboxd: ${error.problems.join('\noutboxd: ')}\n`)
+        return 2
+      }
+      context.stderr.write(
+        `outboxd: the sandbox could not start: ${error instanceof Error ? error.message || error.name : error}\n`,
+      )
+      return 1
     }
-    context.stderr.write(
-      `outboxd: the sandbox could not start: ${error instanceof Error ? error.message || error.name : error}\n`,
-    )
+    if (running === undefined) return 0
+    context.stderr.write(welcome(running, read.settings))
+    if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
+    const ending = await Promise.race([running.failed, aborted(context.signal), orphaned(context, starter)])
+    await running.close()
+    if (ending === undefined) return 0
+    context.stderr.write(`sandbox: ended: ${ending}\n`)
     return 1
-  }
-  if (running === undefined) return 0
-  context.stderr.write(welcome(running, read.settings))
-  if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-  const ending = await Promise.race([running.failed, aborted(context.signal), orphaned(context, starter)])
-  await running.close()
-  if (ending === undefined) return 0
-  context.stderr.write(`sandbox: ended: ${ending}\n`)
-  return 1
-}
+  },
+})
 
 /** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
 function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: Settings) {
@@ -181,7 +176,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 const lookMs = 500
 
 /** Resolves when `npx`, which started us, has ended: it does not hand on the signal that ends it. Without it never. */
-function orphaned({ env, signal }: SandboxContext, starter: number): Promise<void> {
+function orphaned({ env, signal }: CommandContext, starter: number): Promise<void> {
   if (env.npm_command !== 'exec') return new Promise(() => {})
   return new Promise((resolve) => {
     const looking = setInterval(() => {

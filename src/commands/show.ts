@@ -25,23 +25,16 @@ import {
 } from '../operations/submissionFacts.ts'
 import { escapeControl, terminalOf } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
-const options = [
-  ['--json', 'as JSON; payload, body and result as the text that is stored'],
-] as const satisfies readonly OptionRow[]
-
-export type ShowOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: show,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'show one submission: what happened, why it is where it is, what happens next, and what it sends',
   arguments: [['<id>', referenceHelp]],
-  options,
+  options: [['--json', 'as JSON; payload, body and result as the text that is stored']],
   help: `Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
 idempotency key and has no prefix is taken for a transaction's id. If several records fit, it lists them.
 
@@ -52,34 +45,35 @@ Examples:
   outboxd show transaction:7f0c9f2e             what the service calls it
   outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
-}
+  /** Prints all that is known of a submission. @returns 3 if there is none of that name */
+  async action(context, name, options): Promise<number> {
+    return withDatabases(context, async (databases) => {
+      const several = await findSeveral(databases, name)
+      if (several !== null) return printSeveral(context, name, several, options)
+      const found = await findByIdOrRow(context, databases, name)
+      if (found.kind === 'invalid') {
+        const row = await explainMissingRow(databases, name)
+        if (row === null) return usageError(context, found.problems)
+        context.stderr.write(`outboxd: ${row}\n`)
+        return exit.nothing
+      }
+      const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
+      const detail =
+        id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
+      if (detail === null) {
+        context.stderr.write(`outboxd: ${await explainMissing(databases, name)}\n`)
+        return exit.nothing
+      }
+      const explanation = explainSubmission(detail)
+      const row = detail.conflict === null ? null : await readRowNow(databases, detail.outboxId)
+      if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
+      else context.stdout.write(describe(detail, explanation, row))
+      return exit.done
+    })
+  },
+})
 
-/** Prints all that is known of a submission. @returns 3 if there is none of that name */
-export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
-  return withDatabases(context, async (databases) => {
-    const several = await findSeveral(databases, name)
-    if (several !== null) return printSeveral(context, name, several, options)
-    const found = await findByIdOrRow(context, databases, name)
-    if (found.kind === 'invalid') {
-      const row = await explainMissingRow(databases, name)
-      if (row === null) return usageError(context, found.problems)
-      context.stderr.write(`outboxd: ${row}\n`)
-      return exit.nothing
-    }
-    const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
-    const detail =
-      id === undefined ? null : await readSubmissionDetail(databases.ledger, id, databases.config.keyOnFailure)
-    if (detail === null) {
-      context.stderr.write(`outboxd: ${await explainMissing(databases, name)}\n`)
-      return exit.nothing
-    }
-    const explanation = explainSubmission(detail)
-    const row = detail.conflict === null ? null : await readRowNow(databases, detail.outboxId)
-    if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
-    else context.stdout.write(describe(detail, explanation, row))
-    return exit.done
-  })
-}
+type ShowOptions = OptionsOf<typeof command>
 
 /** Tries a name that fits no submission as the id of an outbox row: only here, because looking changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {

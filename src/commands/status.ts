@@ -9,24 +9,19 @@ import { ledgerReads, type OutboxHalf, outboxReads, readLedgerHalf, readOutboxHa
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../operations/renderStatus.ts'
 import { escapeLines } from '../plainText.ts'
 import { parseDurationMs } from '../time.ts'
-import type { CommandModule, OptionRow, OptionsOf } from './terminal/command.ts'
+import { defineCommand } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { withDatabases } from './terminal/operator.ts'
 import { createStatusView, statusJson } from './terminal/statusView.ts'
 
-const options = [
-  ['--json', 'as JSON; with --watch one document a line'],
-  ['--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else'],
-  ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
-] as const satisfies readonly OptionRow[]
-
-export type StatusOptions = OptionsOf<typeof options>
-
-export const command: CommandModule = {
-  action: status,
+export const command = defineCommand({
   onlyLooks: true,
   description: 'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
-  options,
+  options: [
+    ['--json', 'as JSON; with --watch one document a line'],
+    ['--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else'],
+    ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
+  ],
   help: `The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
 and 1 if a database cannot be read. If the outbox takes its time, what the ledger says is printed at once; if
 another session has the outbox's table locked, it is named within 3 seconds. --watch ends with exit code 0.
@@ -34,21 +29,20 @@ another session has the outbox's table locked, it is named within 3 seconds. --w
   outboxd status --watch                       # on a terminal
   outboxd status --watch --every 1m >> log     # a line a minute
   outboxd status --json --watch | jq .backlog`,
-}
+  /** Prints the status. @returns 1 if the outbox cannot be read */
+  async action(context, options): Promise<number> {
+    const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
+    if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
+    if (options.every !== undefined && !options.watch) return usageError(context, ['--every goes with --watch'])
+    return withDatabases(context, (databases, config) =>
+      options.watch
+        ? watch(context, { databases, config, everyMs, json: options.json ?? false })
+        : look(context, databases, config, options.json ?? false),
+    )
+  },
+})
 
 const usualEveryMs = 2_000
-
-/** Prints the status. @returns 1 if the outbox cannot be read */
-export async function status(context: CommandContext, options: StatusOptions): Promise<number> {
-  const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
-  if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
-  if (options.every !== undefined && !options.watch) return usageError(context, ['--every goes with --watch'])
-  return withDatabases(context, (databases, config) =>
-    options.watch
-      ? watch(context, { databases, config, everyMs, json: options.json ?? false })
-      : look(context, databases, config, options.json ?? false),
-  )
-}
 
 /** If the outbox takes longer than this, the ledger's half is printed first. */
 const patienceMs = 1_000

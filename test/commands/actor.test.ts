@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { adopt } from '../../src/commands/adopt.ts'
-import { discard } from '../../src/commands/discard.ts'
-import { pause } from '../../src/commands/pause.ts'
-import { prune } from '../../src/commands/prune.ts'
-import { recover } from '../../src/commands/recover.ts'
-import { reload } from '../../src/commands/reload.ts'
-import { replay } from '../../src/commands/replay.ts'
-import { resolve } from '../../src/commands/resolve.ts'
-import { resume } from '../../src/commands/resume.ts'
+import { command as adopt } from '../../src/commands/adopt.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as pause } from '../../src/commands/pause.ts'
+import { command as prune } from '../../src/commands/prune.ts'
+import { command as recover } from '../../src/commands/recover.ts'
+import { command as reload } from '../../src/commands/reload.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import { command as resume } from '../../src/commands/resume.ts'
 import type { TestContext } from '../support/context.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -42,19 +42,19 @@ async function acts(name: string) {
 const byAlice = { who: 'operator alice', detail: { reason: 'ticket 231', account: expect.stringMatching(/.@./) } }
 
 test.each([
-  ['replay', failedE003, (context: TestContext, id: string) => replay(context, [id], given)],
-  ['discard', failedE003, (context: TestContext, id: string) => discard(context, [id], given)],
+  ['replay', failedE003, (context: TestContext, id: string) => replay.action(context, [id], given)],
+  ['discard', failedE003, (context: TestContext, id: string) => discard.action(context, [id], given)],
   [
     'resolve',
     uncertain,
-    (context: TestContext, id: string) => resolve(context, id, { ...given, notArrived: true, yes: true }),
+    (context: TestContext, id: string) => resolve.action(context, id, { ...given, notArrived: true, yes: true }),
   ],
   [
     'resolve --take-back',
     uncertain,
     async (context: TestContext, id: string) => {
-      await resolve(context, id, { arrived: 'tx-9', unchecked: true, yes: true })
-      return resolve(context, id, { ...given, takeBack: true })
+      await resolve.action(context, id, { arrived: 'tx-9', unchecked: true, yes: true })
+      return resolve.action(context, id, { ...given, takeBack: true })
     },
   ],
 ])('%s keeps in the log who, why, and from which account', async (_, change, act) => {
@@ -65,15 +65,15 @@ test.each([
 
 test('without a name it is the system user, or the one who called sudo; without a reason none is kept', async () => {
   const id = await fixture.end(failedE003)
-  await replay(fixture.context(null, { SUDO_USER: 'bob' }), [id], {})
+  await replay.action(fixture.context(null, { SUDO_USER: 'bob' }), [id], {})
   expect(await lastEvent(id)).toMatchObject({ who: 'operator bob' })
   expect((await lastEvent(id)).detail).not.toHaveProperty('reason')
 })
 
 test('a pause, and its end, leave a trace that lasts: who, when, why, until when', async () => {
-  await pause(fixture.context(), { as: 'carol', reason: 'year-end closing', for: '2h' })
-  await resume(fixture.context(), { as: 'carol', reason: 'books are closed' })
-  await resume(fixture.context(), { as: 'carol', reason: 'again' }) // none was on
+  await pause.action(fixture.context(), { as: 'carol', reason: 'year-end closing', for: '2h' })
+  await resume.action(fixture.context(), { as: 'carol', reason: 'books are closed' })
+  await resume.action(fixture.context(), { as: 'carol', reason: 'again' }) // none was on
   const [paused, resumed, ...others] = await acts('carol')
   expect(paused).toMatchObject({ act: 'pause', reason: 'year-end closing', until: expect.any(Date) })
   expect(resumed).toMatchObject({
@@ -86,18 +86,18 @@ test('a pause, and its end, leave a trace that lasts: who, when, why, until when
 
 test('so do resume --all, reload, adopt and prune', async () => {
   const id = await fixture.end({ state: 'rejected' })
-  await discard(fixture.context(), [id], given)
+  await discard.action(fixture.context(), [id], given)
   await fixture.ledger.pool.query(
     `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`,
   )
   const dave = { as: 'dave', reason: 'ticket 5' }
-  await resume(fixture.context(), { ...dave, all: true })
-  await reload(fixture.context(), dave)
-  await adopt(fixture.context(), { ...dave, same: true, yes: true })
+  await resume.action(fixture.context(), { ...dave, all: true })
+  await reload.action(fixture.context(), dave)
+  await adopt.action(fixture.context(), { ...dave, same: true, yes: true })
   await fixture.ledger.pool.query(
     `update outboxd.submission set report_due = false, ended_at = now() - interval '100 days'`,
   )
-  await prune(fixture.context(), dave)
+  await prune.action(fixture.context(), dave)
   expect(await acts('dave')).toMatchObject([
     { act: 'resume --all', reason: 'ticket 5', detail: { pauses: ['unavailable'] } },
     { act: 'reload', reason: 'ticket 5' },
@@ -109,7 +109,9 @@ test('so do resume --all, reload, adopt and prune', async () => {
 test('recover still takes the name with --by', async () => {
   await fixture.row('{"amount":"1"}')
   await fixture.ledger.pool.query(`update outbox set status = 'queued'`)
-  expect(await recover(fixture.context(), { as: 'uncertain', by: 'erin', reason: 'restored', yes: true })).toBe(0)
+  expect(await recover.action(fixture.context(), { as: 'uncertain', by: 'erin', reason: 'restored', yes: true })).toBe(
+    0,
+  )
   const { rows } = await fixture.ledger.pool.query('select who, detail from outboxd.submission_event')
   expect(rows).toMatchObject([{ who: 'operator erin', detail: { reason: 'restored' } }])
 })
@@ -123,7 +125,7 @@ test.each([
 ])('%j is refused, and nothing is changed', async (options, message) => {
   const id = await fixture.end(failedE003)
   const context = fixture.context()
-  expect(await replay(context, [id], options)).toBe(2)
+  expect(await replay.action(context, [id], options)).toBe(2)
   expect(context.messages()).toContain(message)
   expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })

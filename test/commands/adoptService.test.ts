@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AdoptOptions, adopt } from '../../src/commands/adopt.ts'
-import { resolve } from '../../src/commands/resolve.ts'
+import { command as adopt } from '../../src/commands/adopt.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { assertService, claimService, ForeignService } from '../../src/ledger/servedService.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -17,9 +18,9 @@ beforeEach(async () => {
 })
 
 const former = { baseUrl: 'https://test.example', authUrl: 'https://auth.example', clientId: 'me' }
-async function run(options: AdoptOptions, url = 'https://production.example') {
+async function run(options: OptionsOf<typeof adopt>, url = 'https://production.example') {
   const context = fixture.context(null, serviceEnvironment(url))
-  const code = await adopt(context, { service: true, yes: true, ...options })
+  const code = await adopt.action(context, { service: true, yes: true, ...options })
   return { code, said: context.messages(), printed: context.printed() }
 }
 
@@ -84,7 +85,7 @@ test('a record that is being asked for, or is sent again, is in the way', async 
 test('resolve asks nothing of a service that is not the ledger’s', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   const context = fixture.context(null, serviceEnvironment('https://production.example'))
-  await expect(resolve(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ForeignService)
+  await expect(resolve.action(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ForeignService)
 })
 
 test('--service stands alone, or with --same', async () => {

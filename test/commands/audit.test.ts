@@ -1,12 +1,13 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AuditOptions, audit } from '../../src/commands/audit.ts'
-import { discard } from '../../src/commands/discard.ts'
-import { pause } from '../../src/commands/pause.ts'
-import { prune } from '../../src/commands/prune.ts'
-import { replay } from '../../src/commands/replay.ts'
-import { resume } from '../../src/commands/resume.ts'
+import { command as audit } from '../../src/commands/audit.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as pause } from '../../src/commands/pause.ts'
+import { command as prune } from '../../src/commands/prune.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resume } from '../../src/commands/resume.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { addDecimals } from '../../src/operations/audit.ts'
@@ -19,14 +20,15 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(options: AuditOptions = {}) {
+async function run(options: OptionsOf<typeof audit> = {}) {
   const context = fixture.context()
-  const code = await audit(context, options)
+  const code = await audit.action(context, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
-const json = async (options: AuditOptions = {}) => JSON.parse((await run({ ...options, json: true })).printed)
+const json = async (options: OptionsOf<typeof audit> = {}) =>
+  JSON.parse((await run({ ...options, json: true })).printed)
 const isRecord = ({ kind }: { kind: string }) => kind !== 'act'
-const records = async (options: AuditOptions = {}) => (await json(options)).filter(isRecord)
+const records = async (options: OptionsOf<typeof audit> = {}) => (await json(options)).filter(isRecord)
 
 const completed = { state: 'completed', transactionId: 'tx-1', result: '{}' } as const
 const mappings = loadMappings('mappings')
@@ -60,10 +62,10 @@ test('a record is one line: type, key, its amounts to the cent, transaction, tim
 test('the hands of people stand with their records, their pauses among them in the order of time', async () => {
   const one = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord() })
   await fixture.end({ state: 'rejected' }, { outboxId: '2', ...mappedRecord() })
-  await replay(fixture.context(), [one], { as: 'alice', reason: 'ticket 1' })
-  await pause(fixture.context(), { as: 'zoe', reason: 'closing', for: '1h' })
-  await resume(fixture.context(), { as: 'zoe', reason: 'closed' })
-  await discard(fixture.context(), ['outbox:2'], { as: 'bob', reason: 'entered twice' })
+  await replay.action(fixture.context(), [one], { as: 'alice', reason: 'ticket 1' })
+  await pause.action(fixture.context(), { as: 'zoe', reason: 'closing', for: '1h' })
+  await resume.action(fixture.context(), { as: 'zoe', reason: 'closed' })
+  await discard.action(fixture.context(), ['outbox:2'], { as: 'bob', reason: 'entered twice' })
   const lines = await json({ since: '1h' })
   const ours = lines.filter(
     ({ kind, who }: { kind: string; who: string }) => kind === 'record' || who === 'operator zoe',
@@ -87,7 +89,7 @@ test('the hands of people stand with their records, their pauses among them in t
 test('the amounts are those of the last request: a replay may have made others', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord({ amount: '5' }) })
   await fixture.ledger.pool.query('update outboxd.submission set payload = $1', [payloadOf({ amount: '6.5' })])
-  await replay(fixture.context(), [id], {})
+  await replay.action(fixture.context(), [id], {})
   const [only] = await records()
   expect(only).toMatchObject({
     amounts: { total_amount: '6.50' },
@@ -101,7 +103,7 @@ test('a record is in the span in which it ended, and in no other; what has not e
   await fixture.end({ state: 'queued' }, { outboxId: 'open' })
   await endedAt('october', '2026-10-31T23:59:59.999Z')
   await endedAt('november', '2026-11-01T00:00:00Z')
-  const ids = async (options: AuditOptions) =>
+  const ids = async (options: OptionsOf<typeof audit>) =>
     (await records(options)).map(({ outboxId }: { outboxId: string }) => outboxId)
   const [first, second] = ['2026-11-01T00:00Z', '2026-12-01T00:00Z'] as const
   expect(await ids({ until: first })).toEqual(['october'])
@@ -155,7 +157,7 @@ test('what is emptied keeps its amounts; of what is pruned the outcome is known,
   const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
   await endedAt('emptied', ago(40))
   await endedAt('gone', ago(100))
-  await prune(fixture.context(), {})
+  await prune.action(fixture.context(), {})
   const lines = await records()
   expect(lines).toMatchObject([
     { kind: 'pruned', outboxId: 'gone', state: 'completed', transactionId: 'tx-2', pruned: expect.any(String) },
@@ -187,8 +189,9 @@ test('--type and --containing: only records that fit, of every state and span, a
   await fixture.end(done(), { outboxId: '1', key: 'Müller', ...mappedRecord() })
   await fixture.end(failedE003, { outboxId: '2', type: 'order', ...mappedRecord({ field2: '"PO-4711"' }) })
   await fixture.end({ state: 'queued' }, { outboxId: '3', ...mappedRecord({ field2: '"po-4711_x"' }) })
-  await pause(fixture.context(), { as: 'zoe', reason: 'closing' })
-  const ids = async (options: AuditOptions) => (await json(options)).map((line: { outboxId?: string }) => line.outboxId)
+  await pause.action(fixture.context(), { as: 'zoe', reason: 'closing' })
+  const ids = async (options: OptionsOf<typeof audit>) =>
+    (await json(options)).map((line: { outboxId?: string }) => line.outboxId)
   expect(await ids({ type: 'data' })).toEqual(['1', '3'])
   expect(await ids({ containing: 'PO-4711' })).toEqual(['2', '3'])
   expect(await ids({ containing: '4711_' })).toEqual(['3'])

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AuditOptions, audit } from '../../src/commands/audit.ts'
+import { command as audit } from '../../src/commands/audit.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { createChain } from '../../src/ledger/audit/chain.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -10,9 +11,9 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(options: AuditOptions = {}) {
+async function run(options: OptionsOf<typeof audit> = {}) {
   const context = fixture.context()
-  const code = await audit(context, { verify: true, ...options })
+  const code = await audit.action(context, { verify: true, ...options })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 const chain = () => createChain(fixture.ledger.pool).runOnce(() => true)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { judgeClocks, judgeDisks, judgeDurability, judgeRoom } from '../../src/commands/check/servers.ts'
 import { interpretCall } from '../../src/commands/check/service.ts'
-import { check } from '../../src/commands/check.ts'
+import { command as check } from '../../src/commands/check.ts'
 import { raiseProblems } from '../../src/ledger/problems.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -33,7 +33,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
     RATE_LIMIT_REQUESTS: '500',
     ...env,
   })
-  const code = await check(context, { json, askAnyway })
+  const code = await check.action(context, { json, askAnyway })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { check } from '../../src/commands/check.ts'
+import { command as check } from '../../src/commands/check.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { startTurning } from '../support/turningService.ts'
@@ -24,7 +24,7 @@ async function checkWith(contract: string, url = service.sandbox.url): Promise<{
     REQUEST_TIMEOUT_SECONDS: '1',
     DISCOVERED_CONTRACT: contract,
   })
-  const code = await check(context, { contract: true })
+  const code = await check.action(context, { contract: true })
   const lines = context.printed().split('\n')
   return { code, lines: lines.filter((line) => /^\S+ +contract: /.test(line)) }
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type ConfigOptions, config, type EffectiveVariable } from '../../src/commands/config.ts'
+import { command as config, type EffectiveVariable } from '../../src/commands/config.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { EnvironmentFile } from '../../src/commands/terminal/environment.ts'
 import { variables } from '../../src/variables.ts'
 import { testContext } from '../support/context.ts'
@@ -38,7 +39,7 @@ test('as JSON it says which secrets may come from a file', async () => {
 describe('--effective', () => {
   const effective = async (env: Record<string, string>, envFile: EnvironmentFile | null = null) => {
     const context = { ...testContext({ ...envFile?.values, ...env }), envFile }
-    const code = await config(context, { effective: true, json: true })
+    const code = await config.action(context, { effective: true, json: true })
     const rows: EffectiveVariable[] = JSON.parse(context.printed())
     return {
       code,
@@ -87,8 +88,8 @@ describe('--effective', () => {
   })
 })
 
-async function run(options: ConfigOptions): Promise<string> {
+async function run(options: OptionsOf<typeof config>): Promise<string> {
   const context = testContext({})
-  expect(await config(context, options)).toBe(0)
+  expect(await config.action(context, options)).toBe(0)
   return context.printed()
 }

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { serveConsole } from '../../src/commands/console.ts'
+import { command as serveConsole } from '../../src/commands/console.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { isPassword, type PasswordHash, readPasswordHash } from '../../src/console/guard/passwordHash.ts'
 import { openConsole, visit } from '../console/openConsole.ts'
 import { testContext } from '../support/context.ts'
@@ -22,7 +23,7 @@ const password = 'correct horse battery staple'
 async function hashOf(input: string) {
   const context = testContext({})
   context.stdin.end(input)
-  const code = await serveConsole(context, { ...loopback, hashPassword: true })
+  const code = await serveConsole.action(context, { ...loopback, hashPassword: true })
   return { code, printed: context.printed(), said: context.messages() }
 }
 
@@ -48,9 +49,9 @@ describe('--hash-password', () => {
 })
 
 describe('it does not start', () => {
-  const refused = async (options: Partial<Parameters<typeof serveConsole>[1]>, env: Record<string, string> = {}) => {
+  const refused = async (options: Partial<OptionsOf<typeof serveConsole>>, env: Record<string, string> = {}) => {
     const context = fixture.context(null, env)
-    return { code: await serveConsole(context, { ...loopback, ...options }), said: context.messages() }
+    return { code: await serveConsole.action(context, { ...loopback, ...options }), said: context.messages() }
   }
 
   test('beyond loopback without knowing who asks, and says what to do', async () => {

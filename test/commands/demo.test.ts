@@ -3,10 +3,11 @@ import { dirname } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { demo } from '../../src/commands/demo.ts'
+import { command as demo } from '../../src/commands/demo.ts'
 import { checkTotals, type LedgerRow, totalsText, type WrittenRecord } from '../../src/demo/checkTotals.ts'
 import { type OutboxRow, type RecordKind, salesOrder } from '../../src/demo/erp.ts'
 import { expectationText, isAsItShouldBe, outcomeText } from '../../src/demo/travel.ts'
+import { testContext } from '../support/context.ts'
 import { startProgram } from '../support/program.ts'
 
 const longMs = 120_000
@@ -207,12 +208,13 @@ test('the smallest and the largest amounts are those of records that are right',
 
 test.concurrent('twelve records travel, and the truth is as it should be', { timeout: longMs }, async () => {
   const context = {
+    ...testContext({}),
     env: process.env,
     stdout: new PassThrough(),
     stderr: new PassThrough(),
     signal: AbortSignal.any([]),
   }
-  const code = await demo(context, { records: 12 })
+  const code = await demo.action(context, { records: 12 })
   context.stdout.end()
   context.stderr.end()
   const out = await text(context.stdout)

@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type DescribeOptions, describe } from '../../src/commands/describe.ts'
+import { command as describe } from '../../src/commands/describe.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { explain } from '../../src/operations/explainError.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
@@ -24,9 +25,9 @@ async function erp(ddl: string) {
 
 const runOn =
   (url: string) =>
-  async (table: string, options: DescribeOptions = {}, mappingsDir = emptyFolder()) => {
+  async (table: string, options: OptionsOf<typeof describe> = {}, mappingsDir = emptyFolder()) => {
     const context = testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
-    const code = await describe(context, table, options)
+    const code = await describe.action(context, table, options)
     return { code, mappingsDir, printed: context.printed(), messages: context.messages() }
   }
 

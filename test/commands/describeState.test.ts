@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { describe } from '../../src/commands/describe.ts'
+import { command as describe } from '../../src/commands/describe.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
@@ -30,9 +30,9 @@ async function run(table: string) {
   const mappingsDir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
   const env = { DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir }
   const looked = testContext(env)
-  await describe(looked, table, {})
+  await describe.action(looked, table, {})
   const context = testContext(env)
-  expect(await describe(context, table, { write: true })).toBe(0)
+  expect(await describe.action(context, table, { write: true })).toBe(0)
   return { mappingsDir, messages: context.messages(), printed: looked.printed() }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type DiscardOptions, discard } from '../../src/commands/discard.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -11,9 +12,9 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(ids: string[], options: DiscardOptions, env: Record<string, string> = {}) {
+async function run(ids: string[], options: OptionsOf<typeof discard>, env: Record<string, string> = {}) {
   const context = fixture.context(null, env)
-  const code = await discard(context, ids, options)
+  const code = await discard.action(context, ids, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -55,7 +56,7 @@ test('the filters that find a record choose for it too', async () => {
   await fixture.end(failedE003, { payload: '{"customer":"C-1"}' })
   const found = await fixture.end(failedE003, { payload: '{"customer":"C-2"}' })
   const arrived = await fixture.end({ ...failedE003, mayHaveArrived: true, transactionId: 'tx-3' })
-  const would = async (options: DiscardOptions) =>
+  const would = async (options: OptionsOf<typeof discard>) =>
     JSON.parse((await run([], { reason, dryRun: true, json: true, ...options })).printed).discarded
   expect(await would({ containing: 'c-2' })).toEqual([found])
   expect(await would({ mayHaveArrived: true })).toEqual([arrived])

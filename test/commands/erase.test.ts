@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { audit } from '../../src/commands/audit.ts'
-import { type EraseOptions, erase } from '../../src/commands/erase.ts'
-import { replay } from '../../src/commands/replay.ts'
-import { resolve } from '../../src/commands/resolve.ts'
-import { show } from '../../src/commands/show.ts'
+import { command as audit } from '../../src/commands/audit.ts'
+import { command as erase } from '../../src/commands/erase.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import { command as show } from '../../src/commands/show.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { createChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
@@ -27,9 +28,9 @@ const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(
 const chain = () => createChain(fixture.ledger.pool).runOnce(() => true)
 const verify = () => verifyChain(fixture.ledger.pool, null, () => {})
 
-async function run(options: Partial<EraseOptions> = {}) {
+async function run(options: Partial<OptionsOf<typeof erase>> = {}) {
   const context = fixture.context()
-  const code = await erase(context, { ...given, ...options })
+  const code = await erase.action(context, { ...given, ...options })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -47,7 +48,7 @@ const ofPerson = (outboxId: string) => ({ outboxId, key: person, payload, body: 
 test('nothing is left of the person; times, states, ids, amounts, who did what, and the chain are', async () => {
   await fixture.end(completed(), ofPerson('1'))
   const id = await fixture.end({ ...failedE003, error: `no customer ${person}` }, ofPerson('2'))
-  await replay(fixture.context(), [id], { as: 'alice', reason: `${person} called` })
+  await replay.action(fixture.context(), [id], { as: 'alice', reason: `${person} called` })
   await sql(
     `update outboxd.submission set state = 'discarded', held = false, due_at = null, ended_at = now(), report_due = false where id = $1`,
     [id],
@@ -73,7 +74,7 @@ test('nothing is left of the person; times, states, ids, amounts, who did what, 
   await chain()
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
   const context = fixture.context()
-  await audit(context, { json: true })
+  await audit.action(context, { json: true })
   expect(JSON.parse(context.printed())).toMatchObject([
     { kind: 'record', key: null, amounts: { total: '12.30' }, erased: expect.any(String) },
     { kind: 'record', hands: [{ who: 'operator alice', cause: 'replay', reason: null }], erased: expect.any(String) },
@@ -122,7 +123,7 @@ test('--dry-run changes nothing; without --yes it asks; other keys are left alon
   })
   expect((await run({ yes: false })).code).toBe(4)
   const refused = fixture.context('n\n')
-  expect(await erase(refused, { ...given, yes: false })).toBe(4)
+  expect(await erase.action(refused, { ...given, yes: false })).toBe(4)
   expect((await sql('select from outboxd.submission where erased_at is not null')).rowCount).toBe(0)
   const { code, printed } = await run({ json: true })
   expect({ code, erased: JSON.parse(printed).erased }).toEqual({ code: 0, erased: [expect.any(String)] })
@@ -146,15 +147,15 @@ test('amounts that stand in the contents alone are kept with the erasure', async
 
 test('show says that it was erased; nobody can settle it any more', async () => {
   const id = await fixture.end(uncertain, ofPerson('1'))
-  await resolve(fixture.context(), id, { arrived: 'tx-1', unchecked: true, yes: true })
+  await resolve.action(fixture.context(), id, { arrived: 'tx-1', unchecked: true, yes: true })
   await sql(
     `update outboxd.submission set state = 'completed', job_id = null, poll_at = null, ended_at = now(), report_due = false`,
   )
   await run()
   const context = fixture.context()
-  await show(context, id, {})
+  await show.action(context, id, {})
   expect(context.printed()).toMatch(/payload, as the ERP wrote it\n {2}\(erased /)
-  expect(await resolve(fixture.context(), id, { takeBack: true, yes: true })).toBe(1)
+  expect(await resolve.action(fixture.context(), id, { takeBack: true, yes: true })).toBe(1)
   expect(await fixture.ledger.countStates()).toEqual({ completed: 1 })
 })
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ListOptions, list } from '../../src/commands/list.ts'
+import { command as list } from '../../src/commands/list.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
@@ -10,9 +11,9 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(options: ListOptions) {
+async function run(options: OptionsOf<typeof list>) {
   const context = fixture.context()
-  const code = await list(context, options)
+  const code = await list.action(context, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -41,7 +42,7 @@ test('each filter narrows the list', async () => {
   await fixture.end({ state: 'failed', errorCode: 'E001', error: 'unknown customer' }, { outboxId: 'b' })
   await fixture.end({ state: 'accepted', pollInMs: 0, transactionId: 't' }, { outboxId: 'd', key: 'k3' })
   await fixture.end({ state: 'queued' }, { outboxId: 'c', key: 'k2' })
-  const ids = async (options: ListOptions) => {
+  const ids = async (options: OptionsOf<typeof list>) => {
     const { printed } = await run({ ...options, json: true })
     return (JSON.parse(printed) as { outboxId: string }[]).map(({ outboxId }) => outboxId)
   }
@@ -76,7 +77,7 @@ test('--newest turns the order', async () => {
   await fixture.end(failedE003, { outboxId: '1' })
   await fixture.end(failedE003, { outboxId: '2' })
   await fixture.end(failedE003, { outboxId: '3' })
-  const ids = async (options: ListOptions) =>
+  const ids = async (options: OptionsOf<typeof list>) =>
     JSON.parse((await run({ ...options, json: true })).printed).map(({ outboxId }: { outboxId: string }) => outboxId)
   expect(await ids({})).toEqual(['1', '2', '3'])
   expect(await ids({ newest: true, limit: '2' })).toEqual(['3', '2'])
@@ -88,12 +89,12 @@ test('--transaction and --containing find a record whatever its state, and narro
     { outboxId: '1', payload: payloadOf({ field2: '"Müller"' }) },
   )
   await fixture.end(failedE003, { outboxId: '2', payload: '{"name":"M\\u00fcller"}', key: 'C-42' })
-  const ids = async (options: ListOptions) =>
+  const ids = async (options: OptionsOf<typeof list>) =>
     JSON.parse((await run({ ...options, json: true })).printed).map(({ outboxId }: { outboxId: string }) => outboxId)
   expect(await ids({ transaction: 'tx-1' })).toEqual(['1'])
   expect(await ids({ transaction: 'tx-1', state: 'failed' })).toEqual([])
   const beginning = fixture.context()
-  expect(await list(beginning, { transaction: 'tx' })).toBe(3)
+  expect(await list.action(beginning, { transaction: 'tx' })).toBe(3)
   expect(beginning.messages()).toBe('There is no such submission that matches: --transaction takes the whole id.\n')
   expect(await ids({ containing: 'müller' })).toEqual(['1', '2'])
   expect(await ids({ containing: 'müller', state: 'failed' })).toEqual(['2'])
@@ -139,7 +140,7 @@ test('what may have arrived although it failed is noted', async () => {
 
 test('a wrong filter is explained and leaves with 2, before any database is asked', async () => {
   const context = fixture.context(null, { DATABASE_URL: 'postgres://nowhere.invalid/x' })
-  expect(await list(context, { state: 'faild' })).toBe(2)
+  expect(await list.action(context, { state: 'faild' })).toBe(2)
   expect(context.messages()).toContain('did you mean "failed"?')
 })
 
@@ -149,7 +150,7 @@ describe('--by-cause', () => {
     errorCode: 'E001',
     error: `the service answered 400 E001: customer ${customer} is unknown`,
   })
-  const causes = async (options: ListOptions = {}) =>
+  const causes = async (options: OptionsOf<typeof list> = {}) =>
     JSON.parse((await run({ ...options, byCause: true, json: true })).printed) as {
       cause: string
       count: number

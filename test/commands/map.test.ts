@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type MapOptions, map } from '../../src/commands/map.ts'
+import { command as map } from '../../src/commands/map.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { payloadsIn } from '../../src/operations/mapRecords.ts'
 import { testContext } from '../support/context.ts'
 import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
@@ -9,11 +10,11 @@ import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts
 const mappings = join(import.meta.dirname, '..', '..', 'mappings')
 
 /** Without any database. */
-async function runFile(content: string, options: MapOptions = {}, mappingsDir = mappings) {
+async function runFile(content: string, options: OptionsOf<typeof map> = {}, mappingsDir = mappings) {
   const file = join(mappingFiles({}), 'payload.json')
   writeFileSync(file, content)
   const context = testContext({ MAPPINGS_DIR: mappingsDir })
-  const code = await map(context, file, options)
+  const code = await map.action(context, file, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -81,12 +82,12 @@ describe('a file', () => {
   test('may be standard input', async () => {
     const context = testContext({ MAPPINGS_DIR: mappings })
     context.stdin.end(payloadOf())
-    expect(await map(context, '-', { type: 'data' })).toBe(0)
+    expect(await map.action(context, '-', { type: 'data' })).toBe(0)
   })
 
   test('that is not there leaves with 2, one that is empty with 3', async () => {
     const context = testContext({ MAPPINGS_DIR: mappings })
-    expect(await map(context, '/nowhere.json', { type: 'data' })).toBe(2)
+    expect(await map.action(context, '/nowhere.json', { type: 'data' })).toBe(2)
     expect((await runFile(' \n', { type: 'data' })).code).toBe(3)
   })
 })
@@ -108,7 +109,7 @@ test.each([
   [undefined, { outbox: '1', type: 'data' }],
   ['x.json', { limit: '5' }],
 ])('%j %j leaves with 2', async (file, options) => {
-  expect(await map(testContext({ MAPPINGS_DIR: mappings }), file, options)).toBe(2)
+  expect(await map.action(testContext({ MAPPINGS_DIR: mappings }), file, options)).toBe(2)
 })
 
 describe('the outbox', () => {
@@ -119,9 +120,9 @@ describe('the outbox', () => {
   afterAll(() => fixture[Symbol.asyncDispose]())
   beforeEach(() => fixture.reset())
 
-  async function run(options: MapOptions) {
+  async function run(options: OptionsOf<typeof map>) {
     const context = fixture.context()
-    const code = await map(context, undefined, options)
+    const code = await map.action(context, undefined, options)
     return { code, printed: context.printed(), messages: context.messages() }
   }
 

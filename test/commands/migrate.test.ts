@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { type MigrateOptions, migrate } from '../../src/commands/migrate.ts'
-import { status } from '../../src/commands/status.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
+import { command as status } from '../../src/commands/status.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { migrateState } from '../../src/ledger/migrations.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
@@ -11,9 +12,9 @@ import { loadVersion } from '../support/loadVersion.ts'
 test('--dry-run names what is missing and applies nothing; --json is for programs', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
-  const run = async (options: MigrateOptions) => {
+  const run = async (options: OptionsOf<typeof migrate>) => {
     const context = testContext({ DATABASE_URL: database.url })
-    expect(await migrate(context, { ...options, json: true })).toBe(0)
+    expect(await migrate.action(context, { ...options, json: true })).toBe(0)
     return { ...JSON.parse(context.printed()), messages: context.messages() }
   }
   const schemas = async () =>
@@ -38,8 +39,8 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
   const newer =
     /its schema outboxd has 9999_years_from_now, of a version newer than this one, .*: run the newer version here, too/
   await expect(startDaemon(env)).rejects.toThrow(newer)
-  await expect(status(testContext(env), {})).rejects.toThrow(newer)
-  await expect(migrate(testContext(env), {})).rejects.toThrow(newer)
+  await expect(status.action(testContext(env), {})).rejects.toThrow(newer)
+  await expect(migrate.action(testContext(env), {})).rejects.toThrow(newer)
 })
 
 test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks stop and for how long; of one that is up to date, that nothing is to do', async () => {
@@ -62,7 +63,7 @@ test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks
   const url = Object.assign(new URL(database.url), { username: 'planner', password: 'x' }).href
   const planned = async (json: boolean, env = { DATABASE_URL: url }) => {
     const context = testContext(env)
-    expect(await migrate(context, { plan: true, json })).toBe(0)
+    expect(await migrate.action(context, { plan: true, json })).toBe(0)
     return context
   }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type PauseOptions, pause } from '../../src/commands/pause.ts'
-import { type ResumeOptions, resume } from '../../src/commands/resume.ts'
+import { command as pause } from '../../src/commands/pause.ts'
+import { command as resume } from '../../src/commands/resume.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { readDemand, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
@@ -12,14 +13,14 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(options: PauseOptions) {
+async function run(options: OptionsOf<typeof pause>) {
   const context = fixture.context()
-  return { code: await pause(context, options), messages: context.messages() }
+  return { code: await pause.action(context, options), messages: context.messages() }
 }
 
 async function runResume(all = false) {
   const context = fixture.context()
-  return { code: await resume(context, { all }), messages: context.messages() }
+  return { code: await resume.action(context, { all }), messages: context.messages() }
 }
 
 const pauses = async () => (await readSnapshot(fixture.ledger.pool)).pauses
@@ -121,15 +122,15 @@ test.each([
 
 test('--dry-run says what pause and resume would do, and changes nothing; --json is for programs', async () => {
   const foreseen = fixture.context()
-  expect(await pause(foreseen, { reason: 'x', for: '2h', dryRun: true, json: true })).toBe(0)
+  expect(await pause.action(foreseen, { reason: 'x', for: '2h', dryRun: true, json: true })).toBe(0)
   expect(JSON.parse(foreseen.printed())).toMatchObject({ dryRun: true, until: expect.stringMatching(/^20.*Z$/) })
   expect(await pauses()).toEqual([])
 
   await unavailable()
   await run({ reason: 'closing' })
-  const resumption = async (options: ResumeOptions) => {
+  const resumption = async (options: OptionsOf<typeof resume>) => {
     const context = fixture.context()
-    expect(await resume(context, { ...options, json: true })).toBe(0)
+    expect(await resume.action(context, { ...options, json: true })).toBe(0)
     return JSON.parse(context.printed())
   }
   const both = {

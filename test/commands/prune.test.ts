@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type PruneOptions, prune } from '../../src/commands/prune.ts'
-import { show } from '../../src/commands/show.ts'
+import { command as prune } from '../../src/commands/prune.ts'
+import { command as show } from '../../src/commands/show.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { startProgram } from '../support/program.ts'
 import { completeAgo } from '../support/retention.ts'
@@ -17,9 +18,9 @@ beforeEach(async () => {
   await fixture.ledger.pool.query('truncate outboxd.pruned_submission')
 })
 
-async function run(options: PruneOptions, env: Record<string, string> = {}) {
+async function run(options: OptionsOf<typeof prune>, env: Record<string, string> = {}) {
   const context = fixture.context(null, env)
-  const code = await prune(context, options)
+  const code = await prune.action(context, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -76,13 +77,13 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
   await completeAgo(fixture.ledger.pool, 100)
   await run({})
   const context = fixture.context()
-  expect(await show(context, 'outbox:4711', {})).toBe(3)
+  expect(await show.action(context, 'outbox:4711', {})).toBe(3)
   expect(context.messages()).toMatch(
     /the record of the row 4711 was completed on 20.* as transaction tx-4711 and pruned on 20/,
   )
   expect(context.messages()).toContain(id)
   const byId = fixture.context()
-  expect(await show(byId, id, {})).toBe(3)
+  expect(await show.action(byId, id, {})).toBe(3)
   expect(byId.messages()).toContain('outboxd show outbox:N')
 })
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { audit } from '../../src/commands/audit.ts'
-import { type RecoverOptions, recover } from '../../src/commands/recover.ts'
-import { resolve } from '../../src/commands/resolve.ts'
-import { show } from '../../src/commands/show.ts'
+import { command as audit } from '../../src/commands/audit.ts'
+import { command as recover } from '../../src/commands/recover.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import { command as show } from '../../src/commands/show.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
@@ -62,7 +63,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   test('one whose row names a transaction is tracked on, as if a person had said it, and never sent again', async () => {
     const id = await queued(`status = 'completed', transaction_id = 'T-1'`)
     await find()
-    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
     expect(await fixture.ledger.row(id)).toMatchObject({
       ...{ state: 'accepted', transaction_id: 'T-1', id_by_person: true, in_doubt: true, report_due: true },
       ...{ resubmissions: 3, held: false, due_at: null },
@@ -81,7 +82,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   test('one that is not tracked is completed by it', async () => {
     const id = await queued(`transaction_id = 'T-1'`, { tracked: false })
     await find()
-    await recover(fixture.context(), { as, ...erin })
+    await recover.action(fixture.context(), { as, ...erin })
     expect(await stateOf(id)).toEqual(['completed', 'T-1', null])
   })
 
@@ -95,7 +96,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const third = await queued(`transaction_id = 'T-2'`)
     const none = await queued(`transaction_id = 'unknown'`)
     await find()
-    await recover(fixture.context(), { as, ...erin })
+    await recover.action(fixture.context(), { as, ...erin })
     const outboxIdOf = async (id: string) => (await fixture.ledger.row(id)).outbox_id
     const named = (transaction: string, outboxId: unknown) =>
       expect.stringContaining(`its outbox row names transaction ${transaction}, which outbox:${outboxId} has already`)
@@ -113,7 +114,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       [id],
     )
     await find()
-    await recover(fixture.context(), { as, ...erin })
+    await recover.action(fixture.context(), { as, ...erin })
     expect((await stateOf(id))[0]).toBe(open)
   })
 
@@ -126,7 +127,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       gone,
     ])
     await find()
-    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
     const wentBack = 'the ledger went back in time, and had this record as queued: it may have arrived since'
     for (const id of [ended, silent, another, gone])
       expect(await stateOf(id)).toEqual([open, null, as === 'new' ? null : wentBack])
@@ -137,7 +138,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const [a1, a2] = [await queued(`transaction_id = 'T-1'`, { key: 'a' }), await queued('', { key: 'a' })]
     const [b1, b2] = [await queued(`transaction_id = 'unknown'`, { key: 'b' }), await queued('', { key: 'b' })]
     await find()
-    await recover(fixture.context(), { as, ...erin })
+    await recover.action(fixture.context(), { as, ...erin })
     expect([(await stateOf(a1))[0], (await stateOf(b1))[0]]).toEqual(['accepted', 'uncertain'])
     const held = async (id: string) => (await fixture.ledger.row(id)).held
     expect([await held(a2), await held(b2)]).toEqual([false, as === 'new'])
@@ -158,7 +159,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const silent = await lost(`status = 'queued'`)
     const unmapped = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
     await find()
-    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
     const { rows } = await query(
       'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission where id <> all($1) and outbox_id <> $2 order by seq',
       [[known, uncertain], ofUncertain],
@@ -212,14 +213,14 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     const mark = await claimed(outboxId, daemonSessions.outbox)
     await find()
     const preview = fixture.context()
-    expect(await recover(preview, { dryRun: true, json: true })).toBe(0)
+    expect(await recover.action(preview, { dryRun: true, json: true })).toBe(0)
     expect(JSON.parse(preview.printed()).history.rowsInHand).toEqual([outboxId])
     const context = fixture.context()
-    expect(await recover(context, { as, ...erin })).toBe(0)
+    expect(await recover.action(context, { as, ...erin })).toBe(0)
     expect(context.printed()).toContain('in the hands of a daemon that may have captured them: 1 row.')
     await mark()
     expect((await stateOf(await idOf(outboxId)))[0]).toBe(state)
-    expect(await recover(fixture.context(), { dryRun: true })).toBe(3)
+    expect(await recover.action(fixture.context(), { dryRun: true })).toBe(3)
   })
 
   test('one that the ledger knows, or that somebody else holds, is left as it is', async () => {
@@ -230,7 +231,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     await claimed(held, 'order form')
     await find()
     const context = fixture.context()
-    expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+    expect(await recover.action(context, { as: 'new', ...erin })).toBe(0)
     expect(context.printed()).not.toContain('in hand')
     expect((await query('select id from outboxd.submission')).rows).toEqual([{ id: known }])
   })
@@ -239,9 +240,9 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
 test('the audit does not say that they were never sent', async () => {
   const [arrived, open] = [await queued(`transaction_id = 'T-1'`), await queued()]
   await find()
-  await recover(fixture.context(), { as: 'uncertain', ...erin })
+  await recover.action(fixture.context(), { as: 'uncertain', ...erin })
   const context = fixture.context()
-  await audit(context, {})
+  await audit.action(context, {})
   const lineOf = async (id: string) => {
     const { outbox_id: outboxId } = await fixture.ledger.row(id)
     return context
@@ -258,21 +259,21 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
     `update outboxd.history set found_at = '2026-11-20T10:00:00Z', found = 'it was restored', found_by = 'daemon 1'`,
   )
   const doubted = fixture.context()
-  expect(await recover(doubted, { dryRun: true })).toBe(0)
+  expect(await recover.action(doubted, { dryRun: true })).toBe(0)
   expect(doubted.printed()).toMatch(
     /recorded before 2026-11-20 10:00:05Z may have been sent.* 5 s after .* give --no-waiting/,
   )
   const lives = fixture.context()
-  expect(await recover(lives, { dryRun: true, waiting: false })).toBe(0)
+  expect(await recover.action(lives, { dryRun: true, waiting: false })).toBe(0)
   expect(lives.printed()).toContain('Rows that wait in the outbox count as never taken')
-  expect(await recover(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
+  expect(await recover.action(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
 
 test('rows that wait are in doubt unless their outbox lies where it lay, and the ledger does not', async () => {
   const isInDoubt = async () => {
     const context = fixture.context()
-    await recover(context, { dryRun: true, json: true })
+    await recover.action(context, { dryRun: true, json: true })
     return JSON.parse(context.printed()).history.isOutboxInDoubt
   }
   await using databases = await openDatabasesOf(readStoreConfig(fixture.context().env))
@@ -293,18 +294,18 @@ test('the preview says how many the rows settle, with the first of them, and so 
   await queued()
   await find()
   const context = fixture.context()
-  expect(await recover(context, { dryRun: true })).toBe(0)
+  expect(await recover.action(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toMatch(
     /Arrived, .* whatever --as says: 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\nUncertain, .* whatever --as says: 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
   )
   const json = fixture.context()
-  expect(await recover(json, { dryRun: true, json: true })).toBe(0)
+  expect(await recover.action(json, { dryRun: true, json: true })).toBe(0)
   const { rowsSay } = JSON.parse(json.printed()).history
   expect(rowsSay).toMatchObject({ arrived: 7, uncertain: 1, open: 1 })
   expect(rowsSay.first).toHaveLength(8)
   expect(rowsSay.first[0]).toMatchObject({ becomes: 'arrived', said: 'accepted', transactionId: 'T-1' })
   const asked = fixture.context('n\n')
-  expect(await recover(asked, { as: 'new' })).toBe(4)
+  expect(await recover.action(asked, { as: 'new' })).toBe(4)
   expect(asked.messages()).toContain('Take all of it as new, but for 8 that name a transaction, and go on?')
 })
 
@@ -314,7 +315,7 @@ test('an outbox that cannot be read: that is said, and nothing is changed', asyn
   const client = await fixture.ledger.pool.connect()
   await client.query('begin; lock table outbox')
   const context = fixture.context()
-  await expect(recover(context, { as: 'new', ...erin })).rejects.toThrow(/DATABASE_URL.*lock timeout/)
+  await expect(recover.action(context, { as: 'new', ...erin })).rejects.toThrow(/DATABASE_URL.*lock timeout/)
   await client.query('rollback')
   client.release()
   expect(context.messages()).toContain('could not be read. Nothing was changed.')
@@ -327,7 +328,7 @@ test('interrupted before all was looked at, it changes nothing', async () => {
   await find()
   const context = fixture.context()
   context.abort()
-  expect(await recover(context, { as: 'new', ...erin })).toBe(1)
+  expect(await recover.action(context, { as: 'new', ...erin })).toBe(1)
   expect(context.messages()).toContain('interrupted before all was looked at. Nothing was changed.')
   expect((await stateOf(id))[0]).toBe('queued')
 })
@@ -335,12 +336,12 @@ test('interrupted before all was looked at, it changes nothing', async () => {
 test('what has arrived and does not map any more is not followed: resolve and show say what is left to do', async () => {
   const outboxId = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
   await find()
-  await recover(fixture.context(), { as: 'new', ...erin })
+  await recover.action(fixture.context(), { as: 'new', ...erin })
   const [resolving, showing] = [fixture.context(), fixture.context()]
   const answer = { arrived: 'T-3', unchecked: true, yes: true }
-  expect(await resolve(resolving, `outbox:${outboxId}`, answer)).toBe(1)
+  expect(await resolve.action(resolving, `outbox:${outboxId}`, answer)).toBe(1)
   expect(resolving.messages()).toContain('does not map, so it can be neither followed nor sent')
-  await show(showing, `outbox:${outboxId}`, {})
+  await show.action(showing, `outbox:${outboxId}`, {})
   expect(showing.printed()).toContain('it did: it does not map, so we cannot follow it')
 })
 
@@ -350,11 +351,11 @@ test('interrupted it leaves each record whole and nobody sending, and goes on wh
   await find()
   // The hundred-and-first cannot be written, as if the process had died before it.
   await query(`alter table outboxd.submission add constraint stop check (transaction_id <> 'T-101') not valid`)
-  await expect(recover(fixture.context(), { as: 'new', ...erin })).rejects.toThrow('stop')
+  await expect(recover.action(fixture.context(), { as: 'new', ...erin })).rejects.toThrow('stop')
   await query('alter table outboxd.submission drop constraint stop')
   expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 100, queued: 1 })
-  expect(await recover(fixture.context(), { as: 'new', ...erin })).toBe(0)
+  expect(await recover.action(fixture.context(), { as: 'new', ...erin })).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 101 })
   expect(await fixture.ledger.liveJobs()).toHaveLength(101)
 })
@@ -371,7 +372,7 @@ test.each([
   await query(`update outboxd.submission set state = $2, ${columns} where id = any($1)`, [[told, silent], state])
   await find()
   const context = fixture.context()
-  expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+  expect(await recover.action(context, { as: 'new', ...erin })).toBe(0)
   expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
   expect(await stateOf(told)).toEqual(['accepted', 'T-1', null])
   expect((await stateOf(silent))[0]).toBe(state)
@@ -384,7 +385,7 @@ test('one that failed under the very transaction that its row names has not arri
     [id],
   )
   await find()
-  expect(await recover(fixture.context(), { as: 'new', ...erin })).toBe(0)
+  expect(await recover.action(fixture.context(), { as: 'new', ...erin })).toBe(0)
   expect(await stateOf(id)).toEqual(['failed', 'T-1', null])
 })
 
@@ -396,7 +397,7 @@ test('one that the ledger has as uncertain, as what was on the wire then, is tra
   )
   await find()
   const context = fixture.context()
-  expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+  expect(await recover.action(context, { as: 'new', ...erin })).toBe(0)
   expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
   expect(await Promise.all(ids.map(stateOf))).toEqual([
     ['accepted', 'T-1', null],
@@ -411,10 +412,10 @@ test('where nothing was lost, rows that say they are under way of what has ended
     [id],
   )
   const looked = fixture.context()
-  expect(await recover(looked, { dryRun: true })).toBe(3)
+  expect(await recover.action(looked, { dryRun: true })).toBe(3)
   expect((await fixture.ledger.row(id)).report_due).toBe(false)
   const context = fixture.context()
-  expect(await recover(context, { as: 'uncertain', ...erin })).toBe(3)
+  expect(await recover.action(context, { as: 'uncertain', ...erin })).toBe(3)
   expect(context.messages()).toContain('Rows that say they are under way and have come to their end, told again: 1.')
   expect((await fixture.ledger.row(id)).report_due).toBe(true)
 })
@@ -422,15 +423,15 @@ test('where nothing was lost, rows that say they are under way of what has ended
 test('before a daemon has looked, and where the ledger cannot be written, it says so instead of comparing', async () => {
   await query('update outboxd.history set timeline = timeline + 1')
   const unseen = fixture.context()
-  expect(await recover(unseen, { dryRun: true })).toBe(1)
+  expect(await recover.action(unseen, { dryRun: true })).toBe(1)
   expect(unseen.messages()).toMatch(
     /none has looked at it yet: start one, or give --restored\. Nothing was changed\.$/m,
   )
-  expect(await recover(fixture.context(), { dryRun: true, restored: true })).toBe(0)
+  expect(await recover.action(fixture.context(), { dryRun: true, restored: true })).toBe(0)
   await fixture.reset()
   await using _ = await readOnly(fixture.ledger.pool)
   const standing = fixture.context()
-  expect(await recover(standing, { as: 'new', ...erin })).toBe(1)
+  expect(await recover.action(standing, { as: 'new', ...erin })).toBe(1)
   expect(standing.messages()).toContain('the ledger’s database is read-only')
 })
 
@@ -448,17 +449,17 @@ test('a second person hears who was quicker, and whoever comes after that it was
   await find()
   const slow = fixture.context()
   slow.stdin.isTTY = true
-  const late = recover(slow, { as: 'new', by: 'erin' })
+  const late = recover.action(slow, { as: 'new', by: 'erin' })
   await expect.poll(() => slow.messages()).toContain('Take all of it as new')
-  expect(await recover(fixture.context(), { as: 'uncertain', by: 'frank', yes: true })).toBe(0)
+  expect(await recover.action(fixture.context(), { as: 'uncertain', by: 'frank', yes: true })).toBe(0)
   slow.stdin.end('y\n')
   expect(await late).toBe(1)
   expect(slow.messages()).toMatch(/has changed meanwhile: look again\. operator frank took it in as uncertain at /)
   const after = fixture.context()
-  expect(await recover(after, { as: 'new', ...erin })).toBe(3)
+  expect(await recover.action(after, { as: 'new', ...erin })).toBe(3)
   expect(after.messages()).toMatch(/operator frank took it in as uncertain at .*: outboxd audit shows it\./)
   const json = fixture.context()
-  expect(await recover(json, { dryRun: true, json: true })).toBe(3)
+  expect(await recover.action(json, { dryRun: true, json: true })).toBe(3)
   expect(JSON.parse(json.printed()).lastRecovery).toMatchObject({ who: 'operator frank', as: 'uncertain' })
 })
 
@@ -466,7 +467,7 @@ describe('--restored', () => {
   test('stops everybody before it asks, and says so where nobody confirms; given again it goes on', async () => {
     const id = await queued(`transaction_id = 'T-1'`)
     const asked = fixture.context('n\n')
-    expect(await recover(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
+    expect(await recover.action(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
     expect(asked.messages()).toContain('Everybody pauses (history) from now on, and the whole budget counts as spent.')
     expect(asked.messages()).toContain('Nothing was taken in: everybody pauses (history) until outboxd recover.')
     expect(asked.printed()).toContain('operator erin says that it was put back as it had been before')
@@ -474,7 +475,7 @@ describe('--restored', () => {
     expect(await fixture.slotsTaken()).toBe(0)
     expect((await query(`select from outboxd.slot where free_at < now() + interval '60 s'`)).rowCount).toBe(0)
     const again = fixture.context()
-    expect(await recover(again, { as: 'new', ...erin, restored: true })).toBe(0)
+    expect(await recover.action(again, { as: 'new', ...erin, restored: true })).toBe(0)
     expect(again.messages()).toMatch(/Sending goes on in 1 min \d+ s: until then the whole budget counts as spent/)
     expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([])
@@ -488,7 +489,7 @@ describe('--restored', () => {
   test('with --dry-run it shows what it would be, and stops nobody', async () => {
     await queued(`transaction_id = 'T-1'`)
     const context = fixture.context()
-    expect(await recover(context, { restored: true, dryRun: true })).toBe(0)
+    expect(await recover.action(context, { restored: true, dryRun: true })).toBe(0)
     expect(context.printed()).toMatch(/^Arrived, .*: 1 record\.$/m)
     expect((await query(`select from outboxd.pause`)).rowCount).toBe(0)
     expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
@@ -496,9 +497,9 @@ describe('--restored', () => {
 })
 
 test('--as takes the state, and the name of the person as of every command; --by is the older word for the name', async () => {
-  const run = async (options: RecoverOptions) => {
+  const run = async (options: OptionsOf<typeof recover>) => {
     const context = fixture.context()
-    return { code: await recover(context, options), messages: context.messages() }
+    return { code: await recover.action(context, options), messages: context.messages() }
   }
   // Nothing is lost, so that 3 says that the words were understood.
   for (const as of ['uncertain', ['uncertain', 'erin'], ['erin', 'new'], ['new', 'new']])

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { list } from '../../src/commands/list.ts'
-import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
+import { command as list } from '../../src/commands/list.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
@@ -13,11 +14,11 @@ beforeEach(() => fixture.reset())
 
 async function run(
   ids: string[],
-  options: ReplayOptions = {},
+  options: OptionsOf<typeof replay> = {},
   { input = null, env = {} }: { input?: string | null; env?: Record<string, string> } = {},
 ) {
   const context = fixture.context(input, env)
-  const code = await replay(context, ids, options)
+  const code = await replay.action(context, ids, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -385,7 +386,7 @@ test('the command that list --by-cause gives replays exactly that line', async (
   ]
   await fixture.end(refused('amount 12 is too much'))
   const context = fixture.context()
-  await list(context, { byCause: true, json: true })
+  await list.action(context, { byCause: true, json: true })
   const [cause] = JSON.parse(context.printed()) as { cause: string; command: string }[]
   expect(cause?.command).toBe(`outboxd replay --state rejected --cause ${cause?.cause}`)
   const { printed } = await run([], { state: 'rejected', cause: cause?.cause ?? '', yes: true, json: true })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim } from '../support/ledger.ts'
@@ -34,11 +35,11 @@ const envOf = (url: string) => ({
 
 async function run(
   name: string,
-  options: ResolveOptions,
+  options: OptionsOf<typeof resolve>,
   { env = {}, input = null }: { env?: Record<string, string>; input?: string | null } = {},
 ) {
   const context = fixture.context(input, env)
-  const code = await resolve(context, name, options)
+  const code = await resolve.action(context, name, options)
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -309,7 +310,7 @@ describe('--dry-run', () => {
     mayHaveArrived: true,
   }
 
-  test.each<[string, GivenChange, ResolveOptions, string]>([
+  test.each<[string, GivenChange, OptionsOf<typeof resolve>, string]>([
     ['arrived', uncertain, { arrived: 'tx-9' }, 'uncertain. This would follow it as tx-9, if the service, which is'],
     [
       'unchecked',
@@ -353,7 +354,7 @@ describe('--dry-run', () => {
 })
 
 describe('--json', () => {
-  async function printedBy(id: string, options: ResolveOptions) {
+  async function printedBy(id: string, options: OptionsOf<typeof resolve>) {
     const { code, printed } = await run(id, { ...options, json: true })
     return { code, ...JSON.parse(printed) }
   }
@@ -386,7 +387,7 @@ test('what is not to be settled is left alone', async () => {
   expect((await run('outbox:none', { notArrived: true })).code).toBe(3)
 })
 
-test.each<ResolveOptions>([
+test.each<OptionsOf<typeof resolve>>([
   {},
   { arrived: 'tx', notArrived: true },
   { arrived: ' ' },

@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { list } from '../../src/commands/list.ts'
-import { replay } from '../../src/commands/replay.ts'
-import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
+import { command as list } from '../../src/commands/list.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { json, startServer } from '../service/support.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim } from '../support/ledger.ts'
@@ -47,11 +48,11 @@ function fileOf(text: string): string {
 
 async function run(
   text: string,
-  options: ResolveOptions = {},
+  options: OptionsOf<typeof resolve> = {},
   { env = {}, input = null }: { env?: Record<string, string>; input?: string | null } = {},
 ) {
   const context = fixture.context(input, env)
-  const code = await resolve(context, undefined, { file: fileOf(text), ...options })
+  const code = await resolve.action(context, undefined, { file: fileOf(text), ...options })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
@@ -65,7 +66,7 @@ const states = async () => {
 test('a row whose id would calculate where semicolons separate is settled by its id as list --csv wrote it', async () => {
   await fixture.end(uncertain, { outboxId: 'x;=1+1;y' })
   const listed = fixture.context()
-  await list(listed, { state: 'uncertain', csv: true })
+  await list.action(listed, { state: 'uncertain', csv: true })
   expect(listed.printed()).toContain(`"x;'=1+1;y"`)
   const text = listed.printed().replace(`"x;'=1+1;y",`, `"x;'=1+1;y",not-arrived`)
   expect(await run(text, { yes: true })).toMatchObject({ code: 0 })
@@ -76,7 +77,7 @@ test('what list --csv made and a person filled in is settled, after a preview an
   const { env, asked } = await service()
   for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
   const listed = fixture.context()
-  await list(listed, { state: 'uncertain', csv: true })
+  await list.action(listed, { state: 'uncertain', csv: true })
   const filled = listed.printed().replace(/^1,,/m, '1,tx-1,').replace(/^2,,/m, '2,not-arrived,')
 
   const dry = await run(filled, { dryRun: true }, { env })
@@ -148,7 +149,7 @@ test('while no slot is free it waits, and can be interrupted', async () => {
   await fixture.end(uncertain, { outboxId: '1' })
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
   const context = fixture.context(null, env)
-  const settled = resolve(context, undefined, { file: fileOf('1,tx-1\n'), yes: true })
+  const settled = resolve.action(context, undefined, { file: fileOf('1,tx-1\n'), yes: true })
   await until(context.messages, (said) => said.includes('Waiting for free slots of the budget'))
   context.abort()
   expect(await settled).toBe(1)
@@ -227,7 +228,7 @@ describe('an answer from before the record was sent again is not believed', () =
   test('where the file says how often it had been sent', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const listed = fixture.context()
-    await list(listed, { state: 'uncertain', csv: true })
+    await list.action(listed, { state: 'uncertain', csv: true })
     const filled = listed.printed().replace(/^1,,/m, '1,not-arrived,')
     expect((await run(filled, { yes: true })).code).toBe(0)
     await sendAgain(id)
@@ -254,7 +255,7 @@ describe('an answer from before the record was sent again is not believed', () =
   test('where it was replayed in between', async () => {
     const lost: GivenChange = { state: 'failed', error: '404', transactionId: 'tx-1', mayHaveArrived: true }
     const id = await fixture.end(lost, { outboxId: '1' })
-    expect(await replay(fixture.context(), ['outbox:1'], { yes: true })).toBe(0)
+    expect(await replay.action(fixture.context(), ['outbox:1'], { yes: true })).toBe(0)
     await sendAgain(id)
     expect((await run('1,not-arrived\n', { yes: true })).code).toBe(1)
     expect(await states()).toEqual(['1 uncertain'])
@@ -299,7 +300,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     await fixture.end(uncertain, { outboxId: '1' })
     const word = { yes: true, unchecked: true }
     expect((await run('1,tx-9\n', word)).code).toBe(0)
-    expect(await resolve(fixture.context(), 'outbox:1', { arrived: 'tx-1', ...word })).toBe(0)
+    expect(await resolve.action(fixture.context(), 'outbox:1', { arrived: 'tx-1', ...word })).toBe(0)
     expect((await run('1,tx-9\n', word)).messages).toContain(`${corrects} --arrived tx-9, if that is wrong`)
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
@@ -308,7 +309,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     await fixture.end(uncertain, { outboxId: '1' })
     const word = { yes: true, unchecked: true }
     await run('1,tx-9\n', word)
-    expect(await resolve(fixture.context(), 'outbox:1', { takeBack: true, yes: true })).toBe(0)
+    expect(await resolve.action(fixture.context(), 'outbox:1', { takeBack: true, yes: true })).toBe(0)
     expect((await run('1,tx-9\n', word)).messages).toContain(
       'outbox:1 is not tx-9, a person has said: outboxd resolve outbox:1 --arrived tx-9, if it is after all',
     )
@@ -321,7 +322,7 @@ test('a file that brings along which transaction it was corrects what a person s
   const word = { yes: true, unchecked: true }
   expect((await run('1,tx-1\n2,tx-2\n3,tx-3\n', word)).code).toBe(0)
   const listed = fixture.context()
-  await list(listed, { state: 'accepted', csv: true })
+  await list.action(listed, { state: 'accepted', csv: true })
   const filled = listed
     .printed()
     .replace(/^1,,/m, '1,not-arrived,')
@@ -344,7 +345,7 @@ test('a file without answers settles nothing: 3', async () => {
 test('what makes no sense leaves with 2', async () => {
   expect((await run('1,tx\n', { notArrived: true })).code).toBe(2)
   const context = fixture.context()
-  expect(await resolve(context, undefined, { notArrived: true })).toBe(2)
-  expect(await resolve(context, undefined, { file: '/nowhere/ask.csv' })).toBe(2)
+  expect(await resolve.action(context, undefined, { notArrived: true })).toBe(2)
+  expect(await resolve.action(context, undefined, { file: '/nowhere/ask.csv' })).toBe(2)
   expect(context.messages()).toContain('--file /nowhere/ask.csv: ENOENT')
 })

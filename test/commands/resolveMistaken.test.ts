@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { replay } from '../../src/commands/replay.ts'
-import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
-import { show } from '../../src/commands/show.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resolve } from '../../src/commands/resolve.ts'
+import { command as show } from '../../src/commands/show.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { advanceTrack } from '../../src/daemon/track/track.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
@@ -14,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
-async function run(name: string, options: ResolveOptions, input: string | null = null) {
+async function run(name: string, options: OptionsOf<typeof resolve>, input: string | null = null) {
   const context = fixture.context(input)
-  const code = await resolve(context, name, options)
+  const code = await resolve.action(context, name, options)
   return { code, messages: context.messages() }
 }
 
-const word = (arrived: string): ResolveOptions => ({ arrived, unchecked: true, yes: true })
+const word = (arrived: string): OptionsOf<typeof resolve> => ({ arrived, unchecked: true, yes: true })
 
 /** An uncertain record that a person has said to be this transaction; the service has ended that one so. */
 async function mistaken(outboxId: string, transactionId: string, verdict: 'completed' | 'failed'): Promise<string> {
@@ -68,7 +69,7 @@ test('two records have each other’s ids: one is taken back, and then each gets
 test('what failed by another’s id is marked: a bulk replay leaves it alone, and it is corrected', async () => {
   const id = await mistaken('1', 'tx-2', 'failed')
   expect(await fixture.ledger.row(id)).toMatchObject({ may_have_arrived: true, in_doubt: true })
-  await replay(fixture.context(), [], { state: 'failed', yes: true })
+  await replay.action(fixture.context(), [], { state: 'failed', yes: true })
   expect((await fixture.ledger.row(id)).state).toBe('failed')
   expect((await run(id, word('tx-1'))).code).toBe(0)
   expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
@@ -77,7 +78,7 @@ test('what failed by another’s id is marked: a bulk replay leaves it alone, an
 test('show says that a person gave the id, and how to correct it', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
   const context = fixture.context()
-  await show(context, id, {})
+  await show.action(context, id, {})
   expect(context.printed()).toContain('tx-2 (a person said so)')
   expect(context.printed()).toContain(`outboxd resolve ${id} --arrived OTHER_ID`)
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { run } from '../../src/commands/run.ts'
+import { command as run } from '../../src/commands/run.ts'
 import { ConfigInvalid } from '../../src/readVariables.ts'
 import { testContext } from '../support/context.ts'
 
 test('a variable whose name is a slip of one of ours is told before what is missing', async () => {
   const context = testContext({ SERVICE_BAES_URL: 'https://service.example' })
-  await expect(run(context)).rejects.toThrow(ConfigInvalid)
+  await expect(run.action(context)).rejects.toThrow(ConfigInvalid)
   expect(context.messages()).toBe(
     'outboxd: warning: the variable SERVICE_BAES_URL is set, and outboxd does not read it; did you mean SERVICE_BASE_URL?\n',
   )

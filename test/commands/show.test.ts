@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { show } from '../../src/commands/show.ts'
+import { command as show } from '../../src/commands/show.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -11,7 +11,7 @@ beforeEach(() => fixture.reset())
 
 async function run(name: string, json = false) {
   const context = fixture.context()
-  const code = await show(context, name, { json })
+  const code = await show.action(context, name, { json })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { status } from '../../src/commands/status.ts'
+import { command as status } from '../../src/commands/status.ts'
 import { tellProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
@@ -250,7 +250,7 @@ test.each([
   [{ watch: true, every: '0s' }, '--every 0s: a duration'],
 ])('%j is refused', async (options, message) => {
   const context = fixture.context()
-  expect(await status(context, options)).toBe(2)
+  expect(await status.action(context, options)).toBe(2)
   expect(context.messages()).toContain(message)
 })
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { status } from '../../src/commands/status.ts'
+import { command as status } from '../../src/commands/status.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -54,7 +54,7 @@ test('an outbox that a session has locked: within 3 s it is said whose lock that
   expect(code).toBe(1)
 
   const json = fixture.context()
-  expect(await status(json, { json: true })).toBe(1)
+  expect(await status.action(json, { json: true })).toBe(1)
   expect(JSON.parse(json.printed())).toMatchObject({
     well: false,
     outboxWaiting: null,
@@ -111,7 +111,7 @@ test('while the outbox’s database does not answer, what the ledger says is pri
     DATABASE_URL: `postgres://erp@127.0.0.1:${port}/erp`,
     STATE_DATABASE_URL: fixture.ledger.url,
   })
-  const ended = status(context, {})
+  const ended = status.action(context, {})
   const half = await until(context.printed, (text) => text.includes('instance '))
   expect(half).toMatch(/^The outbox has not answered yet: what it says follows below\.\n/)
   expect(half).toMatch(/at the service +0 being processed/)

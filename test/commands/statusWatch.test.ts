@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { status } from '../../src/commands/status.ts'
+import { command as status } from '../../src/commands/status.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
@@ -32,7 +32,7 @@ test('where there is no terminal each look is a line, and SIGINT ends it with 0'
 
 test('--json writes one document a line', async () => {
   const context = fixture.context()
-  const ended = status(context, { watch: true, every: '1s', json: true })
+  const ended = status.action(context, { watch: true, every: '1s', json: true })
   const printed = await until(context.printed, (text) => lines(text).length >= 2)
   context.abort()
   expect(await ended).toBe(0)
@@ -44,7 +44,7 @@ test('--json writes one document a line', async () => {
 test('a terminal is redrawn, and told when the ledger cannot be read; it goes on when it can', async () => {
   const context = fixture.context()
   Object.assign(context.stdout, { isTTY: true, columns: 200, rows: 60 })
-  const ended = status(context, { watch: true, every: '1s' })
+  const ended = status.action(context, { watch: true, every: '1s' })
   const first = await until(context.printed, (text) => text.includes('instances'))
   expect(shown(first)).toMatch(
     /^ESC\[2JESC\[Houtboxd status at .*Z, every 1 s; Ctrl-C ends itESC\[K\nESC\[K\nNo daemon is running/,

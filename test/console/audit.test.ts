@@ -1,9 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type AuditOptions, audit } from '../../src/commands/audit.ts'
-import { discard } from '../../src/commands/discard.ts'
-import { pause } from '../../src/commands/pause.ts'
-import { replay } from '../../src/commands/replay.ts'
+import { command as audit } from '../../src/commands/audit.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as pause } from '../../src/commands/pause.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
@@ -24,8 +25,8 @@ const rowsOf = (text: string) => text.split('<tr>').slice(2)
 
 test('it says who did what, to which record, when and why, the newest first', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
-  await replay(fixture.context(), [id], { as: 'alice', reason: 'ticket <b>1</b>' })
-  await pause(fixture.context(), { as: 'bob', reason: 'year-end', for: '2h' })
+  await replay.action(fixture.context(), [id], { as: 'alice', reason: 'ticket <b>1</b>' })
+  await pause.action(fixture.context(), { as: 'bob', reason: 'year-end', for: '2h' })
   const [paused, replayed, ...others] = rowsOf((await served.get('/audit')).text)
   expect(others).toEqual([])
   expect(paused).toMatch(/bob<.*pause until <time.*year-end/s)
@@ -34,8 +35,8 @@ test('it says who did what, to which record, when and why, the newest first', as
 
 test('it is narrowed by name, key and time; what is mistaken is said', async () => {
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
-  await replay(fixture.context(), [id], { as: 'alice' })
-  await pause(fixture.context(), { as: 'bob', reason: 'x' })
+  await replay.action(fixture.context(), [id], { as: 'alice' })
+  await pause.action(fixture.context(), { as: 'bob', reason: 'x' })
   const count = async (query: string) => rowsOf((await served.get(`/audit?${query}`)).text).length
   expect(await count('who=ALI')).toBe(1)
   expect(await count('who=operator')).toBe(2)
@@ -52,8 +53,8 @@ test('what does not fit on a page is on the next ones: each is there once', asyn
   const ids = await Promise.all(
     Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
   )
-  expect(await discard(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
-  await pause(fixture.context(), { as: 'bob', reason: 'x' })
+  expect(await discard.action(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
+  await pause.action(fixture.context(), { as: 'bob', reason: 'x' })
   const seen: string[] = []
   for (let path: string | undefined = '/audit'; path !== undefined; ) {
     const { text } = await served.get(path)
@@ -71,7 +72,7 @@ test('the CSV is what the command makes', async () => {
   )
   await fixture.end({ state: 'completed', transactionId: 'tx-2' }, { outboxId: '8' })
   const context = fixture.context()
-  await audit(context, { csv: true, key: 'K' })
+  await audit.action(context, { csv: true, key: 'K' })
   const { headers, text } = await served.get('/audit.csv?key=K')
   expect(headers['content-disposition']).toContain('audit.csv')
   expect(text).toBe(context.printed())
@@ -82,7 +83,7 @@ test('a CSV that cannot be read is no CSV; one that breaks off is cut off, and b
   const ids = await Promise.all(
     Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
   )
-  expect(await discard(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
+  expect(await discard.action(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
   await using broken = await breakSteps()
   await broken.where('submission_id is not null')
   const { status, headers } = await served.get('/audit.csv')
@@ -156,7 +157,7 @@ test('acts are found by key and by record, and say which record it was, on the p
   const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
   await fixture.end(failedE003, { outboxId: '8', key: 'L' })
   await served.post(`/records/${id}/show`, {}, `/records/${id}`)
-  await pause(fixture.context(), { as: 'bob', reason: 'x' })
+  await pause.action(fixture.context(), { as: 'bob', reason: 'x' })
   for (const query of ['key=K', `record=${id}`, 'record=outbox:7']) {
     const rows = rowsOf((await served.get(`/audit?${query}`)).text)
     expect(rows, query).toHaveLength(1)
@@ -164,9 +165,9 @@ test('acts are found by key and by record, and say which record it was, on the p
   }
   expect(rowsOf((await served.get('/audit?key=L')).text)).toEqual([])
   expect((await served.get('/audit?record=seven')).text).toContain('record seven: give')
-  const printed = async (options: AuditOptions) => {
+  const printed = async (options: OptionsOf<typeof audit>) => {
     const context = fixture.context()
-    await audit(context, options)
+    await audit.action(context, options)
     return context.printed()
   }
   for (const options of [{ key: 'K' }, { record: id }, { record: 'outbox:7' }, {}]) {
@@ -179,7 +180,7 @@ test('acts are found by key and by record, and say which record it was, on the p
     })
   }
   expect(await printed({ key: 'L' })).not.toContain('show')
-  expect(await audit(fixture.context(), { record: 'seven' })).toBe(2)
+  expect(await audit.action(fixture.context(), { record: 'seven' })).toBe(2)
 })
 
 /** The steps of records that this is true of cannot be read any more. */

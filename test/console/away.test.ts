@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { migrate } from '../../src/commands/migrate.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
 import { lacksBrowser, openBrowser } from '../support/browser.ts'
 import { testContext } from '../support/context.ts'
@@ -55,7 +55,7 @@ test('a ledger that was not migrated: each page says what to do, and shows itsel
   }
   const stream = await follow(served.url)
   await stream.says('event: trouble')
-  expect(await migrate(testContext(variables(database.url)), { outbox: true })).toBe(0)
+  expect(await migrate.action(testContext(variables(database.url)), { outbox: true })).toBe(0)
   await stream.says('event: version')
   expect(await served.get('/')).toMatchObject({ status: 200 })
 })

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { type ConsoleOptions, serveConsole } from '../../src/commands/console.ts'
+import { command as serveConsole } from '../../src/commands/console.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { TestContext } from '../support/context.ts'
 import { until } from '../support/until.ts'
 
@@ -49,8 +50,11 @@ export const asForm = (url: string) => ({
 })
 
 /** @param context of the fixture, with the variables of the database; ended by disposal */
-export async function openConsole(context: TestContext, options: Partial<ConsoleOptions> = {}): Promise<OpenedConsole> {
-  const ended = serveConsole(context, { port: 0, host: '127.0.0.1', json: true, ...options })
+export async function openConsole(
+  context: TestContext,
+  options: Partial<OptionsOf<typeof serveConsole>> = {},
+): Promise<OpenedConsole> {
+  const ended = serveConsole.action(context, { port: 0, host: '127.0.0.1', json: true, ...options })
   const printed = await Promise.race([until(context.printed, (said) => said.endsWith('\n')), ended.then(String)])
   if (!printed.startsWith('{')) throw new Error(`the console ended with ${printed}: ${context.messages()}`)
   const { url } = JSON.parse(printed) as { url: string }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { replay } from '../../src/commands/replay.ts'
+import { command as replay } from '../../src/commands/replay.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../commands/fixture.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
@@ -219,7 +219,7 @@ describe('a change to many', () => {
       await fixture.end({ ...rejected, errorCode: null }, { outboxId, payload: payloadOf({ amount: '12.345' }) })
     for (const outboxId of ['5', '6', '7', '8']) await fixture.end({ ...rejected, errorCode: 'E001' }, { outboxId })
     const command = fixture.context()
-    await replay(command, [], { state: 'rejected', dryRun: true })
+    await replay.action(command, [], { state: 'rejected', dryRun: true })
     expect(command.printed()).toContain('This would replay 4 records')
     const { path, preview } = await choose({ do: 'replay-all', state: 'rejected' })
     expect(preview.text).toContain('This would replay 4 records<')

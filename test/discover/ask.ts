@@ -1,4 +1,5 @@
-import { type DiscoverOptions, discover } from '../../src/commands/discover.ts'
+import { command as discover } from '../../src/commands/discover.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { Finding } from '../../src/discover/finding.ts'
 import { testContext } from '../support/context.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
@@ -24,7 +25,7 @@ export const customers = {
 /** Asks a service with `outboxd discover --json`, counting in memory. */
 export async function ask(
   url: string,
-  options: DiscoverOptions = {},
+  options: OptionsOf<typeof discover> = {},
   env: Record<string, string> = {},
 ): Promise<Asked> {
   const context = testContext({
@@ -32,7 +33,7 @@ export async function ask(
     SERVICE_IS_TEST: 'yes',
     ...env,
   })
-  const code = await discover(context, { yes: true, json: true, ledger: false, budget: 100, ...options })
+  const code = await discover.action(context, { yes: true, json: true, ledger: false, budget: 100, ...options })
   const printed = context.printed()
   const { questions = [], set = [], contract = '', requests = 0 } = printed.startsWith('{') ? JSON.parse(printed) : {}
   return {

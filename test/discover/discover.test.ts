@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { discover } from '../../src/commands/discover.ts'
+import { command as discover } from '../../src/commands/discover.ts'
 import { planQuestions } from '../../src/discover/askQuestions.ts'
 import { questions } from '../../src/discover/questions.ts'
 import { type Setup, setup } from '../sandbox/setup.ts'
@@ -55,7 +55,7 @@ describe('before the first request', () => {
   test('it says how many requests and records there will be, and asks; without a yes nothing is sent', async () => {
     const before = await requestsMade()
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' }, 'n\n')
-    expect(await discover(context, { ledger: false, ...customers })).toBe(4)
+    expect(await discover.action(context, { ledger: false, ...customers })).toBe(4)
     expect(context.messages()).toMatch(
       /\d+ questions to http.*: \d+ requests at most\.\n(All of .*\n)?It creates up to \d+ test records/,
     )
@@ -65,25 +65,25 @@ describe('before the first request', () => {
 
   test('an address that nobody has called a test environment is refused', async () => {
     const context = testContext(env())
-    expect(await discover(context, { yes: true, ledger: false })).toBe(2)
+    expect(await discover.action(context, { yes: true, ledger: false })).toBe(2)
     expect(context.messages()).toMatch(/nobody has said that .* is a test environment.*SERVICE_IS_TEST=yes/)
     const anyway = testContext(env())
     const only = 'token-unit'
-    expect(await discover(anyway, { yes: true, ledger: false, only, yesThisIsATestEnvironment: true })).toBe(0)
+    expect(await discover.action(anyway, { yes: true, ledger: false, only, yesThisIsATestEnvironment: true })).toBe(0)
   })
 
   test('without a database that holds the budget it says what to do', async () => {
     const unnamed = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
-    await expect(discover(unnamed, { yes: true })).rejects.toMatchObject({
+    await expect(discover.action(unnamed, { yes: true })).rejects.toMatchObject({
       problems: [expect.stringMatching(/--no-ledger/)],
     })
     const away = testContext({ ...env(), SERVICE_IS_TEST: 'yes', STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' })
-    await expect(discover(away, { yes: true })).rejects.toThrow(/the ledger cannot be read.*--no-ledger/)
+    await expect(discover.action(away, { yes: true })).rejects.toThrow(/the ledger cannot be read.*--no-ledger/)
   })
 
   test('a question that there is not is a slip that is named', async () => {
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
-    expect(await discover(context, { yes: true, ledger: false, only: 'token-units' })).toBe(2)
+    expect(await discover.action(context, { yes: true, ledger: false, only: 'token-units' })).toBe(2)
     expect(context.messages()).toContain('did you mean token-unit?')
   })
 })
@@ -133,7 +133,9 @@ test('with --yes it writes over its own file alone, and not where nothing was fo
 test('what was found is said also where a file cannot be written', async () => {
   const write = join(folder(), 'missing', '.env.discovered')
   const context = testContext({ ...serviceEnvironment(service.sandbox.url), SERVICE_IS_TEST: 'yes' })
-  await expect(discover(context, { yes: true, ledger: false, only: 'token-unit', write })).rejects.toThrow('ENOENT')
+  await expect(discover.action(context, { yes: true, ledger: false, only: 'token-unit', write })).rejects.toThrow(
+    'ENOENT',
+  )
   expect(context.printed()).toContain('token-unit')
 })
 

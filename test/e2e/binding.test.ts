@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { adopt } from '../../src/commands/adopt.ts'
-import { check } from '../../src/commands/check.ts'
-import { recover } from '../../src/commands/recover.ts'
-import { reload } from '../../src/commands/reload.ts'
+import { command as adopt } from '../../src/commands/adopt.ts'
+import { command as check } from '../../src/commands/check.ts'
+import { command as recover } from '../../src/commands/recover.ts'
+import { command as reload } from '../../src/commands/reload.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { testContext } from '../support/context.ts'
@@ -61,7 +61,7 @@ test('a daemon that is configured for another service than the ledger belongs to
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
   expect(await statusSays(env)).toContain('A daemon is configured for another service')
   const checked = testContext(env)
-  expect(await check(checked, {})).toBe(1)
+  expect(await check.action(checked, {})).toBe(1)
   expect(checked.printed()).toContain('PROBLEM  service: the ledger belongs to another service')
   expect(await other.requests()).toBe(0)
   expect(await statuses(given)).toEqual(['completed', 'new'])
@@ -84,7 +84,7 @@ test('a ledger moves to another service when no daemon runs and nothing is under
   const env = { ...daemonEnvironment(given.url, '', { MAPPINGS_DIR: given.mappingsDir }), ...other.env }
   const move = async () => {
     const context = testContext(env)
-    const code = await adopt(context, { service: true, yes: true })
+    const code = await adopt.action(context, { service: true, yes: true })
     return { code, said: context.messages() }
   }
   expect(await move()).toMatchObject({ code: 1, said: expect.stringContaining('1 daemon still runs') })
@@ -133,7 +133,7 @@ test('of two daemons with different outbox.yaml one captures and writes back, th
   // A comment is no difference; the daemon of the file in force reads the new one.
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
   const context = testContext(env)
-  await reload(context, {})
+  await reload.action(context, {})
   await second.line((line) => line.includes('settings of the instances no longer differ'))
   await insert(given, 20)
   await eventually(async () => expect((await statuses(given)).slice(20)).toEqual(Array(20).fill('finished')))
@@ -182,10 +182,10 @@ test('a daemon that lacks STATE_DATABASE_URL sends nothing beside one that has i
   expect((await readSnapshot(given.state)).problems).toEqual({})
   expect(await statusSays(given.env)).toContain('A daemon of another ledger serves the outbox')
   const checked = testContext(given.env)
-  expect(await check(checked, {})).toBe(1)
+  expect(await check.action(checked, {})).toBe(1)
   expect(checked.printed()).toContain('PROBLEM  outbox: a daemon of another ledger serves the outbox')
   const recovering = testContext(given.env)
-  expect(await recover(recovering, { as: 'new', yes: true })).toBe(1)
+  expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(1)
   expect(recovering.messages()).toContain('to take them in could send them twice. Nothing was changed')
   expect(await given.arrivals()).toHaveLength(20)
 })
@@ -237,13 +237,13 @@ test('what a daemon without STATE_DATABASE_URL took while it ran alone is named 
   await stop()
   const env = { ...given.env, STATE_DATABASE_URL }
   const checked = testContext(env)
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toMatch(
     /PROBLEM {2}ledgers: the outbox's own database has a second ledger.*took 3 records.*3 of them have not ended/,
   )
   expect(checked.printed()).not.toContain('Nobody will send them')
   const recovering = testContext(env)
-  expect(await recover(recovering, { as: 'new', yes: true })).toBe(3)
+  expect(await recover.action(recovering, { as: 'new', yes: true })).toBe(3)
   expect(recovering.messages()).toContain('a second ledger')
   await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
   expect(await given.arrivals()).toEqual([])

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
-import { reload } from '../../src/commands/reload.ts'
+import { command as reload } from '../../src/commands/reload.ts'
 import { createAuthority, type Identity } from '../support/certificates.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
@@ -108,7 +108,7 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   await harness.insert('after-')
   expect(await logged('id and secret cannot be read again')).toContain('SERVICE_CLIENT_SECRET must not be empty')
   const asked = testContext(env)
-  expect(await reload(asked, {})).toBe(1)
+  expect(await reload.action(asked, {})).toBe(1)
   expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
   file('secret', 'second\n')
   await logged('read the client’s id and secret again')

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { describe } from '../../src/commands/describe.ts'
+import { command as describe } from '../../src/commands/describe.ts'
 import { testContext } from '../support/context.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
 import { until } from '../support/until.ts'
@@ -19,7 +19,7 @@ async function sentBy(
   { completed, fillIn = [] }: { completed: number; fillIn?: [file: string, place: RegExp, text: string][] },
 ): Promise<string[]> {
   const context = testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
-  expect(await describe(context, table, { write: true })).toBe(0)
+  expect(await describe.action(context, table, { write: true })).toBe(0)
   expect(context.messages().match(/^to fill in: /gm) ?? []).toHaveLength(fillIn.length)
   for (const [file, place, text] of fillIn) {
     const before = await readFile(join(mappingsDir, file), 'utf8')

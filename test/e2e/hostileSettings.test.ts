@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { check } from '../../src/commands/check.ts'
-import { describe } from '../../src/commands/describe.ts'
-import { migrate } from '../../src/commands/migrate.ts'
-import { status } from '../../src/commands/status.ts'
+import { command as check } from '../../src/commands/check.ts'
+import { command as describe } from '../../src/commands/describe.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
+import { command as status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { dropRole } from '../support/grantRole.ts'
@@ -38,7 +38,7 @@ test('whatever the role is set to: it migrates, checks, and carries records to t
     )
   const as = (url: string) => Object.assign(new URL(url), { username: role, password: 'x' }).href
   const migrating = testContext({ DATABASE_URL: as(empty.url) })
-  expect(await migrate(migrating, { outbox: true }), migrating.messages()).toBe(0)
+  expect(await migrate.action(migrating, { outbox: true }), migrating.messages()).toBe(0)
 
   await using harness = await setup({}, empty.url)
   harness.env.DATABASE_URL = as(harness.env.DATABASE_URL ?? '')
@@ -48,7 +48,7 @@ test('whatever the role is set to: it migrates, checks, and carries records to t
     expect(await harness.becomes(marker, 'completed')).toMatchObject({ effects: 1, posts: [200] })
   }
   const checked = testContext(harness.env)
-  expect(await check(checked, {}), checked.printed()).toBe(0)
+  expect(await check.action(checked, {}), checked.printed()).toBe(0)
   const { rows: counted } = await harness.pool.query<{ count: string }>(
     `select sum(delta)::text as count from outboxd.state_delta where state = 'completed'`,
   )
@@ -65,7 +65,9 @@ test('triggers that are off for a role which may not turn them on: refused, with
   onTestFinished(() => dropRole(database.pool, role))
   const url = Object.assign(new URL(database.url), { username: role, password: 'x' }).href
   const context = testContext({ DATABASE_URL: url })
-  await expect(status(context, {})).rejects.toThrow(/session_replication_role is not origin .*alter role … reset/)
+  await expect(status.action(context, {})).rejects.toThrow(
+    /session_replication_role is not origin .*alter role … reset/,
+  )
 })
 
 test('operators and functions of others that fit the catalog’s statements better are never run', async () => {
@@ -102,10 +104,10 @@ test('operators and functions of others that fit the catalog’s statements bett
       .join('')}`)
   const callers = async () => (await empty.pool.query<{ query: string }>('select distinct query from calls')).rows
   const migrating = testContext({ DATABASE_URL: empty.url })
-  expect(await migrate(migrating, { outbox: true }), migrating.messages()).toBe(0)
+  expect(await migrate.action(migrating, { outbox: true }), migrating.messages()).toBe(0)
   expect(await callers(), 'migrate --outbox').toEqual([])
   const granting = testContext({ DATABASE_URL: empty.url })
-  expect(await migrate(granting, { printGrants: 'someone' }), granting.messages()).toBe(0)
+  expect(await migrate.action(granting, { printGrants: 'someone' }), granting.messages()).toBe(0)
   expect(await callers(), 'migrate --print-grants').toEqual([])
   await using harness = await setup({}, empty.url)
   await harness.start()
@@ -113,10 +115,10 @@ test('operators and functions of others that fit the catalog’s statements bett
   expect(await harness.becomes('one-', 'completed')).toMatchObject({ effects: 1 })
   expect(await callers(), 'run').toEqual([])
   const checked = testContext(harness.env)
-  expect(await check(checked, {}), checked.printed()).toBe(0)
+  expect(await check.action(checked, {}), checked.printed()).toBe(0)
   expect(await callers(), 'check').toEqual([])
   const described = testContext(harness.env)
-  await describe(described, 'outbox', {})
+  await describe.action(described, 'outbox', {})
   expect(await callers(), 'describe').toEqual([])
 }, 120_000)
 
@@ -183,7 +185,7 @@ test('no namesake that another role makes in the search path is run by any sessi
     (await empty.pool.query<{ name: string; query: string }>('select distinct name, query from calls')).rows
   const as = (url: string) => Object.assign(new URL(url), { username: role, password: 'x' }).href
   const migrating = testContext({ DATABASE_URL: as(empty.url) })
-  const code = await migrate(migrating, { outbox: true }).catch((error: unknown) => String(error))
+  const code = await migrate.action(migrating, { outbox: true }).catch((error: unknown) => String(error))
   expect(await callers(), 'migrate').toEqual([])
   expect(code, migrating.messages()).toBe(0)
   await using harness = await setup({}, empty.url)
@@ -194,13 +196,13 @@ test('no namesake that another role makes in the search path is run by any sessi
   expect(await harness.becomes('one-', 'completed')).toMatchObject({ effects: 1 })
   expect(await callers(), 'run').toEqual([])
   const checked = testContext(harness.env)
-  const checkedCode = await check(checked, {})
+  const checkedCode = await check.action(checked, {})
   expect(await callers(), 'check').toEqual([])
   expect(checkedCode, checked.printed()).toBe(0)
   const told = testContext(harness.env)
-  await status(told, {})
+  await status.action(told, {})
   expect(await callers(), 'status').toEqual([])
   const described = testContext(harness.env)
-  await describe(described, 'outbox', {})
+  await describe.action(described, 'outbox', {})
   expect(await callers(), 'describe').toEqual([])
 }, 120_000)

@@ -1,17 +1,18 @@
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type AdoptOptions, adopt } from '../../src/commands/adopt.ts'
-import { check } from '../../src/commands/check.ts'
-import { discard } from '../../src/commands/discard.ts'
-import { erase } from '../../src/commands/erase.ts'
-import { list } from '../../src/commands/list.ts'
-import { pause } from '../../src/commands/pause.ts'
-import { prune } from '../../src/commands/prune.ts'
-import { replay } from '../../src/commands/replay.ts'
-import { resume } from '../../src/commands/resume.ts'
-import { show } from '../../src/commands/show.ts'
-import { status } from '../../src/commands/status.ts'
+import { command as adopt } from '../../src/commands/adopt.ts'
+import { command as check } from '../../src/commands/check.ts'
+import { command as discard } from '../../src/commands/discard.ts'
+import { command as erase } from '../../src/commands/erase.ts'
+import { command as list } from '../../src/commands/list.ts'
+import { command as pause } from '../../src/commands/pause.ts'
+import { command as prune } from '../../src/commands/prune.ts'
+import { command as replay } from '../../src/commands/replay.ts'
+import { command as resume } from '../../src/commands/resume.ts'
+import { command as show } from '../../src/commands/show.ts'
+import { command as status } from '../../src/commands/status.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
@@ -88,35 +89,41 @@ test('a daemon carries a record to its end, and commands change what they change
   await harness.becomes('refused-', 'rejected')
   const second = await harness.insert('given up-')
   await harness.becomes('given up-', 'rejected')
-  expect(await says(runs, (context) => replay(context, [`outbox:${first}`], { yes: true }))).toMatchObject({ code: 0 })
+  expect(await says(runs, (context) => replay.action(context, [`outbox:${first}`], { yes: true }))).toMatchObject({
+    code: 0,
+  })
   await harness.becomes('refused-', 'completed')
   expect(
-    await says(runs, (context) => discard(context, [`outbox:${second}`], { reason: 'gone', yes: true })),
+    await says(runs, (context) => discard.action(context, [`outbox:${second}`], { reason: 'gone', yes: true })),
   ).toMatchObject({ code: 0 })
   await harness.becomes('given up-', 'discarded')
-  expect(await says(runs, (context) => pause(context, { reason: 'a look' }))).toMatchObject({ code: 0 })
-  expect(await says(runs, (context) => resume(context, {}))).toMatchObject({ code: 0 })
-  expect(await says({ ...runs, RETENTION_DAYS: '1' }, (context) => prune(context, {}))).toMatchObject({ code: 3 })
+  expect(await says(runs, (context) => pause.action(context, { reason: 'a look' }))).toMatchObject({ code: 0 })
+  expect(await says(runs, (context) => resume.action(context, {}))).toMatchObject({ code: 0 })
+  expect(await says({ ...runs, RETENTION_DAYS: '1' }, (context) => prune.action(context, {}))).toMatchObject({
+    code: 3,
+  })
   await harness.pool.query(
     `update outboxd.submission set ended_at = ended_at - interval '3 days' where state = 'discarded'`,
   )
   await harness.insert('of a person', { key: 'person' })
   await harness.becomes('of a person', 'completed')
   expect(
-    await says(runs, (context) => erase(context, { key: 'person', reason: 'asked', as: 'officer', yes: true })),
+    await says(runs, (context) => erase.action(context, { key: 'person', reason: 'asked', as: 'officer', yes: true })),
   ).toMatchObject({ code: 0 })
-  expect(await says({ ...runs, RETENTION_DAYS: '1' }, (context) => prune(context, {}))).toMatchObject({ code: 0 })
+  expect(await says({ ...runs, RETENTION_DAYS: '1' }, (context) => prune.action(context, {}))).toMatchObject({
+    code: 0,
+  })
   await harness.insert('last-')
   await harness.becomes('last-', 'completed')
-  const checked = await says(runs, (context) => check(context, {}))
+  const checked = await says(runs, (context) => check.action(context, {}))
   expect(checked).toMatchObject({ code: 0, printed: expect.stringMatching(/^ok {7}ledger/m) })
-  expect((await says(runs, (context) => status(context, {}))).printed).toMatch(/^All is well/)
+  expect((await says(runs, (context) => status.action(context, {}))).printed).toMatch(/^All is well/)
   expect(denied).toEqual([])
 })
 
 test('the role that runs may say that the service or the outbox is another, if no daemon runs', async () => {
-  const adopts = (env: Record<string, string>, options: AdoptOptions) =>
-    says({ ...runs, ...env }, (context) => adopt(context, { ...options, yes: true, as: 'operator' }))
+  const adopts = (env: Record<string, string>, options: OptionsOf<typeof adopt>) =>
+    says({ ...runs, ...env }, (context) => adopt.action(context, { ...options, yes: true, as: 'operator' }))
   const moved = { SERVICE_CLIENT_ID: 'another-client' }
   expect(await adopts(moved, { service: true, dryRun: true })).toMatchObject({ code: 0 })
   expect(await adopts(moved, { service: true, same: true })).toMatchObject({ code: 0 })
@@ -169,9 +176,9 @@ test.each([
 })
 
 test('the role that reads sees what all commands show, and is told what it must not do', async () => {
-  expect((await says(reads, (context) => status(context, {}))).printed).toMatch(/^ended +4 completed/m)
-  expect((await says(reads, (context) => list(context, { state: 'completed' }))).printed).toContain('completed')
-  expect((await says(reads, (context) => show(context, 'outbox:1', {}))).code).toBe(0)
+  expect((await says(reads, (context) => status.action(context, {}))).printed).toMatch(/^ended +4 completed/m)
+  expect((await says(reads, (context) => list.action(context, { state: 'completed' }))).printed).toContain('completed')
+  expect((await says(reads, (context) => show.action(context, 'outbox:1', {}))).code).toBe(0)
   const statements = [
     'update outbox set status = status',
     'insert into outbox (type, payload) values (null, null)',

@@ -1,5 +1,5 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { check } from '../../src/commands/check.ts'
+import { command as check } from '../../src/commands/check.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
 import { hasPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
@@ -29,7 +29,7 @@ async function behindCrashing(
 
 async function runCheck(harness: Harness): Promise<string> {
   const context = testContext(harness.env)
-  await check(context, {})
+  await check.action(context, {})
   return context.printed()
 }
 

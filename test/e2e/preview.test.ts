@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { map } from '../../src/commands/map.ts'
+import { command as map } from '../../src/commands/map.ts'
 import { testContext } from '../support/context.ts'
 import { until } from '../support/until.ts'
 import { type Installation, install } from './installation.ts'
@@ -85,7 +85,7 @@ test('the preview and the daemon agree on every odd row', async () => {
 
 async function preview({ url, mappingsDir }: Installation, number: string): Promise<string> {
   const context = testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir, PAYLOAD_MAX_BYTES: payloadMaxBytes })
-  await map(context, undefined, { outbox: number, json: true })
+  await map.action(context, undefined, { outbox: number, json: true })
   const { maps, body, reason } = JSON.parse(context.printed())
   return maps ? body : reason
 }

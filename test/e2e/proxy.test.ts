@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { check } from '../../src/commands/check.ts'
-import { config } from '../../src/commands/config.ts'
+import { command as check } from '../../src/commands/check.ts'
+import { command as config } from '../../src/commands/config.ts'
 import { startConnectProxy } from '../support/connectProxy.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
@@ -36,7 +36,7 @@ test('all goes through SERVICE_PROXY and nothing through those of the environmen
   const { port: servicePort } = new URL(harness.env.SERVICE_BASE_URL ?? '')
   expect(new Set(proxy.asked())).toEqual(new Set([`127.0.0.1:${servicePort}`]))
   const checked = testContext(env)
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toContain(`go through the proxy at ${new URL(proxy.url).host}`)
   expect(checked.printed()).toContain('it takes our token and answers')
 
@@ -52,7 +52,7 @@ test('all goes through SERVICE_PROXY and nothing through those of the environmen
   expect(steps.join()).not.toContain('uncertain')
 
   const effective = testContext(env)
-  await config(effective, { effective: true })
+  await config.action(effective, { effective: true })
   const told = [
     says,
     await scrape({ port }),

@@ -2,7 +2,8 @@ import { appendFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type ReloadOptions, reload as runReload } from '../../src/commands/reload.ts'
+import { command as runReload } from '../../src/commands/reload.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { tableUntried } from '../../src/ledger/instances.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
@@ -92,7 +93,7 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   expect(await status()).toMatch(/cannot be used: .*outboxd reload/s)
 
   const ask = testContext(env)
-  expect(await runReload(ask, { json: true })).toBe(1)
+  expect(await runReload.action(ask, { json: true })).toBe(1)
   expect(JSON.parse(ask.printed()).instances).toMatchObject([
     { hasAnswered: true, problem: expect.stringContaining('outbox.yaml') },
   ])
@@ -105,7 +106,7 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   ] as const) {
     await writeFile(file, outboxYaml(table))
     const refused = testContext(env)
-    expect(await runReload(refused, { json: true })).toBe(1)
+    expect(await runReload.action(refused, { json: true })).toBe(1)
     expect(JSON.parse(refused.printed()).instances).toMatchObject([
       { hasAnswered: true, problem: expect.stringContaining(problem) },
     ])
@@ -116,7 +117,7 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   await writeFile(file, outboxYaml('outbox'))
   const again = daemon.line(saysRunning, { nth: 2 })
   const mended = testContext(env)
-  expect(await runReload(mended, {})).toBe(0)
+  expect(await runReload.action(mended, {})).toBe(0)
   expect(mended.messages()).toMatch(/^daemon \w{8} on .* has read its files again\.\n$/)
   await again
   await database.pool.query(`insert into outbox (type, payload) values ('whatever', '{"customerId": "C1"}')`)
@@ -131,7 +132,7 @@ test('reload does not say that a table fits that could not be tried', async () =
   // In the place of a daemon whose outbox is away.
   await database.pool.query(`insert into outboxd.instance (id, host, version) values (gen_random_uuid(), 'far', '1')`)
   const context = testContext(env)
-  const reloaded = runReload(context, {})
+  const reloaded = runReload.action(context, {})
   const answer = async () =>
     (
       await database.pool.query(
@@ -149,9 +150,9 @@ test('reload does not say that a table fits that could not be tried', async () =
 test('reload says that no daemon runs, and --dry-run which ones it would ask', async () => {
   await using database = await createDatabase()
   const env = daemonEnvironment(database.url, nowhere)
-  const run = async (options: ReloadOptions) => {
+  const run = async (options: OptionsOf<typeof runReload>) => {
     const context = testContext(env)
-    return { code: await runReload(context, options), messages: context.messages() }
+    return { code: await runReload.action(context, options), messages: context.messages() }
   }
   expect(await run({})).toMatchObject({ code: 3, messages: expect.stringContaining('No daemon runs') })
   await using _ = await startDaemonProcess(env)

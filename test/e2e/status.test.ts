@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { status } from '../../src/commands/status.ts'
+import { command as status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import type { Daemon } from '../support/daemon.ts'
 import { statusSays } from '../support/statusSays.ts'
@@ -20,7 +20,7 @@ const said = () => statusSays(harness.env)
 
 async function read() {
   const context = testContext(harness.env)
-  await status(context, { json: true })
+  await status.action(context, { json: true })
   return JSON.parse(context.printed())
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { discard } from '../../src/commands/discard.ts'
+import { command as discard } from '../../src/commands/discard.ts'
 import { movePolls, readPlannedPolls } from '../../src/ledger/queue.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
@@ -42,7 +42,7 @@ test('an outcome that is written while an operator gives its record up goes on (
   const id = await accepted('one')
   const outcome = await beginOutcome(id)
   const context = fixture.context()
-  const given = discard(context, [id], { reason: 'test', yes: true })
+  const given = discard.action(context, [id], { reason: 'test', yes: true })
   await somebodyWaits()
   await outcome.query('update outboxd.submission set polls = polls + 1 where id = $1', [id])
   await outcome.query('commit')

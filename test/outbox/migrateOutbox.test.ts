@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../src/commands/migrate.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
 import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { wakeMessage } from '../../src/operations/databaseMessages.ts'
 import { inspectOutboxTable, migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
@@ -75,7 +75,7 @@ describe('where max_prepared_transactions is above 0', () => {
   test('--wake has it all the same: it fails only what found the daemon asleep; --no-wake leaves it out', async () => {
     const run = async (wake: boolean | undefined) => {
       const context = testContext({ DATABASE_URL: server.url })
-      expect(await migrate(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
+      expect(await migrate.action(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
       return context.messages()
     }
     expect(await run(true)).toMatch(/max_prepared_transactions is 5, and PREPARE TRANSACTION fails.*--no-wake/)

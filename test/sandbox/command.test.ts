@@ -5,20 +5,21 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { sandbox, command as sandboxCommand } from '../../src/commands/sandbox.ts'
-import { describeCommand } from '../../src/commands/terminal/command.ts'
+import { command as sandbox, command as sandboxCommand } from '../../src/commands/sandbox.ts'
+import { describeCommand, type OptionsOf } from '../../src/commands/terminal/command.ts'
+import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 
 function context(env: Record<string, string>) {
   const stop = new AbortController()
-  return { env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal, stop }
+  return { ...testContext({}), env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal, stop }
 }
 
 test('prints where it listens and what to set, serves, and ends with 0 when told to', async () => {
   await using database = await createDatabase('template0')
   const secrets = { SANDBOX_CLIENT_SECRET: 'not for print', SANDBOX_CONTROL_TOKEN: 'nor-this' }
   const running = context({ DATABASE_URL: database.url, ...secrets })
-  const ended = sandbox(running, { port: '0', json: true })
+  const ended = sandbox.action(running, { port: 0, json: true })
   const line = await new Promise<string>((resolve) => running.stdout.once('data', (chunk) => resolve(String(chunk))))
   const { url } = JSON.parse(line)
   expect((await fetch(`${url}/openapi.json`)).status).toBe(200)
@@ -38,9 +39,9 @@ test('a scenario, a seed and a clock that are wrong end it with 2, and say what 
   const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none' }
   const file = join(await mkdtemp(join(tmpdir(), 'scenario-')), 'wrong.yaml')
   await writeFile(file, 'settings:\n  down: maybe\nrecord: []\n')
-  const said = async (options: Parameters<typeof sandbox>[1]) => {
+  const said = async (options: OptionsOf<typeof sandbox>) => {
     const running = context(env)
-    expect(await sandbox(running, { port: 0, ...options })).toBe(2)
+    expect(await sandbox.action(running, { port: 0, ...options })).toBe(2)
     running.stderr.end()
     return text(running.stderr)
   }
@@ -54,22 +55,22 @@ test('a scenario, a seed and a clock that are wrong end it with 2, and say what 
 test('beyond loopback, the secret that everybody knows is refused, unless it is wanted so', async () => {
   const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none', SANDBOX_HOST: '0.0.0.0' }
   const known = context(env)
-  expect(await sandbox(known, { port: 0 })).toBe(2)
+  expect(await sandbox.action(known, { port: 0 })).toBe(2)
   known.stderr.end()
   expect(await text(known.stderr)).toMatch(
     /SANDBOX_HOST: others can reach 0\.0\.0\.0.*SANDBOX_CLIENT_SECRET.*--insecure-defaults/,
   )
-  expect(await sandbox(context({ ...env, SERVICE_CLIENT_SECRET: 'sandbox-secret' }), { port: 0 })).toBe(2)
+  expect(await sandbox.action(context({ ...env, SERVICE_CLIENT_SECRET: 'sandbox-secret' }), { port: 0 })).toBe(2)
   // These get past the settings, and end at the database.
-  expect(await sandbox(context({ ...env, SANDBOX_CLIENT_SECRET: 'own' }), { port: 0 })).toBe(1)
-  expect(await sandbox(context(env), { port: 0, insecureDefaults: true })).toBe(1)
-  expect(await sandbox(context(env), { port: 0, host: '::1' })).toBe(1)
+  expect(await sandbox.action(context({ ...env, SANDBOX_CLIENT_SECRET: 'own' }), { port: 0 })).toBe(1)
+  expect(await sandbox.action(context(env), { port: 0, insecureDefaults: true })).toBe(1)
+  expect(await sandbox.action(context(env), { port: 0, host: '::1' })).toBe(1)
 })
 
 test('on all interfaces, it says so, with a URL that works on this machine', async () => {
   await using database = await createDatabase('template0')
   const running = context({ SANDBOX_DATABASE_URL: database.url, SANDBOX_ALLOWED_ADDRESSES: '127.0.0.1,10.0.0.7' })
-  const ended = sandbox(running, { port: '0', host: '0.0.0.0', insecureDefaults: true, json: true })
+  const ended = sandbox.action(running, { port: 0, host: '0.0.0.0', insecureDefaults: true, json: true })
   const line = await new Promise<string>((resolve) => running.stdout.once('data', (chunk) => resolve(String(chunk))))
   const { url, port } = JSON.parse(line)
   expect(url).toBe(`http://127.0.0.1:${port}`)
@@ -91,7 +92,7 @@ test("says which of the daemon's variables it takes, before it does anything wit
     SANDBOX_CLIENT_ID: 'own',
   }
   const shell = context(env)
-  expect(await sandbox(shell, { port: 0 })).toBe(1)
+  expect(await sandbox.action(shell, { port: 0 })).toBe(1)
   shell.stderr.end()
   const message = await text(shell.stderr)
   expect(message).toContain(
@@ -104,7 +105,7 @@ test("says which of the daemon's variables it takes, before it does anything wit
 
 test('says what is wrong with its settings and ends with 2', async () => {
   const wrong = context({ SANDBOX_IDEMPOTENCY: 'perhaps' })
-  expect(await sandbox(wrong, { port: 'x' })).toBe(2)
+  expect(await sandbox.action(wrong, { port: Number('x') })).toBe(2)
   wrong.stderr.end()
   const message = await text(wrong.stderr)
   expect(message).toContain('SANDBOX_IDEMPOTENCY: ')
@@ -114,7 +115,7 @@ test('says what is wrong with its settings and ends with 2', async () => {
 
 test('ends with 1 when the database cannot be reached, and does not print its password', async () => {
   const away = context({ DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none' })
-  expect(await sandbox(away, { port: 0 })).toBe(1)
+  expect(await sandbox.action(away, { port: 0 })).toBe(1)
   away.stderr.end()
   const message = await text(away.stderr)
   expect(message).toContain('could not start: ')

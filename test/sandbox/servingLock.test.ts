@@ -3,8 +3,9 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { sandbox } from '../../src/commands/sandbox.ts'
+import { command as sandbox } from '../../src/commands/sandbox.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
@@ -30,8 +31,8 @@ async function holders(): Promise<number[]> {
 test('a second sandbox on a database says which one serves it and what to do, and ends with 1', async () => {
   const stderr = new PassThrough()
   const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '0' }
-  const context = { env, stdout: new PassThrough(), stderr, signal: new AbortController().signal }
-  expect(await sandbox(context, { port: 0 })).toBe(1)
+  const context = { ...testContext({}), env, stdout: new PassThrough(), stderr, signal: new AbortController().signal }
+  expect(await sandbox.action(context, { port: 0 })).toBe(1)
   stderr.end()
   const message = await text(stderr)
   expect(message).toMatch(
@@ -46,7 +47,10 @@ test('a second sandbox on a database says which one serves it and what to do, an
 test('one that waits for its turn stops when it is told to', async () => {
   const stop = new AbortController()
   const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '3600' }
-  const ended = sandbox({ env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal }, { port: 0 })
+  const ended = sandbox.action(
+    { ...testContext({}), env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal },
+    { port: 0 },
+  )
   const waiting = () =>
     s.database.pool.query("select pid from pg_locks where classid = 7164 and not granted and locktype = 'advisory'")
   const { rows } = await until(waiting, ({ rowCount }) => rowCount === 1)
@@ -120,8 +124,14 @@ test('the command of one that lost its database to another ends with 1', async (
   await using database = await createDatabase('sandbox_template')
   const stdout = new PassThrough()
   const stderr = new PassThrough()
-  const context = { env: { SANDBOX_DATABASE_URL: database.url }, stdout, stderr, signal: new AbortController().signal }
-  const ended = sandbox(context, { port: 0, json: true })
+  const context = {
+    ...testContext({}),
+    env: { SANDBOX_DATABASE_URL: database.url },
+    stdout,
+    stderr,
+    signal: new AbortController().signal,
+  }
+  const ended = sandbox.action(context, { port: 0, json: true })
   await once(stdout, 'data')
   const successor = await serveInstead(database.pool)
   expect(await ended).toBe(1)

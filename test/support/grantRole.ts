@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { migrate } from '../../src/commands/migrate.ts'
+import { command as migrate } from '../../src/commands/migrate.ts'
 import { testContext } from './context.ts'
 
 type Env = Record<string, string> & { DATABASE_URL: string }
@@ -15,7 +15,7 @@ export async function grantRole(
   options: { readOnly?: boolean },
 ): Promise<Env> {
   const context = testContext(env)
-  const exitCode = await migrate(context, { printGrants: role, ...options })
+  const exitCode = await migrate.action(context, { printGrants: role, ...options })
   if (exitCode !== 0) throw new Error(context.messages())
   await pool.query(context.printed())
   await pool.query(`alter role ${pg.escapeIdentifier(role)} password 'x'`)

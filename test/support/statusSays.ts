@@ -1,4 +1,5 @@
-import { type StatusOptions, status } from '../../src/commands/status.ts'
+import { command as status } from '../../src/commands/status.ts'
+import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { type TestContext, testContext } from './context.ts'
 import { until } from './until.ts'
 
@@ -11,12 +12,12 @@ export async function statusSays(env: Record<string, string>): Promise<string> {
 /** Gives the command until the outbox answers while it waits: on a busy machine that may take longer, and is printed in another order. */
 export function runStatus(
   openContext: () => TestContext,
-  options: StatusOptions = {},
+  options: OptionsOf<typeof status> = {},
 ): Promise<{ code: number; context: TestContext }> {
   return until(
     async () => {
       const context = openContext()
-      return { code: await status(context, options), context }
+      return { code: await status.action(context, options), context }
     },
     ({ context }) => !context.printed().startsWith('The outbox has not answered yet'),
   )

@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { recover } from '../../src/commands/recover.ts'
+import { command as recover } from '../../src/commands/recover.ts'
 import { testContext } from '../../test/support/context.ts'
 import { until } from '../../test/support/until.ts'
 import { isLost, type Violation } from '../crash/checker.ts'
@@ -175,7 +175,7 @@ function createCourse({ options, cluster, surroundings, fleet, random }: CourseD
 
   async function recoverByHand(): Promise<void> {
     const context = testContext(surroundings.env)
-    const code = await recover(context, { as: 'uncertain', yes: true })
+    const code = await recover.action(context, { as: 'uncertain', yes: true })
     if (code !== 0) complaints.push(`failover ${report.failovers}: recover left with ${code}: ${context.messages()}`)
   }
 

@@ -1,33 +1,63 @@
 import { Argument, type Command, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
-/** An option as `--help` lists it: its flags, what it is for, and how its text is read. */
+/** An option as `--help` lists it: its flags, its help, and how its text is read. */
 export type OptionRow = readonly [
   flags: string,
   help: string,
   how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
 ]
 
-/** An argument: `<wanted>`, `[optional]` or `[many...]`, what it is, and the words that it may be, if they are few. */
+/** An argument, `<wanted>`, `[optional]` or `[many...]`: its help, and its allowed words if they are few. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
 /** One command of the program. A module exports it as `command`, and main.ts lists the module under the command's name. */
-export interface CommandModule {
+export interface CommandModule extends Help {
+  /** Runs the command with its arguments and its options. @returns the exit code */
+  action(context: CommandContext, ...given: never[]): Promise<number>
+}
+
+/** What `--help` says of a command, and how the program treats it. */
+interface Help {
   description: string
   arguments?: readonly ArgumentRow[]
   options?: readonly OptionRow[]
-  /** What `--help` says after the options. */
+  /** Text of `--help` after the options. */
   help?: string
-  /** Runs the command with its arguments and its options. @returns the exit code */
-  action(context: CommandContext, ...given: never[]): Promise<number>
-  /** True if it only reads. A reader who leaves, as in `| head`, ends it; a role made with `--read-only` may give it. */
+  /** True if it only reads. Its reader may leave, as in `| head`; a role made with `--read-only` may give it. */
   onlyLooks?: true
   /** True if it reads no mapping files, or only those that it is about to write. */
   withoutMappings?: true
 }
 
-/** The options that rows describe, as an action gets them: `--dry-run` is `dryRun`, and true or not there. */
-export type OptionsOf<Rows extends readonly OptionRow[]> = {
+interface Definition<Arguments extends readonly ArgumentRow[], Options extends readonly OptionRow[]> extends Help {
+  arguments?: Arguments
+  options?: Options
+  action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
+}
+
+/** Declares a command whose action gets the types that the rows of its arguments and options say. */
+export const defineCommand = <
+  const Arguments extends readonly ArgumentRow[] = [],
+  const Options extends readonly OptionRow[] = [],
+>(
+  command: Definition<Arguments, Options>,
+) => command
+
+/** The options that a command's action gets: `--dry-run` is `dryRun`, and true or not there. */
+export type OptionsOf<Command extends { options?: readonly OptionRow[] }> = OptionValues<
+  NonNullable<Command['options']>
+>
+
+type ArgumentValues<Rows extends readonly ArgumentRow[]> = { [At in keyof Rows]: ArgumentValue<Rows[At][0]> }
+
+type ArgumentValue<Name> = Name extends `${string}...]`
+  ? readonly string[]
+  : Name extends `<${string}`
+    ? string
+    : string | undefined
+
+type OptionValues<Rows extends readonly OptionRow[]> = {
   [Row in Exclude<Rows[number], WithDefault> as NameOf<Row[0]>]?: ValueOf<Row> | undefined
 } & {
   [Row in Extract<Rows[number], WithDefault> as NameOf<Row[0]>]: ValueOf<Row>
@@ -59,7 +89,7 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-/** Adds what a module says of its command: `--help`, completion and the manual page are made from it. */
+/** Adds a module to a commander command: `--help`, completion and the manual page are made from it. */
 export function describeCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {

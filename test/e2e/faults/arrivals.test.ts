@@ -1,8 +1,8 @@
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { list } from '../../../src/commands/list.ts'
-import { replay } from '../../../src/commands/replay.ts'
-import { resolve } from '../../../src/commands/resolve.ts'
-import { status } from '../../../src/commands/status.ts'
+import { command as list } from '../../../src/commands/list.ts'
+import { command as replay } from '../../../src/commands/replay.ts'
+import { command as resolve } from '../../../src/commands/resolve.ts'
+import { command as status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import { scrape } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
@@ -33,16 +33,16 @@ test('four answers of 500 although it was stored: no replay in bulk sends it twi
   const id = await harness.insert('stored-')
   const failed = await harness.becomes('stored-', 'failed')
   expect(failed).toMatchObject({ posts: [500, 500, 500, 500], effects: 1 })
-  expect(await output((context) => list(context, {}))).toContain('may have arrived')
-  expect(await output((context) => status(context, {}))).toContain('1 record waits for a person (1 failed)')
+  expect(await output((context) => list.action(context, {}))).toContain('may have arrived')
+  expect(await output((context) => status.action(context, {}))).toContain('1 record waits for a person (1 failed)')
   await until(
     () => scrape(daemon),
     (text) => text.includes('outboxd_submissions{state="failed"} 1'),
   )
 
-  const message = await output((context) => replay(context, [], { state: 'failed', yes: true }))
+  const message = await output((context) => replay.action(context, [], { state: 'failed', yes: true }))
   expect(message).toContain('Replayed 0 records; 1 record left alone')
-  await output((context) => replay(context, [`outbox:${id}`], {}))
+  await output((context) => replay.action(context, [`outbox:${id}`], {}))
   const outcome = await harness.becomes('stored-', 'completed')
   expect(outcome).toMatchObject({ effects: 1, attempt: 5 })
   expect(new Set(outcome.keys).size).toBe(1)
@@ -54,7 +54,7 @@ test('the same where the service answers E002 to a key that it knows: uncertain,
   await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 1 })
   const id = await harness.insert('known-')
   await harness.becomes('known-', 'failed')
-  await output((context) => replay(context, [`outbox:${id}`], {}))
+  await output((context) => replay.action(context, [`outbox:${id}`], {}))
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', effects: 1 })
 })
 
@@ -64,8 +64,8 @@ test('404 after resolve --arrived with a wrong id: uncertain again, and it can b
   const id = await harness.insert('mistyped-')
   await harness.becomes('mistyped-', 'uncertain')
   const name = `outbox:${id}`
-  expect(await output((context) => resolve(context, name, { arrived: 'no-such-id' }))).toContain('does not know')
-  await output((context) => resolve(context, name, { arrived: 'no-such-id', unchecked: true, yes: true }))
+  expect(await output((context) => resolve.action(context, name, { arrived: 'no-such-id' }))).toContain('does not know')
+  await output((context) => resolve.action(context, name, { arrived: 'no-such-id', unchecked: true, yes: true }))
   await until(
     () => harness.pool.query('select from outboxd.submission where unknown_since is not null'),
     ({ rowCount }) => rowCount === 1,
@@ -75,6 +75,6 @@ test('404 after resolve --arrived with a wrong id: uncertain again, and it can b
   expect(outcome.error).toContain('does not know no-such-id, the transaction that a person gave')
 
   const { rows } = (await harness.control('GET', 'transactions?limit=1')) as { rows: { transactionId: string }[] }
-  await output((context) => resolve(context, name, { arrived: rows[0]?.transactionId ?? '' }))
+  await output((context) => resolve.action(context, name, { arrived: rows[0]?.transactionId ?? '' }))
   expect(await harness.becomes('mistyped-', 'completed')).toMatchObject({ effects: 1, posts: [null] })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { audit } from '../../../src/commands/audit.ts'
-import { replay } from '../../../src/commands/replay.ts'
+import { command as audit } from '../../../src/commands/audit.ts'
+import { command as replay } from '../../../src/commands/replay.ts'
 import { createChain } from '../../../src/ledger/audit/chain.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
@@ -41,7 +41,7 @@ test('a rejected row of a table without created_at that the ERP corrects in plac
   const { context } = await runStatus(open)
   expect(context.printed()).toContain('1 record waits for a person')
   expect(context.printed() + context.messages()).not.toMatch(/never used|another row|differs/)
-  expect(await replay(open(), ['outbox:1'], { refresh: true, yes: true })).toBe(0)
+  expect(await replay.action(open(), ['outbox:1'], { refresh: true, yes: true })).toBe(0)
   await eventually(async () => expect((await rows())[0]).toEqual({ synced: true, sync_error: null }))
   const bodies = await given.arrivals()
   expect(bodies.map((body) => /"customerId":"(\w+)"/.exec(body)?.[1]).toSorted()).toEqual(['C1', 'C2'])
@@ -49,7 +49,7 @@ test('a rejected row of a table without created_at that the ERP corrects in plac
     ['C1', 0],
     ['WRONG', 3],
   ] as const) {
-    expect(await audit(open(), { key })).toBe(code)
+    expect(await audit.action(open(), { key })).toBe(code)
   }
 })
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { check } from '../../../src/commands/check.ts'
-import { recover } from '../../../src/commands/recover.ts'
+import { command as check } from '../../../src/commands/check.ts'
+import { command as recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import { debian15, migrateAll, startPostgres } from '../../support/postgres.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -59,10 +59,10 @@ test.skipIf(!isThere)(
       (text) => text.includes('outboxd recover'),
     )
     expect(found).toContain('its tables were made anew')
-    expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+    expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
     await harness.pool.query('delete from outboxd.pause; update outboxd.slot set free_at = clock_timestamp()')
     await harness.becomes('between-', 'uncertain')
-    expect(await check(testContext(harness.env), {})).toBe(0)
+    expect(await check.action(testContext(harness.env), {})).toBe(0)
   },
   120_000,
 )
@@ -93,7 +93,7 @@ test.skipIf(!isThere)(
     expect(await statuses()).toEqual(['completed', 'accepted', 'queued'])
     // The hourly comparison tells them, too.
     const recovering = testContext(harness.env)
-    expect(await recover(recovering, { as: 'uncertain', yes: true })).toBe(3)
+    expect(await recover.action(recovering, { as: 'uncertain', yes: true })).toBe(3)
     expect(recovering.messages()).toContain('have come to their end, told again: 2.')
     await until(statuses, (all) => all.every((status) => status === 'completed'))
     await harness.pool.query(

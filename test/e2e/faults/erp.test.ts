@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { check } from '../../../src/commands/check.ts'
-import { migrate } from '../../../src/commands/migrate.ts'
+import { command as check } from '../../../src/commands/check.ts'
+import { command as migrate } from '../../../src/commands/migrate.ts'
 import { asInstaller, installCapture } from '../../support/changeCapture.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
@@ -41,7 +41,7 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   )
 
   const checked = testContext(harness.env)
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toMatch(
     /PROBLEM {2}change capture: public\.sales_order: .*1 noted: 42703: column n.amount does not exist/,
   )
@@ -53,7 +53,7 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   ).rows[0]
   await harness.pool.query(`grant execute on function ${name} to public`)
   const insecure = testContext(harness.env)
-  expect(await check(insecure, {})).toBe(1)
+  expect(await check.action(insecure, {})).toBe(1)
   expect(insecure.printed()).toMatch(
     /PROBLEM {2}change capture: public\.sales_order: SECURITY: its trigger function lets other roles act/,
   )
@@ -78,8 +78,8 @@ test('a table with a history: migrate and check count it before the first start,
   await fresh.pool.query(`insert into outbox (type, payload, created_at)
     select 'data', '{}', timestamptz '2020-01-01 00:00Z' + n * interval '1 day' from generate_series(0, 3999) n`)
   const context = testContext(fresh.env)
-  await migrate(context, {})
-  await check(context, {})
+  await migrate.action(context, {})
+  await check.action(context, {})
   const message =
     /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*: the daemon sends all of them.*outboxd adopt --start/
   expect(context.messages()).toMatch(message)
@@ -99,6 +99,6 @@ test('a table with a history: migrate and check count it before the first start,
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 0'),
   )
   const again = testContext(fresh.env)
-  await check(again, {})
+  await check.action(again, {})
   expect(again.printed()).not.toContain('nothing was captured yet')
 })

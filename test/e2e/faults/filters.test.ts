@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { list } from '../../../src/commands/list.ts'
+import { command as list } from '../../../src/commands/list.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -35,7 +35,7 @@ test('a filter that raises an error for one row: the others are sent, and status
   expect(says).toContain('The daemon has put off 1 row of the outbox')
   expect(says).not.toContain('All is well')
   const names = testContext(env)
-  await list(names, {})
+  await list.action(names, {})
   expect(names.messages()).toMatch(
     /outbox:2 is put off.*the filter of the description, or a column of its payload, raises an error for it/,
   )

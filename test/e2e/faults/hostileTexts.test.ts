@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { list } from '../../../src/commands/list.ts'
-import { show } from '../../../src/commands/show.ts'
+import { command as list } from '../../../src/commands/list.ts'
+import { command as show } from '../../../src/commands/show.ts'
 import { type TestContext, testContext } from '../../support/context.ts'
 import { type Daemon, startDaemonProcess } from '../../support/daemon.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -113,12 +113,12 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     }
     const { rows } = await harness.pool.query<{ id: string }>('select id::text from outbox order by id')
     const texts = [
-      await printed((context) => list(context, {})),
-      await printed((context) => list(context, { byCause: true })),
+      await printed((context) => list.action(context, {})),
+      await printed((context) => list.action(context, { byCause: true })),
       await statusSays(harness.env),
       await scrape(daemon),
     ]
-    for (const { id } of rows) texts.push(await printed((context) => show(context, `outbox:${id}`, {})))
+    for (const { id } of rows) texts.push(await printed((context) => show.action(context, `outbox:${id}`, {})))
     expect(texts.length).toBeGreaterThan(10)
     expect(texts.filter((text) => unprintable.test(text) || !text.isWellFormed())).toEqual([])
     expect(Math.max(...texts.flatMap((text) => text.split('\n').map(({ length }) => length)))).toBeLessThan(8_000)

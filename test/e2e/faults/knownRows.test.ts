@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { adopt } from '../../../src/commands/adopt.ts'
-import { check } from '../../../src/commands/check.ts'
-import { show } from '../../../src/commands/show.ts'
+import { command as adopt } from '../../../src/commands/adopt.ts'
+import { command as check } from '../../../src/commands/check.ts'
+import { command as show } from '../../../src/commands/show.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -45,19 +45,19 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   expect(standing).not.toContain('All is well')
   expect(standing).toContain('outboxd show outbox:1 shows both')
   const shown = contextOf(given)
-  expect(await show(shown, 'outbox:1', {})).toBe(0)
+  expect(await show.action(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
     /conflict: this is not the record of the outbox row 1 as it is now.*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
   )
 
   const asked = contextOf(given)
-  expect(await adopt(asked, { new: true })).toBe(4)
+  expect(await adopt.action(asked, { new: true })).toBe(4)
   expect(asked.messages()).toContain('The ledger has sent 1 record of this outbox already')
   expect(asked.messages()).toContain('is sent AGAIN')
   const foreseen = contextOf(given)
-  expect(await adopt(foreseen, { new: true, dryRun: true, json: true })).toBe(0)
+  expect(await adopt.action(foreseen, { new: true, dryRun: true, json: true })).toBe(0)
   expect(JSON.parse(foreseen.printed())).toMatchObject({ dryRun: true, rows: 'new', underWay: expect.any(Object) })
-  expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given), { new: true, yes: true })).toBe(0)
   await eventually(async () => expect(await rows(given)).toEqual(['1 second completed']))
   expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])
   expect(await statusOf(given)).toContain('All is well')
@@ -73,10 +73,10 @@ test('a daemon that names another table is refused at the start, and check and s
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
   expect(await statusOf(given)).toContain('A daemon is configured for another outbox table than the ledger belongs to')
   const context = contextOf(given, { OUTBOX_TABLE: 'other' })
-  expect(await check(context, {})).not.toBe(0)
+  expect(await check.action(context, {})).not.toBe(0)
   expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
-  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
-  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
+  expect(await adopt.action(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
   expect((await readSnapshot(given.pool)).problems).toEqual({})
   await given.startInstance({ OUTBOX_TABLE: 'other' })
 })
@@ -90,7 +90,7 @@ test.each([
   await insert(given, 'old')
   await insert(given, 'older')
   await given.pool.query(`update outbox set created_at = '2025-12-31'`)
-  expect(await adopt(contextOf(given), { start, yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(0)
   await given.startInstance()
   await given.startInstance()
   await insert(given, 'fresh')
@@ -104,8 +104,8 @@ test.each([
 test('a start position that does not fit the table is refused', async () => {
   const given = await install(mapping)
   for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
-    expect(await adopt(contextOf(given), { start, yes: true })).toBe(2)
-  expect(await adopt(contextOf(given), { start: 'soon' })).toBe(2)
+    expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(2)
+  expect(await adopt.action(contextOf(given), { start: 'soon' })).toBe(2)
 })
 
 const remembered = (sequence: string) => `
@@ -143,7 +143,7 @@ test('by a sequence: a table that was emptied and filled beyond the position whi
   await eventually(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
   expect(await statusOf(given, env)).not.toContain('All is well')
   expect(await arrived(given)).toEqual({ first: 3 })
-  expect(await adopt(contextOf(given, env), { new: true, yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given, env), { new: true, yes: true })).toBe(0)
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
 })
 
@@ -161,7 +161,7 @@ test('rows without created_at that the ERP edits are one problem of the table, u
   expect(await statusOf(given, env)).toMatch(
     /In the outbox 30 rows with ids that the ledger knows .*outboxd adopt --same, once/,
   )
-  expect(await adopt(contextOf(given, env), { same: true, yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given, env), { same: true, yes: true })).toBe(0)
   await given.pool.query(`update source set payload = '${payload('again')}'`)
   await fill(given, 'third', 1)
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
@@ -173,14 +173,14 @@ test('rows that wait before the start are counted before it is said, and named f
   const given = await install(mapping)
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)
-  expect(await adopt(asked, { start: 'id:3' })).toBe(4)
+  expect(await adopt.action(asked, { start: 'id:3' })).toBe(4)
   expect(asked.messages()).toContain('2 rows before it say that they wait, the oldest recorded 2')
-  expect(await adopt(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
+  expect(await adopt.action(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
   expect(await statusOf(given)).toContain(
     'The daemon ignores rows with an id below 3. 2 rows before it say that they wait',
   )
   const checked = contextOf(given)
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
   await given.startInstance()
   await eventually(async () =>
@@ -189,6 +189,6 @@ test('rows that wait before the start are counted before it is said, and named f
     ),
   )
   const shown = contextOf(given)
-  expect(await show(shown, 'outbox:1', {})).toBe(3)
+  expect(await show.action(shown, 'outbox:1', {})).toBe(3)
   expect(shown.messages()).toContain('the row 1 lies before the start position of this outbox')
 })

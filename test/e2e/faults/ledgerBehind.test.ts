@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { check } from '../../../src/commands/check.ts'
-import { recover } from '../../../src/commands/recover.ts'
+import { command as check } from '../../../src/commands/check.ts'
+import { command as recover } from '../../../src/commands/recover.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -47,25 +47,25 @@ test('rows that the ledger lost are found at the start, told, and taken in as un
   expect(before).toContain('the ledger does not know them, and nobody will send them: outboxd recover --dry-run')
   expect(before).not.toContain('All is well')
   const checked = contextOf(given)
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toContain(
     'PROBLEM  outbox: 3 rows say that they were taken and the ledger does not know them',
   )
 
   const dry = contextOf(given)
-  expect(await recover(dry, { dryRun: true })).toBe(0)
+  expect(await recover.action(dry, { dryRun: true })).toBe(0)
   expect(dry.printed()).toContain(
     '3 rows that the ledger does not know (1 say queued, 1 say accepted, 1 say uncertain)',
   )
   expect(dry.printed()).toMatch(/2 {2}accepted {2}\S+ {2}tx-b/)
   expect(dry.printed()).toContain('1 of them name a transaction, so they have arrived')
-  expect(await recover(contextOf(given), { as: 'uncertain' })).toBe(4)
-  expect(await recover(contextOf(given), { as: 'uncertain', yes: true })).toBe(0)
+  expect(await recover.action(contextOf(given), { as: 'uncertain' })).toBe(4)
+  expect(await recover.action(contextOf(given), { as: 'uncertain', yes: true })).toBe(0)
   await eventually(async () =>
     expect(await rows(given)).toEqual(['a uncertain', 'b accepted', 'c uncertain', 'd completed', 'e completed']),
   )
   expect((await readSnapshot(given.pool)).problems).toEqual({})
-  expect(await recover(contextOf(given), { as: 'uncertain', yes: true })).toBe(3)
+  expect(await recover.action(contextOf(given), { as: 'uncertain', yes: true })).toBe(3)
   expect(await given.arrivals()).toHaveLength(1)
   const { rows: events } = await given.pool.query(
     `select distinct cause, who like 'operator %' as operator from outboxd.submission_event where cause like 'recovered%' order by cause`,
@@ -78,8 +78,8 @@ test('rows that the ledger lost are found at the start, told, and taken in as un
 
 test('rows that the ledger lost are sent where an operator says that they are new, but for one that names a transaction', async () => {
   const given = await withGap()
-  expect(await recover(contextOf(given), {})).toBe(2)
-  expect(await recover(contextOf(given), { as: 'new', yes: true })).toBe(0)
+  expect(await recover.action(contextOf(given), {})).toBe(2)
+  expect(await recover.action(contextOf(given), { as: 'new', yes: true })).toBe(0)
   await given.startInstance()
   await eventually(async () =>
     expect(await rows(given)).toEqual(['a completed', 'b accepted', 'c completed', 'd completed', 'e completed']),
@@ -95,6 +95,6 @@ test('a table that says nothing until the end: recover says that nothing can be 
   await given.pool.query(`create table sales_order (id bigint primary key, customer_no text, status text, net_amount numeric,
     reference text, ordered_at timestamptz, created_at timestamptz, synced_at timestamptz, sync_error text)`)
   const context = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
-  expect(await recover(context, { dryRun: true })).toBe(3)
+  expect(await recover.action(context, { dryRun: true })).toBe(3)
   expect(context.messages()).toContain('say only at their end that they were taken')
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recover } from '../../../src/commands/recover.ts'
+import { command as recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import { migrateAll } from '../../support/postgres.ts'
 import { type Node, type Replicas, startReplicas } from '../../support/replicas.ts'
@@ -99,10 +99,10 @@ test('an asynchronous standby that lacked the last commits is promoted: nothing 
   const found = await until(says, (text) => text.includes('outboxd recover'))
   expect(found.split('\n')[0]).toContain('paused (history)')
   const context = testContext(harness.env)
-  expect(await recover(context, { dryRun: true })).toBe(0)
+  expect(await recover.action(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toContain('Queued in the ledger, and perhaps sent since: 2 records')
-  expect(await recover(testContext(harness.env), { as: 'uncertain' })).toBe(4)
-  expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+  expect(await recover.action(testContext(harness.env), { as: 'uncertain' })).toBe(4)
+  expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   // What an operator had ended stands again, too.
   await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
   for (const marker of ['async-lost-1-', 'async-lost-2-'])
@@ -146,9 +146,9 @@ test('what the promoted ledger has as being sent, and a daemon that lives throug
     30_000,
   )
   const context = testContext(harness.env)
-  expect(await recover(context, { dryRun: true })).toBe(0)
+  expect(await recover.action(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toContain('Being sent, as far as the ledger knows: 3 records')
-  expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+  expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   expect(await says()).toMatch(/^\d records wait for a person/)
   for (const marker of markers)
     expect(await harness.becomes(marker, 'uncertain')).toMatchObject({ posts: [200], effects: 1 })
@@ -177,7 +177,7 @@ test('the server’s folder is put back as it was: a daemon that lives knows bet
   await replicas.redirect(restored)
   primary = restored
   await until(says, (text) => text.includes('a record as sent that a daemon has claimed'))
-  expect(await recover(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
+  expect(await recover.action(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
   // The operator of this test knows that the service ignores keys, and what that leads to.
   await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
   expect(await harness.becomes('folder-lost-', 'completed')).toMatchObject({ posts: [200, 200] })

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import { adopt } from '../../../src/commands/adopt.ts'
-import { recover } from '../../../src/commands/recover.ts'
+import { command as adopt } from '../../../src/commands/adopt.ts'
+import { command as recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import { createDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -65,7 +65,7 @@ test.each([
   await state.restore()
   await insert('b')
   const early = testContext(env)
-  expect(await recover(early, { as: 'new', by: 'erin', yes: true })).toBe(1)
+  expect(await recover.action(early, { as: 'new', by: 'erin', yes: true })).toBe(1)
   expect(early.messages()).toContain('none has looked at it yet')
   await given.startInstance({ STATE_DATABASE_URL: state.url })
   await until(
@@ -73,7 +73,7 @@ test.each([
     (text) => text.includes('row 1 of the outbox names a transaction'),
   )
   expect(await arrived()).toEqual(['a'])
-  expect(await recover(testContext(env), { as, by: 'erin', yes: true })).toBe(0)
+  expect(await recover.action(testContext(env), { as, by: 'erin', yes: true })).toBe(0)
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   await insert('c')
   await eventually(async () => expect(await readLedger(state.pool)).toEqual([...becomes, 'c completed']))
@@ -95,11 +95,11 @@ test('rows that name transactions and come while a daemon of a ledger without re
   expect(await given.arrivals()).toEqual([])
 
   const adopting = testContext(env)
-  expect(await adopt(adopting, { start: 'now', as: 'erin', yes: true })).toBe(0)
+  expect(await adopt.action(adopting, { start: 'now', as: 'erin', yes: true })).toBe(0)
   expect(adopting.messages()).toContain(
     '2 rows of it are not captured yet: what of them lies before that is never sent.',
   )
-  expect(await recover(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
+  expect(await recover.action(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
   await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   await given.pool.query(`insert into source (type, payload) values ('data', $1)`, [payload('b')])
   await eventually(async () => expect(await readLedger(given.pool)).toEqual(['b completed']))
@@ -146,7 +146,7 @@ test.each(
     (text) => text.includes('outboxd recover'),
   )
   const context = testContext(env)
-  expect(await recover(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
+  expect(await recover.action(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
   expect(context.messages()).toContain('Records that have arrived and are tracked: 3.')
   // The whole budget counts as spent for a minute and a half, which nobody waits for here.
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
@@ -205,7 +205,7 @@ test.each([
     () => statusSays(env),
     (text) => text.includes('outboxd recover'),
   )
-  expect(await recover(testContext(env), { as: 'uncertain', by: 'erin', yes: true })).toBe(0)
+  expect(await recover.action(testContext(env), { as: 'uncertain', by: 'erin', yes: true })).toBe(0)
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   await eventually(async () => expect(await readLedger(state.pool)).toEqual(becomes))
   const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)

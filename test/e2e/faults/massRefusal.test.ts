@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { resume } from '../../../src/commands/resume.ts'
+import { command as resume } from '../../../src/commands/resume.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { scrape } from '../../support/scrape.ts'
@@ -60,7 +60,7 @@ test('an operator who knows that it is right has them rejected', async () => {
   const markers = await insertMany(harness)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   const context = testContext(harness.env)
-  expect(await resume(context, { believeRefusals: true })).toBe(0)
+  expect(await resume.action(context, { believeRefusals: true })).toBe(0)
   expect(context.messages()).toMatch(/Taken at its word for a day: .*400.*certificate error/)
   await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { check } from '../../../src/commands/check.ts'
+import { command as check } from '../../../src/commands/check.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
@@ -50,7 +50,7 @@ test('outbox.yaml takes rows in that it left out before: status and check count 
   const shown = await says(given)
   expect(shown).toContain('3 in the outbox')
   const checked = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toContain('3 rows wait; we wrote each state to row ')
   await given.startInstance()
   await eventually(async () =>
@@ -76,7 +76,7 @@ test('rows that were loaded behind the position: check and status tell them, and
   )
   await given.pool.query('update outboxd.outbox set compared_at = null')
   const checked = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
-  await check(checked, {})
+  await check.action(checked, {})
   expect(checked.printed()).toContain('WARNING  outbox: 2 rows waited behind the position')
   await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))

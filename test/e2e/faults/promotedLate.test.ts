@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { recover } from '../../../src/commands/recover.ts'
+import { command as recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import { migrateAll } from '../../support/postgres.ts'
 import { startReplicas } from '../../support/replicas.ts'
@@ -32,7 +32,7 @@ test('another standby than the declared one is promoted: a daemon that misses it
   await replicas.redirect(late.standby)
   primary = late.standby
   await until(says, (text) => text.includes('a record as sent that a daemon has claimed'))
-  expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+  expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   await declared.stop()
 
   await harness.start()
@@ -43,5 +43,5 @@ test('another standby than the declared one is promoted: a daemon that misses it
   await waitForStandby('', standby.run)
   await replicas.redirect(standby)
   await until(says, (text) => text.includes('a standby was promoted, or a backup recovered'))
-  expect(await recover(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
+  expect(await recover.action(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
 }, 180_000)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { show } from '../../../src/commands/show.ts'
+import { command as show } from '../../../src/commands/show.ts'
 import { testContext } from '../../support/context.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -42,7 +42,7 @@ test.concurrent.for([503, 403])(
     // What is said during it.
     await until(harness.pauses, (reasons) => reasons.length === 0)
     const shown = testContext(harness.env)
-    await show(shown, `outbox:${outboxId}`, {})
+    await show.action(shown, `outbox:${outboxId}`, {})
     expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
     expect(shown.printed()).toContain(String(refusal))
     expect(await statusSays(harness.env)).not.toContain('Nothing is sent')
@@ -82,7 +82,7 @@ test.concurrent('503 to every poll of the only transaction there is: an answered
   const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unavailable"} 0'))
   const shown = testContext(harness.env)
-  await show(shown, `outbox:${outboxId}`, {})
+  await show.action(shown, `outbox:${outboxId}`, {})
   expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
 
   await harness.control('DELETE', 'faults')

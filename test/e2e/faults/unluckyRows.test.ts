@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { list } from '../../../src/commands/list.ts'
+import { command as list } from '../../../src/commands/list.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { readMetric } from '../../support/scrape.ts'
@@ -100,7 +100,7 @@ test('a trigger of the ERP that refuses the mark of one row: it is sent once, th
   expect(says).not.toContain('All is well')
   expect(says).toContain(`1 row of the outbox`)
   const asked = testContext({ ...harness.env })
-  await list(asked, {})
+  await list.action(asked, {})
   expect(asked.messages()).toContain(`outbox:${id} is put off`)
   expect(asked.messages()).toContain('P0001')
 

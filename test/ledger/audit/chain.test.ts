@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { pause } from '../../../src/commands/pause.ts'
-import { prune } from '../../../src/commands/prune.ts'
-import { replay } from '../../../src/commands/replay.ts'
+import { command as pause } from '../../../src/commands/pause.ts'
+import { command as prune } from '../../../src/commands/prune.ts'
+import { command as replay } from '../../../src/commands/replay.ts'
 import { type Chain, createChain } from '../../../src/ledger/audit/chain.ts'
 import { createDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
@@ -44,8 +44,8 @@ async function chained() {
     await fixture.end(failedE003, { outboxId: '2' }),
     await fixture.end({ ...completed, transactionId: randomUUID() }, { outboxId: '3' }),
   ]
-  await replay(fixture.context(), [ids[1] ?? ''], { as: 'alice', reason: 'again' })
-  await pause(fixture.context(), { as: 'bob', reason: 'closing' })
+  await replay.action(fixture.context(), [ids[1] ?? ''], { as: 'alice', reason: 'again' })
+  await pause.action(fixture.context(), { as: 'bob', reason: 'closing' })
   expect(await run()).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
   return ids
 }
@@ -271,7 +271,7 @@ test('what retention empties and deletes leaves the chain whole; a block without
   await sql(`update outboxd.submission set ended_at = now() - interval '40 days', report_due = false where id = $1`, [
     ids[2],
   ])
-  expect(await prune(fixture.context(), {})).toBe(0)
+  expect(await prune.action(fixture.context(), {})).toBe(0)
   expect(await verify()).toMatchObject({ broken: null, gone: 4, waiting: 1 }) // the prune itself
   await sql('update outboxd.chain_block set look_at = now()')
   await run()
@@ -289,12 +289,12 @@ test('what retention empties and deletes leaves the chain whole; a block without
 
 test('what a replay noted of contents is emptied with them, and the chain knows it', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf(), body: '{"old":1}' })
-  await replay(fixture.context(), [id], {})
+  await replay.action(fixture.context(), [id], {})
   await run()
   await sql(
     `update outboxd.submission set state = 'completed', due_at = null, ended_at = now() - interval '40 days', report_due = false, held = false`,
   )
-  expect(await prune(fixture.context(), {})).toBe(0)
+  expect(await prune.action(fixture.context(), {})).toBe(0)
   const { rows } = await sql(
     `select detail -> 'former' ? 'body' as has_body from outboxd.submission_event where cause = 'replay'`,
   )
