@@ -132,6 +132,7 @@ function serviceSettings(reader: Reader) {
     expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
     idempotencyHeader: value('IDEMPOTENCY_HEADER'),
+    idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
     /** An answer may give back what was sent, and say something of it. */
     answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),

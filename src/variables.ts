@@ -182,6 +182,11 @@ export const variables = {
       .default('Idempotency-Key'),
     about: 'header in which each POST carries its idempotency key',
   },
+  IDEMPOTENCY_KEY_FORM: {
+    instances: 'same: reported',
+    schema: z.enum(['quoted', 'bare']).default('quoted'),
+    about: 'how that key, a UUID, is written: quoted ("8e03…", the draft standard) or bare (8e03…)',
+  },
   UNCERTAIN_POLICY: {
     instances: 'same: reported',
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),

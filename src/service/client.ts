@@ -76,8 +76,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 
   return {
-    send: (request, accessToken, mayLeave) =>
-      callApi(apiRequest(request, service.idempotencyHeader), accessToken, mayLeave),
+    send: (request, accessToken, mayLeave) => callApi(apiRequest(request, service), accessToken, mayLeave),
 
     askBeside: (accessToken, mayLeave) =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
@@ -107,17 +106,23 @@ export const accepted = { accept: 'application/json', 'accept-encoding': 'identi
 /** A request to the API: where `path` begins, and who asks, is the same for all. */
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
-/**
- * The request on the wire. `Idempotency-Key` is the uuid in double quotes: draft-ietf-httpapi-idempotency-key-header
- * makes it a structured-field string (RFC 8941, 3.3.3). Under another header it is the same.
- */
-function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, idempotencyHeader: string): ApiRequest {
+type KeySettings = Pick<Config['service'], 'idempotencyHeader' | 'idempotencyKeyForm'>
+
+/** The request on the wire. */
+function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings: KeySettings): ApiRequest {
   const { method, path } = routeOf(endpoint)
   if (method === 'GET')
     return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: {}, body: null }
-  const key: Record<string, string> =
-    idempotencyKey === null ? {} : { [idempotencyHeader.toLowerCase()]: `"${idempotencyKey}"` }
+  const key = idempotencyKey === null ? {} : keyHeader(idempotencyKey, settings)
   return { method, path, headers: { 'content-type': 'application/json', ...key }, body }
+}
+
+/**
+ * The header of an idempotency key. By default the value is a structured-field string, in double quotes (RFC 8941, 3.3.3), as
+ * draft-ietf-httpapi-idempotency-key-header has it; some services take only the bare UUID.
+ */
+export function keyHeader(key: string, { idempotencyHeader, idempotencyKeyForm }: KeySettings): Record<string, string> {
+  return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }
 }
 
 function tokenRequest(

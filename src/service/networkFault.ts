@@ -49,7 +49,14 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^UND_ERR_CONNECT_TIMEOUT/, 'no connection came about in time: look at the address, the network, a firewall'],
   [/^ETIMEDOUT/, 'the network gave up waiting: look at the address, the network, a firewall'],
   [/^UND_ERR_INVALID_ARG/, 'the request could not be formed'],
-  [/^(HPE_|HTTPParserError)/, 'the answer is not HTTP/1.1'],
+  [
+    /^(HPE_|HTTPParserError)/,
+    'the answer is not HTTP/1.1: is there an HTTP service at this address, and one that speaks more than HTTP/2?',
+  ],
+  [
+    /NO_APPLICATION_PROTOCOL/,
+    'the service speaks only HTTP/2, and outboxd speaks HTTP/1.1: ask its operator to allow HTTP/1.1, or put a proxy in between',
+  ],
   [
     /^CERT_HAS_EXPIRED/,
     'the certificate that the service shows has expired: tell its operator, and look whether the clock of this machine is right',

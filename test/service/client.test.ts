@@ -70,6 +70,12 @@ describe('the request on the wire', () => {
     expect(received[0]?.headers['idempotency-key']).toBeUndefined()
   })
 
+  test('the key is written bare if the service takes no quotes', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
+    await clientFor(url, { idempotencyKeyForm: 'bare' }).send(submitRequest, accessToken)
+    expect(received[0]?.headers['idempotency-key']).toBe('0193c1b2-0000-7000-8000-000000000001')
+  })
+
   test('a GET names the id as one path segment, under the address’s own path', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, {}))
     const client = clientFor(`${url}/partner`)

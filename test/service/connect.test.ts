@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer as createPlainServer, type RequestListener } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import { createServer, type ServerOptions } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,6 +44,12 @@ describe('what a service shows is not believed', () => {
     expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })
     expect(pauseCall(refused)).toMatchObject({ reason: 'unreachable', detail: expect.stringContaining(says) })
     expect(received()).toBe(0)
+  })
+
+  test('what speaks only HTTP/2 is named as that', async () => {
+    const { url } = await listen(createSecureServer(server) as unknown as ReturnType<typeof createServer>)
+    const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringMatching(/^the service speaks only HTTP\/2/) })
   })
 
   test('what speaks no TLS', async () => {

@@ -92,6 +92,7 @@ export function permittedClientFor(
     expiresInUnitMs: 1000,
     tokenRefreshMs: 300_000,
     idempotencyHeader: 'Idempotency-Key',
+    idempotencyKeyForm: 'quoted' as const,
     requestTimeoutMs: 10_000,
     answerMaxBytes: 1_000_000,
     ...service,
