@@ -18,7 +18,13 @@ import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { outcomeOf } from '../service/readAnswer.ts'
 import type { DaemonContext } from './context.ts'
 import { createParts } from './createParts.ts'
-import { type Databases, type DatabasesOptions, openDatabases, type TableTrial, tryOutboxTable } from './databases.ts'
+import {
+  type InstanceDatabases,
+  type InstanceDatabasesOptions,
+  openInstanceDatabases,
+  type TableTrial,
+  tryOutboxTable,
+} from './instanceDatabases.ts'
 import { settleAll } from './leaving.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
@@ -162,12 +168,12 @@ async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],
   waitsFor: (why: string) => void,
-): Promise<Databases> {
+): Promise<InstanceDatabases> {
   const { clock, log, signal } = deps
   const until = clock.nowMs() + patienceMs
   for (;;) {
     try {
-      return await openDatabases(databasesOptions(deps, wakeups))
+      return await openInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
       if (!isPassing(error) || clock.nowMs() > until) throw error
       log.warn('a database is away; it is tried again', { error })
@@ -177,7 +183,7 @@ async function openPatiently(
   }
 }
 
-function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): DatabasesOptions {
+function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): InstanceDatabasesOptions {
   const { config, outboxTable, mappings, log, version } = deps
   const instanceId = randomUUID()
   return {

@@ -7,8 +7,8 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
-import type { Databases } from './databases.ts'
 import type { FilesInForce } from './filesInForce.ts'
+import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
 
 /** What the daemon has when its parts are put together. Each part is given all of it and takes what it needs. */
@@ -18,7 +18,7 @@ export interface DaemonContext {
   log: Log
   metrics: Metrics
   telemetry: Telemetry
-  databases: Databases
+  databases: InstanceDatabases
   client: ServiceClient
   credentials: Pick<CredentialsInForce, 'renew' | 'broken'>
   /** The mappings in force; asked for each record. */

@@ -109,7 +109,7 @@ function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonCon
 
 function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): Heartbeat {
   const { heartbeats, instance } = databases
-  const reloads = createReloadAnswering({
+  const onReloadAsked = createReloadAnswering({
     reload: files.reload,
     answer: (answer) => answerReload(heartbeats, instance.id, answer),
     onFailed: (error) =>
@@ -119,7 +119,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
     clock,
     // An instance whose ledger belongs to another service takes on no more work.
     beat: () => writeHeartbeat(heartbeats, instance, config.service),
-    onReloadAsked: reloads.asked,
+    onReloadAsked,
   })
 }
 

@@ -4,7 +4,7 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/redact.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
-import type { TableTrial } from './databases.ts'
+import type { TableTrial } from './instanceDatabases.ts'
 
 /** The mapping files and outbox.yaml: those in force, and what is wrong with those in the folder. */
 export interface FilesInForce {

@@ -53,75 +53,52 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
   }
 }
 
-/** Writes what is wrong in this instance where `outboxd status` finds it. Never throws. */
 export interface ProblemTellingDeps<Problem> {
   /** Whether an outcome has waited to be written so long that it matters which session holds it up. */
   waitsLong(): boolean
-  /** The pids of the sessions of others that the daemon's sessions wait for just now. */
+  /** The pids of other sessions that the daemon's sessions wait for now. */
   readBlockers(): Promise<number[]>
-  /** What is wrong in this instance. */
   problems(blockers: readonly number[]): readonly Problem[]
   /** Writes that exactly these problems stand. */
   tell(problems: readonly Problem[]): Promise<void>
-  /** They could not be told; the next round tells them. */
   onFailed(error: unknown): void
 }
 
-/** Says where `outboxd status` finds it what is wrong in this instance. Never throws. */
-export interface ProblemTelling {
-  runOnce(): Promise<void>
-  /** Writes that nothing is wrong any more, because the instance leaves. */
-  clear(): Promise<void>
-}
+export type ProblemTelling = ReturnType<typeof createProblemTelling>
 
-export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>): ProblemTelling {
-  /** Kept while an outcome waits: between two tries no session is seen to hold the lock. */
+/** Writes what is wrong in this instance where `outboxd status` finds it. Never throws: the next round tells it again. */
+export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>) {
+  /** Kept while an outcome waits, because between two tries no session is seen to hold the lock. */
   let blockers: number[] = []
-
-  async function look(): Promise<void> {
-    const isLong = deps.waitsLong()
-    const seen = isLong ? await deps.readBlockers().catch(() => []) : []
-    if (!isLong || seen.length > 0) blockers = seen
-  }
-
   return {
-    async runOnce() {
-      await look()
+    async runOnce(): Promise<void> {
+      const isLong = deps.waitsLong()
+      const seen = isLong ? await deps.readBlockers().catch(() => []) : []
+      if (!isLong || seen.length > 0) blockers = seen
       await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
     },
-    clear: () => deps.tell([]).catch(deps.onFailed),
+    /** Writes that nothing is wrong any more, because the instance leaves. */
+    clear: (): Promise<void> => deps.tell([]).catch(deps.onFailed),
   }
 }
 
-/** Does what `outboxd reload` asks for, and answers it. Never throws. */
 export interface ReloadAnsweringDeps {
   /** Reads the files again and takes them into force if possible. @returns why that is not possible */
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
-  /** It is asked for again. */
   onFailed(error: unknown): void
 }
 
-/** Does what `outboxd reload` asks for, and says what came of it. Never throws. */
-export interface ReloadAnswering {
-  /** @param asked the number of the reload. One that comes while another is answered is asked again */
-  asked(asked: number): Promise<void>
-}
-
-export function createReloadAnswering(deps: ReloadAnsweringDeps): ReloadAnswering {
+/** Returns what does a reload that `outboxd reload` asks for, by its number. Never throws: each beat asks until it is answered. */
+export function createReloadAnswering({ reload, answer, onFailed }: ReloadAnsweringDeps) {
   let isUnderWay = false
-
-  async function answer(asked: number): Promise<void> {
-    await deps.answer({ asked, problem: await deps.reload() })
-  }
-
-  return {
-    async asked(asked) {
-      if (isUnderWay) return
-      isUnderWay = true
-      await answer(asked).catch(deps.onFailed)
-      isUnderWay = false
-    },
+  return async (asked: number): Promise<void> => {
+    if (isUnderWay) return
+    isUnderWay = true
+    await reload()
+      .then((problem) => answer({ asked, problem }))
+      .catch(onFailed)
+    isUnderWay = false
   }
 }
 

@@ -3,7 +3,7 @@ import { type WrittenOutcomes, writeSteps } from '../ledger/outcomes.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
 import { blameFor } from '../postgres/database.ts'
 import type { Dispatch } from './createDispatch.ts'
-import type { Databases } from './databases.ts'
+import type { InstanceDatabases } from './instanceDatabases.ts'
 import { takeEach } from './loop.ts'
 
 export interface RescueOptions {
@@ -26,7 +26,10 @@ const forgotten = unknown('what came of it could not be written, or the ledger w
  * @returns how many
  * @throws Error of the first that could not be written, when the others are
  */
-export async function rescueOrphans(databases: Databases, { dispatch, onWritten }: RescueOptions): Promise<number> {
+export async function rescueOrphans(
+  databases: InstanceDatabases,
+  { dispatch, onWritten }: RescueOptions,
+): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = await readOrphaned(ledger, instance.id)
   const own = await readForgotten(ledger, instance.id, dispatch.holds)

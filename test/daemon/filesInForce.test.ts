@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { TableTrial } from '../../src/daemon/databases.ts'
 import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
+import type { TableTrial } from '../../src/daemon/instanceDatabases.ts'
 import { tableUntried } from '../../src/ledger/instances.ts'
 
 const mapping = (type: string) =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Databases } from '../../src/daemon/databases.ts'
+import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createMaintenance, type MaintenanceOptions } from '../../src/daemon/maintenance.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import type { Answer, Submission } from '../../src/model.ts'
@@ -10,7 +10,7 @@ import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition
 import { endAgo } from '../support/retention.ts'
 
 let ledger: Ledger
-let databases: Databases
+let databases: InstanceDatabases
 beforeAll(async () => {
   ledger = await openLedger()
   databases = await openInstance(ledger.url)
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 interface Given {
   env?: Record<string, string>
-  on?: Partial<Databases>
+  on?: Partial<InstanceDatabases>
   dispatch?: Partial<MaintenanceOptions['dispatch']>
 }
 

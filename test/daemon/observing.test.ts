@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Databases } from '../../src/daemon/databases.ts'
+import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { countEveryMs, createObserving, snapshotOf, tellOutboxHistory } from '../../src/daemon/observing.ts'
 import { agreeOnBudget, withdrawSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
@@ -9,7 +9,7 @@ import { contextOf, openInstance } from '../support/daemonContext.ts'
 import { fitSlots, type Ledger, openLedger } from '../support/ledger.ts'
 
 let database: Ledger
-let databases: Databases
+let databases: InstanceDatabases
 beforeAll(async () => {
   database = await openLedger()
   databases = await openInstance(database.url, 50)
@@ -30,7 +30,10 @@ const problems = async (kind: string) =>
   (await database.pool.query('select detail from outboxd.problem where kind = $1', [kind])).rows
 
 /** An outbox that counts as many rows as it is told to, and how often it was asked. */
-function saying(outbox: Databases['outbox'], waiting: { rows: number | null; counts: number }): Databases['outbox'] {
+function saying(
+  outbox: InstanceDatabases['outbox'],
+  waiting: { rows: number | null; counts: number },
+): InstanceDatabases['outbox'] {
   const countingOn = (db: OpenTable['db']) =>
     replaced(db, {
       async query(text: string, values: unknown[]) {

@@ -22,13 +22,13 @@ function setup() {
 
 test('while the files are read for one question, another waits until it is asked again', async () => {
   const { part, reading, answers, state } = setup()
-  const first = part.asked(1)
-  await part.asked(1)
-  await part.asked(2)
+  const first = part(1)
+  await part(1)
+  await part(2)
   expect(state.reads).toBe(1)
   reading.resolve(null)
   await first
-  await part.asked(2)
+  await part(2)
   expect(answers).toEqual([
     { asked: 1, problem: null },
     { asked: 2, problem: 'a mapping is broken' },
@@ -39,9 +39,9 @@ test('an answer that cannot be written is said, and the question that comes agai
   const { part, reading, answers, failures, state } = setup()
   reading.resolve(null)
   state.fails = true
-  await part.asked(1)
+  await part(1)
   expect([answers, failures]).toEqual([[], [new Error('the database is away')]])
   state.fails = false
-  await part.asked(1)
+  await part(1)
   expect(answers).toEqual([{ asked: 1, problem: 'a mapping is broken' }])
 })

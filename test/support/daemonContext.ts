@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readConfig } from '../../src/config.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
-import { type Databases, openDatabases } from '../../src/daemon/databases.ts'
+import { type InstanceDatabases, openInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
 import { loops } from '../../src/observe/metricRows.ts'
 import { fixedAddress } from '../../src/postgres/databaseAddress.ts'
@@ -13,9 +13,9 @@ export type Told = [name: string, ...args: unknown[]]
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
 /** The databases of an instance of the daemon on this database, with an outbox beside the ledger. Must be closed. */
-export function openInstance(url: string, requests = 100): Promise<Databases> {
+export function openInstance(url: string, requests = 100): Promise<InstanceDatabases> {
   const id = randomUUID()
-  return openDatabases({
+  return openInstanceDatabases({
     config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
     addresses: { outbox: fixedAddress(url), ledger: fixedAddress(url) },
     outboxTable: 'outbox',
@@ -27,7 +27,7 @@ export function openInstance(url: string, requests = 100): Promise<Databases> {
 }
 
 /** What a part of the daemon is given, with its clock in the test's hand. `told` has what it logs, counts and shows. */
-export function contextOf(databases: Databases, env: Record<string, string> = {}) {
+export function contextOf(databases: InstanceDatabases, env: Record<string, string> = {}) {
   const time = { ms: 0 }
   const told: Told[] = []
   const recorder = <T extends object>(name: string) =>

@@ -32,7 +32,7 @@ import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 type Pool = InstanceLedger['ledger']
 
 /** Both databases, as one instance of the daemon works on them. Must be closed. */
-export interface Databases extends InstanceLedger {
+export interface InstanceDatabases extends InstanceLedger {
   instance: Instance
   /** The sessions in which the instance says that it lives: no other work makes them wait. */
   heartbeats: Pool
@@ -60,7 +60,7 @@ export interface Instance {
   host: string
 }
 
-export interface DatabasesOptions {
+export interface InstanceDatabasesOptions {
   config: Config
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
   /** As described, or its name. */
@@ -79,7 +79,7 @@ export interface DatabasesOptions {
  * ForeignOutbox if the outbox is there and cannot be used as it is, or is not the ledger's; ForeignService if the ledger belongs to
  * another service
  */
-export async function openDatabases(options: DatabasesOptions): Promise<Databases> {
+export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
   const { addresses, onError } = options
   const ledger = openLedgerPool(addresses.ledger, onError)
   const heartbeats = openHeartbeatPool(addresses.ledger, onError)
@@ -103,11 +103,11 @@ export async function openDatabases(options: DatabasesOptions): Promise<Database
 
 /** @param closing grows by what is opened here */
 async function connect(
-  options: DatabasesOptions,
+  options: InstanceDatabasesOptions,
   { ledger, heartbeats, erp }: Record<'ledger' | 'heartbeats' | 'erp', Pool>,
   closing: (() => Promise<void>)[],
   closeAll: () => Promise<unknown>,
-): Promise<Databases> {
+): Promise<InstanceDatabases> {
   const { config, addresses, outboxTable, given, instance, onNotice, onError } = options
   const digest = tableDigest(describeTable(outboxTable))
   const settings = (): InstanceSettings => ({
@@ -167,7 +167,7 @@ async function connect(
 
 /** Sees that the ledger can be used and is ours, agrees on settings with the other instances, and opens the queue. */
 async function openLedger(
-  { config, addresses, instance, onError }: DatabasesOptions,
+  { config, addresses, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
   settings: () => InstanceSettings,
 ): Promise<Queue> {
@@ -199,7 +199,7 @@ const untried = { kind: 'unknown' } as const
 
 /** Whether the outbox could be read by another description. Changes nothing. */
 export async function tryOutboxTable(
-  { ledger, outbox }: Pick<Databases, 'ledger' | 'outbox'>,
+  { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
   payloadMaxBytes: number,
 ): Promise<TableTrial> {
