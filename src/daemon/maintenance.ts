@@ -1,4 +1,4 @@
-import { createChain } from '../ledger/audit/chain.ts'
+import { chainLogs } from '../ledger/audit/chain.ts'
 import { createDayVerification } from '../ledger/audit/verifyChain.ts'
 import { lookAtClock } from '../ledger/clockWatch.ts'
 import { deleteStaleInstances, forgetProblems } from '../ledger/instances.ts'
@@ -201,14 +201,13 @@ const chainEveryMs = 30_000
 
 /** Keeps the logs' chain up with the logs, and verifies its last day: at the start, and each night as the chain begins another day. */
 function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
-  const chain = createChain(ledger)
   const verifyLastDay = createDayVerification(ledger)
   let due: 'start' | 'night' | null = 'start'
   return {
     async runOnce() {
       const elapsedMs = clock.stopwatch()
       const goOn = () => !stopping.aborted && elapsedMs() < roundMaxMs
-      const round = await chain.runOnce(goOn)
+      const round = await chainLogs(ledger, goOn)
       if (round.endOfDay !== null) {
         telemetry.chainStood(round.endOfDay)
         due = 'night'

@@ -1,4 +1,4 @@
-import { createChain } from '../ledger/audit/chain.ts'
+import { chainLogs } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
 import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
 import { findPresent } from '../outbox/rows.ts'
@@ -11,7 +11,7 @@ export async function pruneLedger(
   { goOn, onProgress }: Pick<PruneRound, 'goOn' | 'onProgress'>,
 ): Promise<PruneEnd> {
   const { retention } = databases.config
-  await createChain(ledger).runOnce(goOn) // what is not in the chain yet is not deleted
+  await chainLogs(ledger, goOn) // what is not in the chain yet is not deleted
   let pruned: Pruned | null = null
   try {
     return await prune(

@@ -6,7 +6,7 @@ import { command as replay } from '../../src/commands/replay.ts'
 import { command as resolve } from '../../src/commands/resolve.ts'
 import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { createChain } from '../../src/ledger/audit/chain.ts'
+import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
@@ -25,7 +25,7 @@ const person = 'Erika Mustermann'
 const payload = payloadOf({ field2: `"${person}"` })
 const given = { key: person, reason: 'request 2026-17', as: 'officer', yes: true }
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
-const chain = () => createChain(fixture.ledger.pool).runOnce(() => true)
+const chain = () => chainLogs(fixture.ledger.pool, () => true)
 const verify = () => verifyChain(fixture.ledger.pool, null, () => {})
 
 async function run(options: Partial<OptionsOf<typeof erase>> = {}) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { createChain } from '../../src/ledger/audit/chain.ts'
+import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { readHands } from '../../src/ledger/audit/readActs.ts'
 import { readAudit } from '../../src/ledger/audit/readAudit.ts'
 import { insertCaptured } from '../../src/ledger/capture.ts'
@@ -234,7 +234,7 @@ function newRecords(): CapturedRecord[] {
 /** Only what is chained can be pruned; to chain all would take longer than all else here. */
 async function chainBlocks(most: number): Promise<void> {
   let blocks = 0
-  await createChain(database.pool).runOnce(() => blocks++ < most)
+  await chainLogs(database.pool, () => blocks++ < most)
 }
 
 async function medianMs(ask: () => Promise<unknown>): Promise<number> {
@@ -282,7 +282,7 @@ async function year(): Promise<void> {
       oldestDays: agoDays + 1,
       newestDays: agoDays,
     })
-    await createChain(database.pool).runOnce(() => true)
+    await chainLogs(database.pool, () => true)
     const beganMs = performance.now()
     let done = 0
     await prune(

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { createChain } from '../../src/ledger/audit/chain.ts'
+import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { rateLimit, type Surroundings } from './environment.ts'
 import type { Written } from './workload.ts'
@@ -91,7 +91,7 @@ export interface History {
 
 /** Chains what is left, and looks whether each event is in the chain, once and as it was. */
 async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
-  await createChain(ledger).runOnce(() => true)
+  await chainLogs(ledger, () => true)
   const { broken, entries, gone } = await verifyChain(ledger, null, () => {})
   const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
   const expected = events + (rows[0]?.acts ?? 0)

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { tableWritersSql } from '../../postgres/locks.ts'
 
-/** An entry of one of the logs: what the chain knows of it. */
+/** An entry of the log of events or of operators' acts, as the chain knows it. */
 export interface ChainEntry {
   kind: 'event' | 'act'
   id: string
@@ -12,9 +12,9 @@ export interface ChainEntry {
   submissionId: string
   /** 32 bytes. */
   leaf: Buffer
-  /** Why its digest says nothing of what it shows: it claims that something of it is gone, and shows it all the same; null as a rule. */
+  /** It claims that something of it is gone, and shows it all the same. Then its digest proves nothing. Null as a rule. */
   pretence: string | null
-  /** Something of it was emptied or erased. */
+  /** Part of it was emptied or erased. */
   isReduced: boolean
 }
 
@@ -55,7 +55,7 @@ export async function readEventEntries(
   return rows.map(eventEntry)
 }
 
-/** What stays is in the digest as it is; what may be emptied or erased by a digest of its own. */
+/** What may be emptied or erased enters the leaf as a digest of its own, so that the leaf outlives it. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -112,7 +112,6 @@ const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(da
 const digestOf = (a: string | null, b: string | null): string =>
   sha256(`${Buffer.byteLength(a ?? '')}:${a ?? ''}${b ?? ''}`).toString('hex')
 
-/** What a block says of its entries. */
 export interface BlockContents {
   leaves: Buffer
   eventIds: readonly string[]
@@ -123,7 +122,7 @@ export interface BlockContents {
 export const blockDigest = ({ leaves, eventIds, submissionIds, actIds }: BlockContents): Buffer =>
   sha256(Buffer.concat([leaves, Buffer.from(JSON.stringify([eventIds, submissionIds, actIds]))]))
 
-/** What stays of a block when all of its events are gone. */
+/** What is left of a block when all of its events are gone. */
 export interface BlockHead {
   number: string
   lastEvent: string
@@ -133,60 +132,49 @@ export interface BlockHead {
   digest: Buffer
 }
 
-/** A block's own hash. @param before of the block before; empty for the first */
+/** @param before the hash of the block before; empty for the first */
 export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
-/** Where the chain stands: to be noted elsewhere, since whoever owns the database can write all of it anew. */
+/** Where the chain stands. Note it elsewhere, because the owner of the database can rewrite all of the chain. */
 export interface ChainHead {
   number: string
   /** In hexadecimal. */
   hash: string
 }
 
-/** What a round did. `elsewhere`: another instance chains. */
 export interface ChainRound {
+  /** `elsewhere`: another instance chains. */
   end: 'through' | 'begun' | 'elsewhere'
   blocks: number
-  /** The head with which a day (UTC) ended, where this round began another. */
+  /** The head with which a day (UTC) ended, if this round began the next day. */
   endOfDay: ChainHead | null
-  /** For how long the oldest entry has waited that is not in the chain, milliseconds; 0 where none waits. */
+  /** For how long the oldest entry has waited that is not in the chain, milliseconds; 0 if none waits. */
   behindMs: number
 }
 
-/** Chains what the logs have got since; appends to them never wait for it. */
-export interface Chain {
-  /** @param goOn asked between blocks: false ends the round */
-  runOnce(goOn: () => boolean): Promise<ChainRound>
-}
-
-/** Little enough to hold in memory, whatever replays have noted in them. */
+/** The most entries of each log in a block, so that a block fits in memory. */
 const entriesMax = 500
 
 /** A transaction that has written to a log ends within milliseconds, or its server ends it. */
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-export function createChain(ledger: pg.Pool): Chain {
-  return {
-    async runOnce(goOn) {
-      const settled = await readSettled(ledger, goOn)
-      let blocks = 0
-      let endOfDay: ChainHead | null = null
-      const conclude = async (end: ChainRound['end']): Promise<ChainRound> => {
-        if (end === 'through') await compact(ledger)
-        return { end, blocks, endOfDay, behindMs: await readBehindMs(ledger) }
-      }
-      if (settled === null) return conclude('through')
-      while (goOn()) {
-        const made = await inTransaction(ledger, (db) => appendBlock(db, settled))
-        if (made.kind !== 'appended') return conclude(made.kind)
-        blocks += 1
-        endOfDay = made.endOfDay ?? endOfDay
-      }
-      return conclude('begun')
-    },
+/** Chains what was appended to the logs. Appending never waits for it. @param goOn asked between blocks: false ends the round */
+export async function chainLogs(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
+  const settled = await readSettled(ledger, goOn)
+  let blocks = 0
+  let endOfDay: ChainHead | null = null
+  let end: ChainRound['end'] | null = settled === null ? 'through' : null
+  while (settled !== null && end === null && goOn()) {
+    const made = await inTransaction(ledger, (db) => appendBlock(db, settled))
+    if (made.kind === 'appended') {
+      blocks += 1
+      endOfDay = made.endOfDay ?? endOfDay
+    } else end = made.kind
   }
+  if (end === 'through') await compact(ledger)
+  return { end: end ?? 'begun', blocks, endOfDay, behindMs: await readBehindMs(ledger) }
 }
 
 interface Ids {
@@ -195,9 +183,9 @@ interface Ids {
 }
 
 /**
- * Up to which ids the logs are settled: no transaction that is open can still commit one below (`tableWritersSql` tells why).
+ * Up to which ids the logs are settled: no open transaction can still commit a lower id (see `tableWritersSql`).
  *
- * @returns null if they did not end: the next round looks again
+ * @returns null if the writers did not end in time: the next round looks again
  */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
@@ -228,7 +216,7 @@ interface Last extends Ids {
 
 type Appended = { kind: 'appended'; endOfDay: ChainHead | null } | { kind: 'through' } | { kind: 'elsewhere' }
 
-/** 7166: one chains at a time. */
+/** 7166: one instance chains at a time. */
 async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
@@ -272,7 +260,7 @@ async function readLast(db: Database): Promise<Last> {
   return rows[0] ?? { number: '0', event: '0', act: '0', hash: Buffer.alloc(0), isOfToday: true }
 }
 
-/** Of a block all of whose events are gone, its digest is enough. */
+/** If all events of a block are gone, its digest is enough. */
 async function compact(db: Database): Promise<void> {
   await db.query(
     `with due as (

@@ -12,7 +12,7 @@ import {
 
 /** What a verification found. */
 export interface ChainVerdict {
-  /** The first thing that is not as the chain says, in words; null if all is. */
+  /** The first difference between logs and chain, in words; null if there is none. */
   broken: string | null
   /** Where the chain ends; null if there is none yet. */
   head: ChainHead | null
@@ -23,22 +23,35 @@ export interface ChainVerdict {
   reduced: number
   /** Events that are gone with their submissions. */
   gone: number
-  /** Entries that were written since, and are not in the chain yet. */
+  /** Entries that are not in the chain yet. */
   waiting: number
 }
 
-interface Block extends BlockHead {
+/** What a block has to follow from. */
+interface BlockBefore {
+  number: string
+  lastEvent: string
+  lastAct: string
+  hash: Buffer
+}
+
+const beginning: BlockBefore = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
+
+interface Block extends BlockHead, BlockBefore {
   eventIds: string[] | null
   submissionIds: string[] | null
   leaves: Buffer | null
   actIds: string[]
-  hash: Buffer
 }
 
 const blocksAtOnce = 20
 
+function unverified(): ChainVerdict {
+  return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
+}
+
 /**
- * Reckons the chain anew from what the logs say, here and not in the database, and stops at the first difference.
+ * Computes the chain again from the logs, here and not in the database, and stops at the first difference.
  *
  * @param noted a head that was noted before: the chain must still have it
  */
@@ -47,64 +60,59 @@ export async function verifyChain(
   noted: ChainHead | null,
   onProgress: (verdict: ChainVerdict) => void,
 ): Promise<ChainVerdict> {
-  const verdict: ChainVerdict = { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
-  let before = beginning
+  const verdict = unverified()
+  let last = beginning
   let isNotedSeen = noted === null
+  for await (const block of verifyBlocks(db, beginning, verdict)) {
+    const hash = block.hash.toString('hex')
+    if (verdict.broken === null && noted?.number === block.number) {
+      isNotedSeen = true
+      if (noted.hash !== hash) verdict.broken = `block ${block.number} is another than the one that was noted`
+    }
+    if (verdict.broken !== null) return verdict
+    verdict.head = { number: block.number, hash }
+    verdict.blocks += 1
+    onProgress(verdict)
+    last = block
+  }
+  if (!isNotedSeen && noted !== null) verdict.broken = `block ${noted.number}, which was noted, is not there`
+  verdict.waiting = await countWaiting(db, last)
+  return verdict
+}
+
+/** What a part of a verification found. `broken` is the first difference in words, null if there is none. */
+export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
+
+/** Verifies the blocks of the last 25 hours, in parts: each goes on after the last one, until `goOn` says false. */
+export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
+  let next: BlockBefore | null = null
+  return async (goOn) => {
+    if (!goOn()) return { end: 'begun' }
+    const verdict = unverified()
+    next ??= await readBlockBeforeLastDay(db)
+    for await (const block of verifyBlocks(db, next, verdict)) {
+      next = block
+      if (verdict.broken !== null) break
+      if (!goOn()) return { end: 'begun' }
+    }
+    next = null
+    return { end: 'through', broken: verdict.broken }
+  }
+}
+
+/** Yields each block after it was compared with the logs. Says in `verdict` what it found. */
+async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerdict): AsyncGenerator<Block> {
+  let before = from
   for (;;) {
     const blocks = await readBlocks(db, before.number)
     for (const block of blocks) {
       verdict.broken = await findBreak(db, before, block, verdict)
-      const hash = block.hash.toString('hex')
-      if (verdict.broken === null && noted?.number === block.number) {
-        isNotedSeen = true
-        if (noted.hash !== hash) verdict.broken = `block ${block.number} is another than the one that was noted`
-      }
-      if (verdict.broken !== null) return verdict
-      verdict.head = { number: block.number, hash }
-      verdict.blocks += 1
-      onProgress(verdict)
+      yield block
       before = block
     }
-    if (blocks.length < blocksAtOnce) break
-  }
-  if (!isNotedSeen && noted !== null) verdict.broken = `block ${noted.number}, which was noted, is not there`
-  verdict.waiting = await countWaiting(db, before)
-  return verdict
-}
-
-/** What a part of a verification found: with `through` the first difference in words, null if there is none. */
-export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
-
-/** Verifies the blocks of the last 25 hours, in parts: each goes on where the last one ended, until `goOn` says false. */
-export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
-  let next: BlockBefore | null = null
-  return async (goOn) => {
-    let before = next ?? (await readBlockBeforeLastDay(db))
-    const verdict: ChainVerdict = { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
-    for (;;) {
-      const blocks = await readBlocks(db, before.number)
-      for (const block of blocks) {
-        next = before
-        if (!goOn()) return { end: 'begun' }
-        const broken = await findBreak(db, before, block, verdict)
-        if (broken !== null) {
-          next = null
-          return { end: 'through', broken }
-        }
-        before = block
-      }
-      if (blocks.length < blocksAtOnce) {
-        next = null
-        return { end: 'through', broken: null }
-      }
-    }
+    if (blocks.length < blocksAtOnce) return
   }
 }
-
-/** The block that another has to follow from. */
-type BlockBefore = Pick<Block, 'number' | 'lastEvent' | 'lastAct' | 'hash'>
-
-const beginning: BlockBefore = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
 
 async function readBlockBeforeLastDay(db: Database): Promise<BlockBefore> {
   const { rows } = await db.query<BlockBefore>(
@@ -124,7 +132,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-/** Whether the block follows from the one before, and the logs are as it says. @returns null if all is well */
+/** @returns why the block does not follow from the one before, or how the logs differ from it; null if all is well */
 async function findBreak(
   db: Database,
   before: BlockBefore,
@@ -148,7 +156,7 @@ async function findBreak(
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares each body that is there with the digest that was logged as it was last sent. A replay since then may have changed the body. */
+/** Compares each body with the digest that was logged when it was last sent, unless a replay may have changed the body since. */
 async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -201,7 +209,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** An event goes with its submission, and with nothing else; what came back from what was pruned begins a new log. */
+/** An event goes only with its submission. A submission that came back from what was pruned begins a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

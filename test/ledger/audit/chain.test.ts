@@ -3,24 +3,22 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as pause } from '../../../src/commands/pause.ts'
 import { command as prune } from '../../../src/commands/prune.ts'
 import { command as replay } from '../../../src/commands/replay.ts'
-import { type Chain, createChain } from '../../../src/ledger/audit/chain.ts'
+import { type Chain, chainLogs } from '../../../src/ledger/audit/chain.ts'
 import { createDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
 let fixture: Fixture
-let chain: Chain
 beforeAll(async () => {
   fixture = await openFixture()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   await fixture.reset()
-  chain = createChain(fixture.ledger.pool)
 })
 
 const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
-const run = () => chain.runOnce(() => true)
+const run = () => chainLogs(fixture.ledger.pool, () => true)
 const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted, () => {})
 
 /** What whoever owns the database can do: no trigger looks. */
@@ -234,7 +232,7 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
     [id],
   )
   let asked = 0
-  const round = await chain.runOnce(() => asked++ < 3) // the daemon ends while it waits
+  const round = await chainLogs(fixture.ledger.pool, () => asked++ < 3) // the daemon ends while it waits
   expect(round.blocks).toBe(0)
   expect(round.behindMs).toBeGreaterThan(0)
   await slow.query('rollback')
@@ -247,10 +245,9 @@ test('two at once, beside writers: each entry is in it once', async () => {
   const writers = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])
   })
-  const others = [createChain(fixture.ledger.pool), createChain(fixture.ledger.pool)]
   let isWriting = true
-  const chainers = others.map(async ({ runOnce }) => {
-    while (isWriting) await runOnce(() => true)
+  const chainers = [1, 2].map(async () => {
+    while (isWriting) await run()
   })
   await Promise.all(writers)
   isWriting = false

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
-import { createChain } from '../../../src/ledger/audit/chain.ts'
+import { chainLogs } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
@@ -79,7 +79,7 @@ test('older rows that are put back are found by the event that is gone, though t
   await without(
     `update outboxd.submission set state = 'discarded', due_at = null, ended_at = now() - interval '9 days', report_due = false where id = '${id}'`,
   )
-  await createChain(ledger.pool).runOnce(() => true)
+  await chainLogs(ledger.pool, () => true)
   expect(await inTransaction(ledger.pool, (db) => pruneBatch(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
   expect(await historyOf().look()).toEqual({ kind: 'stands' })
 })
