@@ -77,8 +77,7 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
-      const mappings = mappingsAtHand(mappingsDir)
-      const names = amountNames(mappings)
+      const names = amountNames(mappingsAtHand(mappingsDir))
       const sums = createAuditSums()
       const form = sum ? sumForm(options, sums) : formOf(options, names)
       const counts = { record: 0, pruned: 0, act: 0 }
@@ -88,7 +87,7 @@ Examples:
       for await (const entry of readAudit(databases.ledger, asked)) {
         if (context.signal.aborted) break
         const isFirst = counts.record + counts.pruned + counts.act === 0
-        await write(context, form.line(auditLine(entry, mappings), isFirst))
+        await write(context, form.line(auditLine(entry), isFirst))
         counts[entry.kind] += 1
         tell()
       }

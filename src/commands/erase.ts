@@ -1,5 +1,4 @@
 import { eraseMax, type KeyRecord, readRecordsOfKey } from '../ledger/audit/eraseRecords.ts'
-import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
@@ -36,7 +35,7 @@ Examples:
     if (options.reason !== undefined && key !== '' && options.reason.includes(key))
       problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
     if (problems.length > 0) return usageError(context, problems)
-    return withDatabases(context, async (databases, { mappingsDir }) => {
+    return withDatabases(context, async (databases) => {
       const records = await readRecordsOfKey(databases.ledger, key)
       if (records.length === 0) {
         context.stderr.write('There is no record of that key.\n')
@@ -51,15 +50,12 @@ Examples:
       const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
       if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
         return exit.unconfirmed
-      const parts = {
-        operator: operatorOf(databases, actorOf(context, options)),
-        mappings: mappingsAtHand(mappingsDir),
-      }
+      const operator = operatorOf(databases, actorOf(context, options))
       const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
       const run = { signal: context.signal, onProgress }
       const { done, skipped } = dryRun
         ? { done: erasable.map(({ id }) => id), skipped: [] }
-        : await eraseData(parts, erasable, run)
+        : await eraseData(operator, erasable, run)
       if (!options.json) context.stderr.write(skippedLines(skipped))
       return sayDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })

@@ -1,8 +1,6 @@
-import type { UnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { Amounts, State } from '../model.ts'
 import { escapeControl, renderTable, truncate } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
@@ -13,9 +11,9 @@ export type AuditLine =
   | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
   | PrunedRecord
   | AuditedAct
-type AuditedLine = Omit<AuditedRecord, 'payload' | 'body'>
+type AuditedLine = Omit<AuditedRecord, 'body'>
 
-/** The mapping files, or none where they are broken: an audit needs them only for records that are older than the amounts that the log keeps. */
+/** The mapping files, or none if they are broken: an audit only takes the names of its columns from them. */
 export function mappingsAtHand(folder: string): Mappings {
   try {
     return loadMappings(folder)
@@ -25,10 +23,11 @@ export function mappingsAtHand(folder: string): Mappings {
 }
 
 /** Adds what a reader wants to know of a record: its amounts, and which of its steps persons took. Pure. */
-export function auditLine(entry: AuditEntry, mappings: Mappings): AuditLine {
+export function auditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
-  const { payload: _, body, ...record } = entry
-  const amounts = amountsOf(entry, mappings)
+  const { body, ...record } = entry
+  // Of the request that was made last.
+  const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
@@ -124,22 +123,6 @@ export function addDecimals(a: string, b: string): string {
 const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
-
-/**
- * The amounts of the request that was made last. A record that was captured before they were kept is mapped once more, and believed where
- * that makes the very request that is frozen; null if nobody can tell any more.
- */
-function amountsOf({ id, type, steps, payload, body }: AuditedRecord, mappings: Mappings): Amounts | null {
-  const kept = steps.findLast(({ amounts }) => amounts !== null)?.amounts
-  if (kept) return kept
-  return payload === null || body === null ? null : contentAmounts({ id, type, payload, body }, mappings)
-}
-
-/** Of a record whose amounts its log does not have: those of its payload, where that makes the very body that is frozen. */
-export function contentAmounts({ id, type, payload, body }: UnkeptAmounts, mappings: Mappings): Amounts | null {
-  const mapped = mapOutboxRecord(mappings, { type, payload, unreadable: null }, id)
-  return mapped.kind === 'mapped' && mapped.body === body ? mapped.amounts : null
-}
 
 /** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {

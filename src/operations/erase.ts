@@ -1,7 +1,5 @@
-import { eraseRecords, type KeyRecord, readUnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
+import { eraseRecords, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import type { Mappings } from '../mapping/loadMappings.ts'
-import { contentAmounts } from './audit.ts'
 import { type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
 
 /** Why a record keeps its data; null where it may be erased. Pure. */
@@ -18,23 +16,9 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
 const batchSize = 100
 
 /** Erases the data of these, each as it was seen; what took a step since is left as it is. */
-export function eraseData(
-  { operator, mappings }: { operator: Operator; mappings: Mappings },
-  records: readonly KeyRecord[],
-  run: BulkRun,
-): Promise<CarriedOut> {
+export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
-    const unkept = await readUnkeptAmounts(
-      operator.ledger,
-      batch.map(({ id }) => id),
-    )
-    const amounts = new Map(unkept.map((each) => [each.id, contentAmounts(each, mappings)]))
-    const erased = new Set(
-      await eraseRecords(
-        operator,
-        batch.map(({ id, revision }) => ({ id, revision, amounts: amounts.get(id) ?? null })),
-      ),
-    )
+    const erased = new Set(await eraseRecords(operator, batch))
     const skipped = batch
       .filter(({ id }) => !erased.has(id))
       .map((submission) => ({ submission, reason: changedMeanwhile }))

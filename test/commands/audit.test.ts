@@ -169,14 +169,6 @@ test('what is emptied keeps its amounts; of what is pruned the outcome is known,
   expect(await records({ since: '90d' })).toHaveLength(1)
 })
 
-test('captured before amounts were kept, they are those of the frozen request, or nobody says any', async () => {
-  const { amounts: _, ...record } = mappedRecord({ amount: '3' })
-  await fixture.end(completed, { outboxId: 'same', ...record })
-  await fixture.end(completed, { outboxId: 'other', ...record, body: '{"total_amount":4}' })
-  const lines = await records()
-  expect(lines.map(({ amounts }: { amounts: unknown }) => amounts)).toEqual([{ total_amount: '3.00' }, null])
-})
-
 test('a mistaken span is refused', async () => {
   expect(await run({ since: 'soon' })).toMatchObject({ code: 2, messages: expect.stringContaining('--since soon') })
   expect((await run({ csv: true, json: true })).code).toBe(2)

@@ -8,8 +8,6 @@ import { command as show } from '../../src/commands/show.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import { loadMappings } from '../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { startProgram } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
@@ -131,18 +129,6 @@ test('--dry-run changes nothing; without --yes it asks; other keys are left alon
     { outbox_id: '2' },
   ])
   expect((await run()).code).toBe(3)
-})
-
-test('amounts that stand in the contents alone are kept with the erasure', async () => {
-  const mapped = mapOutboxRecord(loadMappings('mappings'), { type: 'data', payload, unreadable: null }, 'x')
-  const body = mapped.kind === 'mapped' ? mapped.body : ''
-  const id = await fixture.end(completed(), { outboxId: '1', key: person, payload, body })
-  await sql('alter table outboxd.submission_event disable trigger user')
-  await sql('update outboxd.submission_event set amounts = null')
-  await sql('alter table outboxd.submission_event enable trigger user')
-  await run()
-  const { rows } = await sql(`select detail from outboxd.operator_act where act = 'erase'`)
-  expect(rows).toEqual([{ detail: { submissions: [id], amounts: { [id]: { total_amount: '12.30' } } } }])
 })
 
 test('show says that it was erased; nobody can settle it any more', async () => {

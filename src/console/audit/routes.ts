@@ -69,13 +69,12 @@ async function* csvOf(
   others: AsyncIterable<AuditEntry>,
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
-  const mappings = mappingsAtHand(config.mappingsDir)
-  const names = amountNames(mappings)
+  const names = amountNames(mappingsAtHand(config.mappingsDir))
   yield auditCsvHead(names)
   if (first.done) return
-  yield auditCsv(auditLine(first.value, mappings), names)
+  yield auditCsv(auditLine(first.value), names)
   try {
-    for await (const entry of others) yield auditCsv(auditLine(entry, mappings), names)
+    for await (const entry of others) yield auditCsv(auditLine(entry), names)
   } catch (error) {
     say(`what the console sent for GET /audit.csv broke off: ${troubleOf(error)}`)
     throw error

@@ -38,8 +38,6 @@ export interface AuditedRecord
   /** When a person's data was erased of it, its key and the words of its log too. */
   erasedMs: number | null
   steps: AuditStep[]
-  /** Where no step has amounts, since it was captured before they were kept: what it was made of. */
-  payload: string | null
   /** The frozen request; null if it was emptied, or the record does not map. */
   body: string | null
 }
@@ -103,7 +101,7 @@ const columnsWith = (
   s.transaction_id as "transactionId", s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs",
   ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
   ${epochMs('s.ended_at')} as "endedMs", ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs", log.steps,
-  case when not log.has_amounts then s.payload end as payload, s.body,
+  s.body,
   $${patterns}::text[] is null or coalesce(s.key ilike any($${patterns}), false) or coalesce(s.payload ilike any($${patterns}), false)
     or coalesce(s.body ilike any($${patterns}), false) as fits,
   s.seq::text as seq, s.ended_at::text as "endedAt"`
@@ -111,8 +109,7 @@ const columnsWith = (
 const log = `cross join lateral (
   select coalesce(json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
       'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
-      'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps,
-    coalesce(bool_or(e.amounts is not null), false) as has_amounts
+      'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps
   from outboxd.submission_event e where e.submission_id = s.id) log`
 
 /** Where the next page begins. */
