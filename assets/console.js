@@ -2,7 +2,7 @@
 // Without it the pages are as they were when they were loaded, with times in UTC.
 ;(() => {
   const said = document.getElementById('said')
-  const { topic, version, says } = document.body.dataset
+  const { topic, version } = document.body.dataset
   /** The version that is on the page, and the one that was told last. */
   let shown = version
   let told = version
@@ -76,12 +76,11 @@
     if (news.topic !== topic) return
     told = news.version
     if (told === shown) return say('')
-    if (says !== undefined) return say(says)
     void catchUp()
   }
 
   async function catchUp() {
-    if (told === shown || says !== undefined || isRenewing) return
+    if (told === shown || isRenewing) return
     isRenewing = true
     try {
       let renewedFor

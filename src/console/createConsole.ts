@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
@@ -86,12 +85,8 @@ const headers = {
 
 /** Each file by its name: nothing else of the folders is served. */
 function assetRoutes(app: FastifyInstance): void {
-  const serve = (name: string, file = name, folder = assetsDir) =>
+  for (const name of ['console.css', 'console.js', 'console.svg'])
     app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>
-      reply.header('cache-control', 'no-cache').sendFile(file, folder),
+      reply.header('cache-control', 'no-cache').sendFile(name, assetsDir),
     )
-  for (const name of ['console.css', 'console.js', 'console.svg', 'now.js']) serve(name)
-  const plots = dirname(createRequire(import.meta.url).resolve('uplot/dist/uPlot.iife.min.js'))
-  serve('uplot.js', 'uPlot.iife.min.js', plots)
-  serve('uplot.css', 'uPlot.min.css', plots)
 }

@@ -116,23 +116,6 @@ describe('the list', () => {
     const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2<\/a>/.exec(text) ?? []
     expect(listed((await served.get(path.replaceAll('&amp;', '&'))).text)).toEqual(['1', '2'])
   })
-
-  test('tells whoever looks that there is something newer, and stays as it is', async () => {
-    const id = await fixture.end(failedE003, { outboxId: '1' })
-    const { text } = await served.get('/records?state=failed')
-    const [, topic = ''] = /data-topic="([^"]+)"/.exec(text) ?? []
-    const response = await fetch(`${served.url}/live?on=${encodeURIComponent(topic.replaceAll('&amp;', '&'))}`)
-    const told: string[] = []
-    for await (const chunk of response.body ?? []) {
-      const [, version] = /"version":"([^"]*)"/.exec(Buffer.from(chunk).toString()) ?? []
-      if (version === undefined) continue
-      told.push(version)
-      if (version === 'newer') break
-      expect((await served.post('/records/choose', { do: 'discard-ticked', id }, '/records')).status).toBe(303)
-      await fixture.end(failedE003, { outboxId: '2' })
-    }
-    expect(told).toEqual(['as shown', 'newer'])
-  })
 })
 
 describe('a change to many', () => {

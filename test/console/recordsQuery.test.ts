@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
 import { readRecordsQuery, recordsPath } from '../../src/console/records/recordsQuery.ts'
-import { concerns } from '../../src/console/records/watchList.ts'
-import type { SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
 
 test.each([
   '/records',
@@ -17,24 +15,4 @@ test.each([
 test('a position that is none is the beginning', () => {
   for (const after of ["1'; drop table", '12', '-', 'NaN-1', '99999999999999999-1'])
     expect(readRecordsQuery({ after }).from).toBe(null)
-})
-
-const any: SubmissionFilter = {
-  ...{ states: ['failed'], code: null, type: null, key: null, sinceMs: null, untilMs: null },
-  ...{ mayHaveArrived: null, transactionId: null, cause: null, among: null },
-}
-const step = {
-  ...{ id: '1', from: 'sending' as const, to: 'failed' as const, type: 'data', key: 'C1', code: 'E003' },
-  ...{ transactionId: null, mayHaveArrived: false },
-}
-
-test('a list is told of the steps into it and out of it alone', () => {
-  expect(concerns(any, step)).toBe(true)
-  expect(concerns(any, { ...step, from: 'failed', to: 'queued' })).toBe(true)
-  expect(concerns(any, { ...step, to: 'rejected' })).toBe(false)
-  expect(concerns({ ...any, code: 'e003' }, step)).toBe(true)
-  expect(concerns({ ...any, code: 'E001' }, step)).toBe(false)
-  expect(concerns({ ...any, code: 'E001' }, { ...step, from: 'failed', to: 'queued', code: null })).toBe(true)
-  expect(concerns({ ...any, key: 'C2' }, step)).toBe(false)
-  expect(concerns(null, step)).toBe(false)
 })

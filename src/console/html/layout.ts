@@ -19,18 +19,14 @@ export interface PageHead {
   /** `request.viewer`; null if nobody has signed in. */
   viewer: Viewer | null
   /**
-   * What of it changes by itself. When the topic's version is another than the one that it was rendered with, assets/console.js
-   * reads the page again and puts what is `data-live` there (each such element has an id) in the place of the old; or, with `says`,
-   * says that there is something newer and leaves it to the reader. A page without a version has nothing to show yet, and is
-   * loaded again when there is one.
+   * The topic whose version assets/console.js follows. If the version differs from the rendered one, the script reads the page
+   * again and replaces each element that is `data-live` by its id. It loads a page without a version as soon as there is one.
    */
-  live?: { topic: string; version?: string; says?: string }
-  /** What of /assets/ this page needs beside what each has, in this order. */
-  assets?: { styles: readonly string[]; scripts: readonly string[] }
+  live?: { topic: string; version?: string }
 }
 
 /** A whole page around `main`. Every value is escaped by `html`; nothing in it is a script, and nothing comes from elsewhere. */
-export function layout({ title, current, viewer, live, assets }: PageHead, main: HtmlValue): string {
+export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -41,8 +37,6 @@ export function layout({ title, current, viewer, live, assets }: PageHead, main:
   <link rel="icon" href="/assets/console.svg">
   <link rel="stylesheet" href="/assets/console.css">
   <script src="/assets/console.js" defer></script>
-  ${assets?.styles.map((name) => html`<link rel="stylesheet" href="/assets/${name}">\n`)}
-  ${assets?.scripts.map((name) => html`<script src="/assets/${name}" defer></script>\n`)}
 </head>
 <body${attributes(live)}>
 <a class="skip" href="#main">To the contents</a>
@@ -64,8 +58,7 @@ ${main}
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
   const version = live.version === undefined ? '' : html` data-version="${live.version}"`
-  const says = live.says === undefined ? '' : html` data-says="${live.says}"`
-  return html` data-topic="${live.topic}"${version}${says}`
+  return html` data-topic="${live.topic}"${version}`
 }
 
 function navigation(current: PageHead['current']): HtmlSafeString {

@@ -3,7 +3,7 @@ import type { Period, Span } from '../../ledger/periods.ts'
 import { showDuration } from '../../time.ts'
 import { empty, moment } from '../html/elements.ts'
 
-/** The plots as pictures. With a script, assets/now.js replaces each by one that can be pointed at. */
+/** The plots of a range, and links to the other ranges. */
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
   const first = atMs[0]
   const last = atMs.at(-1)
@@ -16,22 +16,22 @@ export function historySection({ range, atMs, plots }: History): HtmlSafeString 
     first === undefined || last === undefined
       ? empty('No minute has been written yet: a daemon writes each when it is over.')
       : html`<div class="plots">${plots.map((plot) => figure(plot, atMs))}</div>
-<p class="quiet" data-reach>From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
+<p class="quiet">From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
   return html`<h2>The last <span>${range}</span></h2>
 <nav aria-label="How far back"><ul class="ranges">${links}</ul></nav>
-<div data-history="/now/history.json?range=${range}">${shownPlots}</div>`
+${shownPlots}`
 }
 
 const lengthMs = (range: History['range']) => (rangeSpans[range].span === 'hour' ? 3_600_000 : 60_000)
 
 function figure(plot: Plot, atMs: readonly number[]): HtmlSafeString {
   return html`<figure class="plot" id="plot-${plot.id}">
-<figcaption><h3>${plot.title}</h3><p class="quiet" data-said>${plot.said}</p></figcaption>
+<figcaption><h3>${plot.title}</h3><p class="quiet">${plot.said}</p></figcaption>
 ${drawing(plot, atMs)}
 <ul class="legend">${plot.series.map(
     ({ name, look }) =>
-      html`<li data-series><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="line ${look}" d="M0 5h10"/></svg> ${name} <span class="number" data-pointed></span></li>\n`,
-  )}<li data-pointed-at></li></ul>
+      html`<li><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="line ${look}" d="M0 5h10"/></svg> ${name}</li>\n`,
+  )}</ul>
 </figure>\n`
 }
 
@@ -40,12 +40,12 @@ const height = 120
 
 function drawing({ title, said, unit, series }: Plot, atMs: readonly number[]): HtmlSafeString {
   const highest = most(series.flatMap(({ values }) => values)) ?? 0
-  return html`<div data-drawing><p class="scale"><span>${shown(highest, unit)}</span></p>
+  return html`<p class="scale"><span>${shown(highest, unit)}</span></p>
 <svg class="drawing" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="${title}: ${said}">
 <path class="axis" d="M0 0.5h${width}M0 ${height + 0.5}h${width}"/>
 ${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(thin(line.values), thin(atMs), highest)}"/>\n`)}
 </svg>
-<p class="scale"><span>0</span></p></div>`
+<p class="scale"><span>0</span></p>`
 }
 
 /** A line through the values with a gap for each unknown value; a value between two gaps is a dot. Pure. */

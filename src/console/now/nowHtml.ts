@@ -70,7 +70,6 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
     {
       ...{ title: 'Now', current: '/', viewer },
       live: { topic: 'now', version },
-      assets: { styles: ['uplot.css'], scripts: ['uplot.js', 'now.js'] },
     },
     html`${place('sentences')}
 <section>${place('person')}</section>
@@ -84,7 +83,7 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
 <section>${place('daemons')}</section>
 </div>
 ${place('problems')}
-<section>${history}</section>`,
+<section><div id="history" data-live>${history}</div></section>`,
   )
 }
 

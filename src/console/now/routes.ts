@@ -5,7 +5,7 @@ import { readPeriods } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
-import { type History, historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
+import { historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
 import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
 import { createOutboxReading, shareReading } from './readings.ts'
 import { createNowReading } from './readNow.ts'
@@ -16,7 +16,7 @@ const viewAgeMs = 900
 /** A minute is written within half a minute of its end. */
 const historyAgeMs = 15_000
 
-/** `/`: how things stand. `/now/history.json`: the values of its plots. */
+/** `/`: how things stand. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { live, databases, clock } = parts
   const readOutbox = createOutboxReading(parts)
@@ -27,12 +27,12 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   let readPage = readAnew()
   const histories = Object.fromEntries(
     ranges.map((range) => [range, shareReading(clock, historyAgeMs, () => readHistory(range))]),
-  ) as Record<Range, () => Promise<ShownHistory>>
+  ) as Record<Range, () => Promise<HtmlSafeString>>
 
-  async function readHistory(range: Range): Promise<ShownHistory> {
+  async function readHistory(range: Range): Promise<HtmlSafeString> {
     const { span, withinMs } = rangeSpans[range]
-    const history = historyOf(range, await readPeriods((await databases()).ledger, span, withinMs))
-    return { history, drawn: unsafeHtml(historySection(history).toString()) }
+    const periods = await readPeriods((await databases()).ledger, span, withinMs)
+    return unsafeHtml(historySection(historyOf(range, periods)).toString())
   }
 
   live.addTopic('now', {
@@ -41,19 +41,12 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
   app.get<Asked>('/', async ({ viewer, query }, reply) => {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
-    return sendPage(reply, renderNow({ ...page, history: history.drawn, viewer }))
+    return sendPage(reply, renderNow({ ...page, history, viewer }))
   })
-  app.get<Asked>('/now/history.json', async ({ query }) => (await histories[rangeOf(query.range)]()).history)
   // A viewer who has paused sees the pause at once.
   pauseRoutes(app, parts, () => {
     readPage = readAnew()
   })
-}
-
-/** The plots' values with their pictures, drawn once for all viewers. */
-interface ShownHistory {
-  history: History
-  drawn: HtmlSafeString
 }
 
 interface Asked {

@@ -8,7 +8,6 @@ import { age, type Column, empty, foreign, foreignText, notice, paragraph, secti
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
-import { asShown, listTopic } from './watchList.ts'
 
 /** What the list shows. */
 export interface RecordsView {
@@ -18,7 +17,6 @@ export interface RecordsView {
   listed: Listed | null
   /** Rows that never became submissions; only in the list of what waits for a person. */
   skippedRows: string[]
-  lastEventId: string
   nowMs: number
 }
 
@@ -33,15 +31,10 @@ export const countedMax = 1_000
 
 /** The list of records. */
 export function renderRecords(view: RecordsView, viewer: Viewer): string {
-  const { query, problems, listed, skippedRows, lastEventId } = view
-  const live = {
-    topic: listTopic(lastEventId, query),
-    version: asShown,
-    says: 'There is something newer: load the page again.',
-  }
+  const { query, problems, listed, skippedRows } = view
   const wrong = problems.map(paragraph)
   const putOff = skippedRows.map(paragraph)
-  return layout({ title: 'Records', current: '/records', viewer, ...(listed === null ? {} : { live }) }, [
+  return layout({ title: 'Records', current: '/records', viewer }, [
     wrong.length > 0 ? notice('bad', wrong) : '',
     putOff.length > 0 ? notice('attention', putOff) : '',
     filterForm(query),

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import { readCauses } from '../../ledger/operator/search.ts'
 import { countSubmissions, selectPage } from '../../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../../ledger/problems.ts'
-import { readLastEventId } from '../../ledger/snapshot.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { type FiltersRead, narrowByText, readListFilters } from '../../operations/filters.ts'
 import { skippedRowMessages } from '../../operations/problemMessage.ts'
@@ -12,14 +11,9 @@ import type { ConsoleParts } from '../parts.ts'
 import { searchFor } from '../sights.ts'
 import { countedMax, type Listed, type RecordsView, renderRecords } from './recordsHtml.ts'
 import { type Fields, type RecordsQuery, readRecordsQuery, recordsPath } from './recordsQuery.ts'
-import { stepReads, watchLists } from './watchList.ts'
 
 /** `/records`: submissions by the filters of outboxd list. */
 export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  parts.live.addTopic(
-    'records',
-    watchLists(async () => stepReads((await parts.databases()).ledger), parts.clock.nowMs),
-  )
   app.get<{ Querystring: Fields }>('/records', async (request, reply) => {
     const query = readRecordsQuery(request.query)
     // A form sends its empty fields, too: the address that is shown, and sent to others, has none.
@@ -35,9 +29,7 @@ async function readRecords(parts: ConsoleParts, viewer: Viewer, query: RecordsQu
   const nowMs = parts.clock.nowMs()
   const databases = await parts.databases()
   const read = readListFilters(query.filters, nowMs)
-  // Before the list: what comes while the list is read is announced later.
-  const lastEventId = await readLastEventId(databases.ledger)
-  const view = { query, lastEventId, nowMs, skippedRows: await readSkippedRows(databases, query) }
+  const view = { query, nowMs, skippedRows: await readSkippedRows(databases, query) }
   if (read.kind === 'invalid') return { ...view, problems: read.problems, listed: null }
   return { ...view, problems: [], listed: await readListed(parts, viewer, query, read) }
 }
