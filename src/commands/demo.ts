@@ -3,6 +3,7 @@ import { type Installation, install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
 import { defineCommand } from './terminal/command.ts'
+import { endWithNpx } from './terminal/endWithNpx.ts'
 
 const recordsDefault = 40
 const recordsMax = 10_000
@@ -26,7 +27,8 @@ Examples:
   npm run demo -- --keep              the same in a checkout`,
   /** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */
   async action(context, { records, keep = false }): Promise<number> {
-    const { env, stdout, stderr, signal } = context
+    const { env, stdout, stderr } = context
+    const signal = endWithNpx(context.signal, env)
     const print = (message: string) => void stderr.write(`${message}\n`)
     try {
       await using installation = await install({ env, signal, hasConsole: keep, print })

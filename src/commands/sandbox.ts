@@ -12,7 +12,7 @@ import {
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { defineCommand } from './terminal/command.ts'
-import type { CommandContext } from './terminal/context.ts'
+import { endWithNpx } from './terminal/endWithNpx.ts'
 
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
@@ -65,10 +65,10 @@ export const command = defineCommand({
       return 2
     }
     context.stderr.write(borrowedText(read.borrowed, read.settings))
-    const starter = process.ppid // before anybody hears that it listens, and may end it
+    const signal = endWithNpx(context.signal, context.env)
     let running: Sandbox | undefined
     try {
-      running = await startUnlessTold(read.settings, context.signal)
+      running = await startUnlessTold(read.settings, signal)
     } catch (error) {
       if (error instanceof FilesInvalid) {
         context.stderr.write(`outboxd: the scenario is wrong\n${error.message}\n`)
@@ -86,7 +86,7 @@ export const command = defineCommand({
     if (running === undefined) return 0
     context.stderr.write(welcome(running, read.settings))
     if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-    const ending = await Promise.race([running.failed, aborted(context.signal), orphaned(context, starter)])
+    const ending = await Promise.race([running.failed, aborted(signal)])
     await running.close()
     if (ending === undefined) return 0
     context.stderr.write(`sandbox: ended: ${ending}\n`)
@@ -171,20 +171,6 @@ async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise
 function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve()
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
-
-const lookMs = 500
-
-/** Resolves when `npx`, which started us, has ended: it does not hand on the signal that ends it. Without it never. */
-function orphaned({ env, signal }: CommandContext, starter: number): Promise<void> {
-  if (env.npm_command !== 'exec') return new Promise(() => {})
-  return new Promise((resolve) => {
-    const looking = setInterval(() => {
-      if (process.ppid === starter && !signal.aborted) return
-      clearInterval(looking)
-      resolve()
-    }, lookMs)
-  })
 }
 
 function help(): string {

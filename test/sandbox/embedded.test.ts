@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -74,22 +74,25 @@ test('if its PostgreSQL is killed, it ends with 1 and says what that said last',
   expect(existsSync(running.folder)).toBe(false)
 })
 
-test('started by npx, which hands on no signal, it ends with it', async () => {
-  const child = spawn(
-    'sh',
-    ['-c', '"$@"; true', 'npx', process.execPath, sourceMain, 'sandbox', '--embedded', '--port', '0', '--json'],
-    {
-      env: { ...process.env, npm_command: 'exec' },
-      stdio: ['ignore', 'pipe', 'ignore'],
-    },
-  )
-  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+test('if the npx that started it is killed, it ends, and its PostgreSQL with it', async () => {
+  const project = await mkdtemp(join(tmpdir(), 'npx-'))
+  const bin = join(project, 'node_modules/.bin')
+  await mkdir(bin, { recursive: true })
+  await writeFile(join(bin, 'outboxd'), `#!${process.execPath}\nimport(${JSON.stringify(sourceMain)})\n`, {
+    mode: 0o755,
+  })
+  await writeFile(join(project, 'package.json'), '{}')
+  const npx = spawn('npx', ['--no-install', 'outboxd', 'sandbox', '--embedded', '--port', '0', '--json'], {
+    cwd: project,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const [line] = await once(createInterface({ input: npx.stdout }), 'line')
   const folder = new URL(JSON.parse(line).databaseUrl).searchParams.get('host') as string
-  expect(existsSync(folder)).toBe(true)
-  child.kill('SIGKILL')
+  const server = serverOf(folder)
+  npx.kill('SIGKILL')
   await until(
-    () => existsSync(folder),
-    (isLeft) => !isLeft,
+    () => [isThere(server), existsSync(folder)],
+    (left) => !left.includes(true),
   )
 })
 

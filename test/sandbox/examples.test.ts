@@ -15,8 +15,9 @@ const exampleIn = (language: string) => page.split(`\`\`\`${language}\n`)[1]?.sp
 
 test.concurrent('the shell script takes a token, submits, asks, orders and reads the event', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'shell-'))
-  await writeFile(join(folder, 'npx'), `#!/bin/sh\nshift\nexec "${process.execPath}" "${sourceMain}" "$@"\n`)
+  await writeFile(join(folder, 'npx'), `#!/bin/sh\nshift 2\nexec "${process.execPath}" "${sourceMain}" "$@"\n`)
   await chmod(join(folder, 'npx'), 0o755)
+  await writeFile(join(folder, 'sandbox.json'), '{"url":"http://127.0.0.1:1"}\n') // of a run before
   const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env.PATH}` }
   const { stdout } = await run('sh', ['-c', exampleIn('sh')], { cwd: folder, env })
   expect(stdout).toContain('{"status":"ok"}')

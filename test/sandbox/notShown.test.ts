@@ -315,12 +315,9 @@ describe('what was sent before', () => {
     ['quoted', [400, 400, 200, 400]],
     ['uuid', [400, 400, 400, 200]],
   ] as const)('carries the key that is demanded: %s', async (idempotencyDemanded, expected) => {
-    await set({ idempotencyDemanded, idempotencyHeaders: ['X-Request-Id'] })
-    const keys = [undefined, 'k-1', '"k-1"', '0b6f5e0e-56a2-4c3f-8d0e-3b6f5a0c9d21'].map((key) =>
-      key === undefined ? key : key.replace('1', String(Math.floor(Math.random() * 9))),
-    )
+    await set({ idempotencyDemanded, idempotency: 'ignore', idempotencyHeaders: ['X-Request-Id'] })
     const statuses = []
-    for (const key of keys) {
+    for (const key of [undefined, 'k-1', '"k-1"', '0b6f5e0e-56a2-4c3f-8d0e-3b6f5a0c9d21']) {
       const headers: Record<string, string> = key === undefined ? {} : { 'x-request-id': key }
       const answer = await submit(submission(), headers)
       if (answer.status === 400) expect(answer.json.detail).toContain('X-Request-Id: must be')
