@@ -158,6 +158,19 @@ describe('an access token', () => {
     expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
   })
 
+  test.each(['jwt', 'opaque'] as const)('(%s) is refused if its last character was changed', async (tokenForm) => {
+    await using own = await setup({ tokenForm, unauthenticatedRequests: 1000 })
+    const token = await own.token()
+    const statusOf = async (last: string) => {
+      const authorization = `Bearer ${token.slice(0, -1)}${last}`
+      return (await own.call('GET', '/api/v1/data/none', undefined, { authorization })).status
+    }
+    const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
+    const accepted = []
+    for (const letter of letters) if ((await statusOf(letter)) !== 401) accepted.push(letter)
+    expect(accepted).toEqual([token.at(-1)])
+  })
+
   test('with algorithm none is refused', async () => {
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const claims = { sub: 'sandbox', iss: issuer, aud: audience, exp: 9_999_999_999, generation: 1 }

@@ -87,9 +87,9 @@ export class Tokens {
   /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
   async identify(authorization: string | undefined): Promise<Caller> {
     const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
-    const token = shown && asJwt(shown)
-    if (token === undefined) return refused('The Authorization header carries no Bearer token.')
-    const claims = this.#genuine.get(token) ?? (await this.#verify(token))
+    if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
+    const token = asJwt(shown)
+    const claims = isCanonical(shown) ? (this.#genuine.get(token) ?? (await this.#verify(token))) : undefined
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
     const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
     if (endsUs <= this.#parts.clock.nowUs()) return refused('The access token has expired.')
@@ -147,6 +147,12 @@ function opaque(jwt: string): string {
 function asJwt(token: string): string {
   if (!token.startsWith(opaquePrefix)) return token
   return Buffer.from(token.slice(opaquePrefix.length), 'base64url').reverse().toString()
+}
+
+/** The last character of base64url has bits that a decoder ignores, so that several texts would be one signature. */
+function isCanonical(token: string): boolean {
+  const parts = token.startsWith(opaquePrefix) ? [token.slice(opaquePrefix.length)] : token.split('.')
+  return parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
 }
 
 function refused(detail: string): Caller {
