@@ -101,6 +101,24 @@ test('it has the range of amounts, answers to which fields may be added, the eve
   expect(document.info).toMatchObject({ contact: { name: expect.any(String) }, license: { identifier: 'Apache-2.0' } })
 })
 
+test('every body has an example that its schema takes; of other settings, an example that is wrong is left out', () => {
+  const contents = (node: Json): Json[] =>
+    typeof node !== 'object' || node === null
+      ? []
+      : Object.entries<Json>(node).flatMap(([key, value]) =>
+          key === 'content' ? Object.values<Json>(value) : contents(value),
+        )
+  const bodies = contents(document)
+  expect(bodies.length).toBeGreaterThan(40)
+  for (const { schema, example } of bodies) {
+    const { $ref = schema.anyOf?.[0].$ref } = schema
+    const read = z.fromJSONSchema(document.components.schemas[$ref.split('/').at(-1)])
+    expect(read.safeParse(example).error, $ref).toBeUndefined()
+  }
+  const strict: Json = openApiDocument({ ...live, field2Pattern: '^x$' })
+  expect(strict.paths['/api/v1/data'].post.requestBody.content['application/json']).not.toHaveProperty('example')
+})
+
 test('it has the statuses that are set, and where two are the same it has both answers', () => {
   const statuses = { addressStatus: 451, unknownIdStatus: 400, e002Status: 400, e003Status: 401 }
   const changed: Json = openApiDocument({ ...live, ...statuses })

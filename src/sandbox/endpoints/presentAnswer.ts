@@ -77,7 +77,7 @@ export const errorShapes: Record<ErrorShape, Shape> = {
       status,
       detail,
     }),
-    schema: z.object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() }),
+    schema: problemSchema.pick({ type: true, title: true, status: true, detail: true }),
   },
   text: { contentType: textType, body: words, schema: z.string() },
   html: {

@@ -54,7 +54,7 @@ export const tokenRequestSchema = z.object({
 
 /** Section 2.1. */
 export function tokenSchema({ expiresInForm, expiresInUnit, tokenType }: LiveSettings) {
-  const number = z.int().positive().describe(expiresInUnit)
+  const number = z.int().positive().max(31_536_000_000).describe(expiresInUnit)
   const forms = { number, text: z.string().regex(/^\d+$/).describe(expiresInUnit), absent: z.never().optional() }
   return z.object({ access_token: z.string(), token_type: z.literal(tokenType), expires_in: forms[expiresInForm] })
 }
@@ -66,7 +66,7 @@ export const tokenErrorSchema = z.object({ error: z.string(), error_description:
 export const problemSchema = z.looseObject({
   type: z.string(),
   title: z.string(),
-  status: z.int(),
+  status: z.int().min(200).max(599),
   detail: z.string(),
   code: z.string().optional(),
   errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),

@@ -11,7 +11,7 @@ import {
   tokenAnswers,
   tooSlow,
 } from './openapiAnswers.ts'
-import { componentHeaders, componentSchemas, type SchemaName } from './openapiSchemas.ts'
+import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
 
 /**
  * The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides.
@@ -29,7 +29,7 @@ export function openApiDocument(live: LiveSettings): Record<string, unknown> {
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
     ],
     paths: pathsOf(live),
-    webhooks: { OrderCreated: { post: orderCreated } },
+    webhooks: { OrderCreated: { post: orderCreated(live) } },
     components: {
       schemas: componentSchemas(live),
       headers: componentHeaders(live),
@@ -88,7 +88,7 @@ function pathsOf(live: LiveSettings) {
       description:
         'OAuth 2.0 client credentials, only in the form (docs/interface.md, 4.1). Does not count against the limit.',
       security: [],
-      requestBody: body('application/x-www-form-urlencoded', 'TokenRequest'),
+      requestBody: body(live, 'application/x-www-form-urlencoded', 'TokenRequest'),
       responses: [...tokenAnswers(live), tooSlow],
       refusals: ['page', 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'],
     },
@@ -98,8 +98,8 @@ function pathsOf(live: LiveSettings) {
       description: 'Accepted first and completed later (docs/interface.md, 4.2).',
       security: oauth,
       parameters: [idempotencyKey(live)],
-      requestBody: body('application/json', 'DataSubmission'),
-      responses: [json(200, 'DataAccepted', 'accepted'), tooSlow],
+      requestBody: body(live, 'application/json', 'DataSubmission'),
+      responses: [json(live, 200, 'DataAccepted', 'accepted'), tooSlow],
       refusals: [...anyRefusal, ...bodyRefusals],
     },
     'get /api/v1/data/{transactionId} readTransaction': {
@@ -108,7 +108,7 @@ function pathsOf(live: LiveSettings) {
       description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
       security: oauth,
       parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
-      responses: [json(200, 'TransactionStatus', 'its status')],
+      responses: [json(live, 200, 'TransactionStatus', 'its status')],
       refusals: [...anyRefusal, 'unknownId', 'oddId'],
     },
     'post /api/v1/orders createOrder': {
@@ -117,17 +117,17 @@ function pathsOf(live: LiveSettings) {
       description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
       security: oauth,
       parameters: [idempotencyKey(live)],
-      requestBody: body('application/json', 'OrderRequest'),
-      responses: [json(201, 'OrderAccepted', 'created'), tooSlow],
+      requestBody: body(live, 'application/json', 'OrderRequest'),
+      responses: [json(live, 201, 'OrderAccepted', 'created'), tooSlow],
       refusals: [...anyRefusal, ...bodyRefusals],
     },
     'get /api/v1/orders/{orderId} readOrder': {
       tags: ['orders'],
       summary: 'An order and its status',
-      description: 'With its items as they came (docs/interface.md, 4.5).',
+      description: 'With its items to the digit (docs/interface.md, 4.5).',
       security: oauth,
       parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
-      responses: [json(200, 'Order', 'the order')],
+      responses: [json(live, 200, 'Order', 'the order')],
       refusals: [...anyRefusal, 'unknownId'],
     },
   }
@@ -140,19 +140,19 @@ function pathsOf(live: LiveSettings) {
   )
 }
 
-const orderCreated = {
+const orderCreated = (live: LiveSettings) => ({
   operationId: 'orderCreated',
   tags: ['orders'],
   summary: 'An order was created',
   description:
     'A CloudEvents 1.0 envelope on a message queue, not an HTTP request: nobody is called (docs/interface.md, 6).',
   security: [],
-  requestBody: body('application/cloudevents+json', 'OrderCreatedEvent'),
+  requestBody: body(live, 'application/cloudevents+json', 'OrderCreatedEvent'),
   responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
-}
+})
 
-function body(mediaType: string, name: SchemaName) {
-  return { required: true, content: { [mediaType]: { schema: schemaRef(name) } } }
+function body(live: LiveSettings, mediaType: string, name: SchemaName) {
+  return { required: true, content: { [mediaType]: { schema: schemaRef(name), ...exampleOf(live, name) } } }
 }
 
 function pathParameter(name: string, description: string, schema: Record<string, unknown>) {

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { errorShapes } from '../endpoints/presentAnswer.ts'
+import { Problem } from '../endpoints/problemAnswer.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { componentHeaders, type HeaderName, type SchemaName } from './openapiSchemas.ts'
+import { componentHeaders, exampleOf, type HeaderName, type SchemaName } from './openapiSchemas.ts'
 
 /** An answer of the document, with its status. */
 export type StatedAnswer = [status: number, answer: DescribedAnswer]
@@ -12,8 +13,8 @@ interface DescribedAnswer {
   content?: Content
 }
 
-/** Schemas by media type. */
-type Content = Record<string, { schema: unknown }>
+/** Schemas and examples by media type. */
+type Content = Record<string, { schema: unknown; example?: unknown }>
 
 type Header = { $ref: string } | { required: false; [of: string]: unknown }
 
@@ -49,31 +50,35 @@ export function problems(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[
     const [named, description, headers = {}] = refusals[kind]
     const status = typeof named === 'number' ? named : live[named]
     if (status === null) return []
-    return [[status, { description, headers: { ...remaining(), ...headers }, content: contentOf(status, live) }]]
+    return [
+      [status, { description, headers: { ...remaining(), ...headers }, content: contentOf(status, live, description) }],
+    ]
   })
 }
 
-function contentOf(status: number, { errorShape, unauthorizedShape }: LiveSettings) {
+function contentOf(status: number, { errorShape, unauthorizedShape }: LiveSettings, description: string): Content {
   const isOther = status === 401 && unauthorizedShape !== 'same'
-  const { contentType } = errorShapes[isOther ? unauthorizedShape : errorShape]
-  return { [contentType.split(';')[0] ?? '']: { schema: schemaRef(isOther ? 'Unauthorized' : 'Problem') } }
+  const { contentType, body } = errorShapes[isOther ? unauthorizedShape : errorShape]
+  const code = /E00\d/.exec(description)?.[0]
+  const example = body(new Problem(status, description, code === undefined ? {} : { code }))
+  return { [contentType.split(';')[0] ?? '']: { schema: schemaRef(isOther ? 'Unauthorized' : 'Problem'), example } }
 }
 
-export function json(status: number, name: SchemaName, description: string): StatedAnswer {
-  return [status, { description, headers: remaining(), content: jsonOf(name) }]
+export function json(live: LiveSettings, status: number, name: SchemaName, description: string): StatedAnswer {
+  return [status, { description, headers: remaining(), content: jsonOf(live, name) }]
 }
 
-function jsonOf(name: SchemaName) {
-  return { 'application/json': { schema: schemaRef(name) } }
+function jsonOf(live: LiveSettings, name: SchemaName): Content {
+  return { 'application/json': { schema: schemaRef(name), ...exampleOf(live, name) } }
 }
 
 /** The answers of the token endpoint: RFC 6749, 5, with refusals as they are set. */
 export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
-  const granted = { description: 'a token', headers, content: jsonOf('Token') }
+  const granted = { description: 'a token', headers, content: jsonOf(live, 'Token') }
   const refusal = (status: number, description: string): StatedAnswer => {
     const challenge = status === 401 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}
-    const content = live.tokenErrorShape === 'oauth' ? jsonOf('TokenError') : contentOf(status, live)
+    const content = live.tokenErrorShape === 'oauth' ? jsonOf(live, 'TokenError') : contentOf(status, live, description)
     return [status, { description, headers: { ...headers, ...challenge }, content }]
   }
   return [
@@ -114,8 +119,13 @@ function either(live: LiveSettings, one: DescribedAnswer, other: DescribedAnswer
 }
 
 function eitherContent(one: Content, other: Content): Content {
-  const inBoth = Object.keys(one).filter((type) => other[type] && !isDeepStrictEqual(one[type], other[type]))
-  const anyOf = inBoth.map((type) => [type, { schema: { anyOf: [one[type]?.schema, other[type]?.schema] } }])
+  const different = Object.keys(one).filter(
+    (type) => other[type] && !isDeepStrictEqual(one[type]?.schema, other[type].schema),
+  )
+  const anyOf = different.map((type) => [
+    type,
+    { ...one[type], schema: { anyOf: [one[type]?.schema, other[type]?.schema] } },
+  ])
   return { ...one, ...other, ...Object.fromEntries(anyOf) }
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorShapes } from '../endpoints/presentAnswer.ts'
 import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
 import * as wire from '../endpoints/requestSchemas.ts'
-import type { LiveSettings } from '../sandboxSettings.ts'
+import { defaultSecret, type LiveSettings } from '../sandboxSettings.ts'
 
 /** The schemas and headers of the OpenAPI document. The same schemas check requests and type answers. */
 
@@ -37,16 +37,56 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
       const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
         target: 'draft-2020-12',
         io,
-        override: ({ jsonSchema }) => leaveOpen(jsonSchema),
+        override: ({ jsonSchema }) => loosen(jsonSchema),
       })
       return [name, rest]
     }),
   )
 }
 
-/** Fields may be added to answers (docs/contract.md, row 9): a client must not refuse those that it does not know. */
-function leaveOpen(schema: Record<string, unknown>): void {
+/**
+ * Fields may be added to answers (docs/contract.md, row 9): a client must not refuse those that it does not know. A format says
+ * what zod's long pattern for it says.
+ */
+function loosen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
+  if (schema.format !== undefined) delete schema.pattern
+}
+
+const [transactionId, orderId] = ['0b6f5e0e-56a2-4c3f-8d0e-3b6f5a0c9d21', '6f1d2c3b-4a59-4e68-8f77-000000001042']
+const time = '2026-11-23T09:30:00.000Z'
+const order = { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [{ sku: 'A1', quantity: 2 }] }
+const created = { orderId, status: 'pending', createdAt: time }
+
+/** Examples for a sandbox with the settings of the start, so that a mock server answers something useful. */
+const examples: Partial<Record<SchemaName, unknown>> = {
+  TokenRequest: { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: defaultSecret },
+  DataSubmission: { customerId: 'C1', data: { field1: 'value1', field2: 'SO-000001', total_amount: '12.50' } },
+  OrderRequest: order,
+  Token: { access_token: 'eyJhbGciOiJFZERTQSJ9.e30.c2lnbmF0dXJl', token_type: 'Bearer', expires_in: 3600 },
+  TokenError: { error: 'invalid_client', error_description: 'Client id or secret is wrong.' },
+  DataAccepted: { transactionId, status: 'accepted', timestamp: time },
+  TransactionStatus: { transactionId, status: 'completed', result: { customerId: 'C1', processedAt: time } },
+  OrderAccepted: created,
+  Order: { ...created, items: order.items },
+  OrderCreatedEvent: {
+    ...{
+      specversion: '1.0',
+      id: transactionId,
+      source: '/api/v1/orders',
+      type: 'OrderCreated',
+      subject: orderId,
+      time,
+    },
+    ...{ datacontenttype: 'application/json', data: { ...created, ...order } },
+  },
+}
+
+/** An example for the content of a body; none if the settings of now refuse it. */
+export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unknown } {
+  const schemas: Partial<Record<SchemaName, z.ZodType>> = { ...requests(live), ...answers(live) }
+  const example = examples[name]
+  return schemas[name]?.safeParse(example).success ? { example } : {}
 }
 
 /** Component headers by name. A header that the settings can leave out is not required then. */
@@ -55,21 +95,23 @@ export const componentHeaders = (live: LiveSettings) => ({
     description: 'How many more API calls the window would take now (docs/interface.md, 8).',
     required: live.remainingHeader === 'all',
     schema: { type: 'integer', minimum: 0 },
+    example: 99,
   },
   RetryAfter: {
     description: 'When it is worth asking again: whole seconds, or a date.',
     required: live.retryAfterForm !== 'none',
-    schema: retryAfter(live),
+    ...retryAfter(live, 20),
   },
   RetryLater: {
     description: 'The same; settable, and so may be missing.',
     required: false,
-    schema: retryAfter(live),
+    ...retryAfter(live, live.e003RetryAfterSeconds || 300),
   },
   Challenge: {
     description: 'How to authenticate, and what was wrong with the token (RFC 6750, 3; RFC 6749, 5.2).',
     required: live.wwwAuthenticate !== 'none',
     schema: { type: 'string' },
+    example: 'Bearer realm="sandbox"',
   },
   NotStored: {
     description: 'A token must not be cached (RFC 6749, 5.1).',
@@ -79,6 +121,8 @@ export const componentHeaders = (live: LiveSettings) => ({
 })
 export type HeaderName = keyof ReturnType<typeof componentHeaders>
 
-function retryAfter({ retryAfterForm }: LiveSettings) {
-  return retryAfterForm === 'date' ? { type: 'string' } : { type: 'integer', minimum: 1 }
+function retryAfter({ retryAfterForm }: LiveSettings, seconds: number) {
+  return retryAfterForm === 'date'
+    ? { schema: { type: 'string' }, example: 'Mon, 23 Nov 2026 09:31:00 GMT' }
+    : { schema: { type: 'integer', minimum: 1, maximum: 86_400 }, example: seconds }
 }
