@@ -5,7 +5,8 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readLimit } from '../operations/filters.ts'
 import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
-import { readNew, readRecord } from '../outbox/rows.ts'
+import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
+import { readNew } from '../outbox/rows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -48,14 +49,16 @@ Examples:
     if (file !== undefined) return mapFile(context, mappings, file, options)
     return withDatabases(context, async (databases) => {
       if (options.allNew) {
-        const records = await withOutbox(databases, (outbox) => readNew(outbox, limit))
+        const records = await withOutbox(databases, async (outbox) =>
+          readEachContent(outbox, mappings, await readNew(outbox, limit)),
+        )
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
         if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
         const previews = records.map((record) => mapRow(mappings, record))
         warnOfBodies(context, mappings, previews)
         return summarise(context, previews, options)
       }
-      const record = await withOutbox(databases, (erp) => readRecord(erp, options.outbox ?? ''))
+      const record = await withOutbox(databases, (erp) => readWholeRecord(erp, mappings, options.outbox ?? ''))
       if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
       const previews = [mapRow(mappings, record)]
       warnOfBodies(context, mappings, previews)

@@ -8,6 +8,7 @@ import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
 import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claim.ts'
+import { readContents } from '../outbox/readContents.ts'
 import { hasNew } from '../outbox/rows.ts'
 import { blameFor } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
@@ -46,6 +47,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     elapsedMs: clock.stopwatch(),
     claim: (request) => databases.whileServing(() => claimRows(outbox, request), noRows),
     claimOne: (outboxId) => databases.whileServing(() => claimRow(outbox, outboxId), noRows),
+    readContents: (records) => readContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readAgenda() {
       const { served, ...agenda } = await readAgenda(ledger)

@@ -13,10 +13,20 @@ export interface Mapping {
   readonly track: boolean
   /** True where the body contains `${submission.id}`: the service then knows the record by our id. */
   readonly sendsSubmissionId: boolean
+  /** The query that gives the payload; null: it stands in the outbox row. */
+  readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: Render
   /** Of what the file means: instances compare it. */
   readonly digest: string
+}
+
+/** The entry `source:` of a mapping file. */
+export interface SourceQuery {
+  /** One SELECT without a semicolon at its end. $1 is the list of ids. */
+  readonly sql: string
+  /** How messages name the file. */
+  readonly file: string
 }
 
 /** One entry under `fields:`, compiled. */

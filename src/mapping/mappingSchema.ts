@@ -95,6 +95,13 @@ export const fileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('Outbox rows of this type.'),
   endpoint: z.enum(resourceNames).describe('Where the request goes.'),
   track: z.boolean().describe('False: done once accepted, without asking for its status. Default true.').optional(),
+  source: z
+    .string()
+    .min(1)
+    .describe(
+      'One SELECT that gives the payload: one row for each record of the ids in $1, with a column "id" that says which record it is for.',
+    )
+    .optional(),
   fields: z
     .record(z.string().regex(fieldName), z.unknown())
     .describe('The name that the body uses: where the client keeps it, and what it is.'),

@@ -4,7 +4,7 @@ import { explainIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
-import type { Field, Mapping } from './mapping.ts'
+import type { Field, Mapping, SourceQuery } from './mapping.ts'
 import { explainType, type FieldSpec, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
 
 /** What a mapping file's text says. */
@@ -59,10 +59,20 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     endpoint: checked.data.endpoint,
     track: checked.data.track ?? true,
     sendsSubmissionId: body.sendsSubmissionId,
+    source: readSource(checked.data.source, document),
     fields: fields.filter((field) => field !== null),
     body: body.render,
     digest: digestOf(plainOf(content)),
   }
+}
+
+/** Reads the query; what only the database can say of it is said by `check` and at the first record. */
+function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
+  if (text === undefined) return null
+  const sql = text.replace(/[\s;]+$/, '')
+  if (!/\$1(?!\d)/.test(sql))
+    document.report(['source'], 'the query must ask for the ids in $1, such as: where s.id = any($1)')
+  return { sql, file: document.file }
 }
 
 function readField(name: string, exact: PayloadValue, document: YamlDocument): Field | null {

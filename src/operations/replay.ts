@@ -10,7 +10,7 @@ import { differInTime } from '../ledger/sameRow.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
-import { readRecord } from '../outbox/rows.ts'
+import { readWholeRecord } from '../outbox/readContents.ts'
 import { pluralize } from '../plainText.ts'
 import {
   type BulkChange,
@@ -119,7 +119,7 @@ async function prepare(
   const found = await readReplayable(databases.ledger, batch)
   const skipped = moved(batch, found)
   for (const submission of found) {
-    const read = await readPayload(submission, refresh ? databases : null)
+    const read = await readPayload(submission, mappings, refresh ? databases : null)
     const { id, outboxId, revision } = submission
     const { type, key } = read
     const mapped = mapOutboxRecord(mappings, read, id)
@@ -137,6 +137,7 @@ async function prepare(
 /** @param refresh where the row is read anew; null: the stored payload is mapped */
 async function readPayload(
   { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
+  mappings: Mappings,
   refresh: Databases | null,
 ): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
   if (refresh === null) {
@@ -144,7 +145,7 @@ async function readPayload(
     return { type, key, payload, unreadable, stamp: null }
   }
   const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
-  const record = isServed ? await withOutbox(refresh, (outbox) => readRecord(outbox, outboxId)) : null
+  const record = isServed ? await withOutbox(refresh, (outbox) => readWholeRecord(outbox, mappings, outboxId)) : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
   if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
   return record

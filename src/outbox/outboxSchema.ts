@@ -75,7 +75,8 @@ export const outboxFileSchema = z.strictObject({
 const about = {
   type: 'Which mapping file: a column, or { constant: data }.',
   created_at: 'When the record came to be: a column, or { column: …, unit: … }.',
-  payload: 'The JSON: a column, or { columns: … } to build it of the row.',
+  payload:
+    'The JSON: a column, or { columns: … } to build it of the row. Default: { columns: { id: … } }, for a mapping file with source.',
   state: 'What says that a row waits; none where nothing does.',
 }
 
@@ -84,7 +85,7 @@ export function outboxJsonSchema(): string {
   const whole = outboxFileSchema.extend({
     type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),
     created_at: z.union([column, createdAt]).describe(about.created_at).optional(),
-    payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload),
+    payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload).optional(),
     state: z.union([z.literal('none'), ...stateJsonForms]).describe(about.state),
     write: z.record(z.string(), z.union([z.enum(whats), writeForm])).optional(),
   })

@@ -28,7 +28,7 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
   const pieces = {
     type: readType(entry, content.type),
     createdAt: readCreatedAt(entry, content.created_at),
-    payload: readPayloadEntry(entry, content.payload),
+    payload: content.payload === undefined ? idAsPayload(content.id) : readPayloadEntry(entry, content.payload),
     state: readStateEntry(entry, content.state),
     write: readWrite(entry, content.write),
   }
@@ -60,6 +60,10 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
     channel,
   }
 }
+
+/** Left out, the payload is the id alone, by which the query of a mapping file (`source`) reads the rest. */
+const idAsPayload = (id: PayloadValue | undefined): OutboxTable['payload'] | null =>
+  typeof id === 'string' ? { kind: 'columns', columns: new Map([['id', id]]) } : null
 
 /** What only makes sense together. */
 function judge(

@@ -94,7 +94,7 @@ export async function findPresent(outbox: Outbox, outboxIds: readonly string[]):
 }
 
 /** Bytes of payloads that are held in memory at once; a few times as much while they are mapped and written. */
-const batchBytesMax = 16_000_000
+export const batchBytesMax = 16_000_000
 
 /** Reads the first of these rows that wait: as many as `batchBytesMax` holds, and always one. */
 export async function readFirst(
@@ -161,13 +161,15 @@ export function readPayloadText(
 ): { payload: string | null; unreadable: string | null } {
   const unreadable = (why: string) => ({ payload: null, unreadable: why })
   if (bytes === null) return unreadable('the payload is missing: it is NULL in the outbox')
-  if (bytes > bytesMax)
-    return unreadable(`the payload has ${bytes} bytes, more than the ${bytesMax} that PAYLOAD_MAX_BYTES allows`)
+  if (bytes > bytesMax) return unreadable(tooLarge(bytes, bytesMax))
   const text = decode(raw ?? '', encoding)
   if (text === null) return unreadable(`the payload is not ${encoding}`)
   if (text.includes('\0')) return unreadable('the payload contains a NUL character, which JSON text cannot')
   return { payload: text, unreadable: null }
 }
+
+export const tooLarge = (bytes: number, bytesMax: number): string =>
+  `the payload has ${bytes} bytes, more than the ${bytesMax} that PAYLOAD_MAX_BYTES allows`
 
 /** The text, or null if the bytes are none of this encoding. */
 function decode(raw: string | Buffer, encoding: string): string | null {

@@ -115,6 +115,8 @@ export interface TransactionOptions {
    * here, and warns that the standby may not have it.
    */
   isCertain?: boolean
+  /** Whether the transaction may only read: that the server refuses a write then says nothing of the server. */
+  isReadOnly?: boolean
 }
 
 /** A COMMIT took place here, and perhaps nowhere else. */
@@ -131,7 +133,7 @@ export class CommitUncertain extends Error {
  */
 export async function begin(
   pool: Sessions,
-  { opening, isCertain = false }: TransactionOptions = {},
+  { opening, isCertain = false, isReadOnly = false }: TransactionOptions = {},
 ): Promise<Transaction> {
   const client = await pool.connect()
   let open = true
@@ -162,7 +164,7 @@ export async function begin(
       try {
         return await client.query(text, values)
       } catch (error) {
-        if (endsSession(error)) broken ??= error as Error
+        if (endsSession(error) && !(isReadOnly && wasReadOnly(error))) broken ??= error as Error
         throw error
       }
     },
@@ -177,8 +179,8 @@ export async function begin(
     },
   }
   try {
-    const beginning = pool.beginning ?? 'begin'
-    await client.query(opening === undefined ? beginning : `${beginning}; ${opening}`)
+    const beginnings = [pool.beginning ?? 'begin', ...(isReadOnly ? ['set transaction read only'] : []), opening]
+    await client.query(beginnings.filter((each) => each !== undefined).join('; '))
     return transaction
   } catch (error) {
     broken ??= error as Error

@@ -16,7 +16,8 @@ export class YamlDocument {
   readonly problems: FileProblem[] = []
   /** Undefined where it is not YAML at all. What could not be read within it is null, and a problem. */
   readonly content: PayloadValue | undefined
-  readonly #file: string
+  /** How problems name the file. */
+  readonly file: string
   readonly #lines = new LineCounter()
   /** Where something was refused; that it is null there is no second problem. */
   readonly #refused = new Set<number>()
@@ -26,7 +27,7 @@ export class YamlDocument {
   readonly #toFillIn: ReadonlyMap<number, string>
 
   constructor(file: string, text: string) {
-    this.#file = file
+    this.file = file
     this.#toFillIn = new Map(findPlaces(text).map(({ line, what }) => [line, what]))
     this.content = this.#read(text)
   }
@@ -63,7 +64,7 @@ export class YamlDocument {
     const { line, col } = this.#lines.linePos(offset)
     const what = this.#toFillIn.get(line)
     const told = what === undefined ? message : `FILL IN is still there: ${what}`
-    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), message: told }
+    return { file: this.file, line: Math.max(line, 1), column: Math.max(col, 1), message: told }
   }
 
   #read(text: string): PayloadValue | undefined {

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
+import { readWholeRecord } from '../../outbox/readContents.ts'
 import { readRecord } from '../../outbox/rows.ts'
 import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
@@ -78,7 +79,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function mapOutboxRow(databases: Databases, outbox: string): Promise<MappingResult | null> {
     const files = readFiles(parts)
     if (files.kind === 'invalid') return null
-    const record = await withOutbox(databases, (erp) => readRecord(erp, outbox))
+    const record = await withOutbox(databases, (erp) => readWholeRecord(erp, files.mappings, outbox))
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
       : resultOf(files.mappings, [mapRow(files.mappings, record)], record.outboxId)

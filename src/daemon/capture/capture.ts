@@ -1,4 +1,12 @@
-import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, RowsRequest, SkippedRow } from '../../model.ts'
+import type {
+  CaptureAgenda,
+  CapturedRecord,
+  CaptureSession,
+  ClaimedRows,
+  FailedRow,
+  RowsRequest,
+  SkippedRow,
+} from '../../model.ts'
 import { fullPace, nextPace, type Pace, roomIn } from './pace.ts'
 import type { Sleep } from './sleep.ts'
 import { type Attempt, captureRecord, type Failure, type TakeDeps, type Taken, take, unreadableRecord } from './take.ts'
@@ -187,7 +195,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       await session.leave(rows.leftTypes)
       return rows
     },
-    read: async (rows) => (await rows.read()).map((row) => captureRecord(deps, row)),
+    read: (rows) => readRecords(deps, rows),
   })
   if (taken.kind === 'busy' || taken.kind === 'waits') return taken
   if (taken.kind === 'failed') {
@@ -238,10 +246,13 @@ function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
       // It may have been put off by an instance that knew its type: then it goes back among those that wait for such a one.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
-      return (await rows.read()).map((row) => captureRecord(deps, row)).filter((record) => !isLeft(record))
+      return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },
   }
 }
+
+const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
+  (await deps.readContents(await rows.read())).map((row) => captureRecord(deps, row))
 
 type Tried = Exclude<Taken, { kind: 'failed' }>
 

@@ -23,6 +23,8 @@ export interface Fault {
 export interface TakeDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
+  /** Reads the contents of records that a query gives; returns others as they are. @returns the first of them, at least one */
+  readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Runs the work while no other instance captures, in a transaction of the ledger; null if another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   /** These rows do not say that they are taken, so we tell them later. */

@@ -1,0 +1,126 @@
+import { expect, test, vi } from 'vitest'
+import type { OutboxRecord } from '../../src/model.ts'
+import { readContents, readEachContent, SourceFailed } from '../../src/outbox/readContents.ts'
+import { readNew } from '../../src/outbox/rows.ts'
+import { blameFor } from '../../src/postgres/database.ts'
+import { mappingFrom } from '../mapping/mappingOf.ts'
+import { setup } from './setup.ts'
+
+const ddl = `
+  create table party (id int primary key, code text not null);
+  create table sale (id int primary key, party int not null references party, total numeric, state text not null default 'new');
+  create table sale_line (id int primary key, sale int not null references sale, product text, quantity numeric);
+  insert into party values (5, 'C-0005');
+  insert into sale values (1, 5, 1234567890.10), (2, 5, 0.00), (3, 5, 1e20);
+  insert into sale_line values (10, 1, 'bolt', 2.50), (11, 1, 'nut', 3), (12, 2, 'nut', 100000000000000000000.01)`
+
+/** Without `payload`: it is the id. */
+const table = 'table: sale\nid: id\ntype: { constant: order }\nstate: { status: state, new: new }'
+
+const query = `select s.id, p.code as "customerId", s.total,
+    (select jsonb_agg(jsonb_build_object('article', l.product, 'quantity', l.quantity) order by l.id)
+     from sale_line l where l.sale = s.id) as items
+  from sale s join party p on p.id = s.party where s.id = any($1); `
+
+const sourcesOf = (sql: string) => {
+  const body = `fields: { id: { from: id, type: integer } }\nbody: { id: "\${id}" }`
+  return new Map([['order', mappingFrom(`type: order\nendpoint: orders\nsource: ${JSON.stringify(sql)}\n${body}`)]])
+}
+
+const open = () => setup({ ddl, yaml: table })
+const shown = (records: readonly OutboxRecord[]) => records.map(({ payload, unreadable }) => payload ?? unreadable)
+
+test('a query gives the payload of each record in the order of the rows, and numbers keep their digits', async () => {
+  const { outbox } = await open()
+  const rows = await readNew(outbox, 10)
+  expect(rows.map(({ payload }) => payload)).toEqual(['{"id":1}', '{"id":2}', '{"id":3}'])
+  const read = await readContents(outbox, sourcesOf(query), rows)
+  expect(read.map(({ payload: _, ...record }) => record)).toEqual(rows.map(({ payload: _, ...record }) => record))
+  expect(shown(read)).toEqual([
+    '{"id":1,"customerId":"C-0005","total":1234567890.10,"items":[{"article": "bolt", "quantity": 2.50}, {"article": "nut", "quantity": 3}]}',
+    '{"id":2,"customerId":"C-0005","total":0.00,"items":[{"article": "nut", "quantity": 100000000000000000000.01}]}',
+    '{"id":3,"customerId":"C-0005","total":100000000000000000000,"items":null}',
+  ])
+})
+
+test('plain records are returned as they are, without a statement', async () => {
+  const { outbox, pool } = await setup()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{"id": 1}')`)
+  const rows = await readNew(outbox, 10)
+  const connects = vi.spyOn(pool, 'connect')
+  const queries = vi.spyOn(pool, 'query')
+  expect(await readContents(outbox, sourcesOf(query), rows)).toEqual(rows)
+  expect([connects.mock.calls, queries.mock.calls]).toEqual([[], []])
+})
+
+test('a record with no row in the result, or with two, is unreadable with the file and its id; others are read', async () => {
+  const { outbox } = await open()
+  const rows = await readNew(outbox, 10)
+  const joined = 'select s.id, l.product from sale s join sale_line l on l.sale = s.id where s.id = any($1)'
+  expect(shown(await readContents(outbox, sourcesOf(joined), rows))).toEqual([
+    'test.yaml: the query of "source" has 2 rows for the record 1: it must have one',
+    '{"id":2,"product":"nut"}',
+    'test.yaml: the query of "source" has no row for the record 3',
+  ])
+})
+
+test('ids are found however they are written, by the type that the query asks for', async () => {
+  const { outbox, pool } = await setup({
+    ddl: `create table thing (id uuid, n numeric); insert into thing values ('aaaaaaaa-0000-4000-8000-000000000001', 1)`,
+  })
+  await pool.query(`insert into outbox (type, payload) values ('order', '{"id": "AAAAAAAA-0000-4000-8000-000000000001"}'),
+    ('order', '{"id": null}'), ('order', '[1]'), ('order', '{"id": "AAAAAAAA-0000-4000-8000-000000000001", "n": 2}')`)
+  const read = await readContents(
+    outbox,
+    sourcesOf('select t.id, t.n from thing t where t.id = any($1) -- a comment'),
+    await readNew(outbox, 10),
+  )
+  const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
+  const thing = '{"id":"aaaaaaaa-0000-4000-8000-000000000001","n":1}'
+  expect(shown(read)).toEqual([thing, noId, noId, thing])
+})
+
+test('one record for which the query fails is found among many, and alone is unreadable', async () => {
+  const { outbox, pool } = await open()
+  await pool.query(`insert into sale select n, 5, n, 'new' from generate_series(4, 40) n`)
+  const failing = sourcesOf('select s.id, 100 / (s.id - 17) as part from sale s where s.id = any($1)')
+  const rows = await readNew(outbox, 50)
+  const refusal: unknown = await readContents(outbox, failing, rows).catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(SourceFailed)
+  expect(blameFor(refusal, 'claim')).toBe('piece')
+  const read = await readEachContent(outbox, failing, rows)
+  expect(read.map(({ outboxId }) => outboxId)).toEqual(rows.map(({ outboxId }) => outboxId))
+  expect(read.filter(({ unreadable }) => unreadable !== null)).toMatchObject([
+    {
+      outboxId: '17',
+      type: 'order',
+      unreadable: 'test.yaml: the query of "source" failed for the record 17: division by zero',
+    },
+  ])
+})
+
+test.each([
+  ['a table that is not there', 'select id from nothing where id = any($1)', /test.yaml: .*"nothing" does not exist/],
+  ['no column id', 'select total from sale where id = any($1)', /column r.id does not exist/],
+  ['a second parameter', 'select id from sale where id = any($1) and total > $2', /parameter/],
+])('a query with %s fails for everyone', async (_, sql, message) => {
+  const { outbox } = await open()
+  const refusal: unknown = await readContents(outbox, sourcesOf(sql), await readNew(outbox, 10)).catch(
+    (error: unknown) => error,
+  )
+  expect(String(refusal)).toMatch(message)
+  expect(blameFor(refusal, 'claim')).toBe('everyone')
+})
+
+test.each([
+  ['writes', `with gone as (delete from sale returning id) select id from gone where id = any($1)`],
+  ['calls a function that writes', `select id, tamper() from sale where id = any($1)`],
+  ['takes a lock', `select id from sale where id = any($1) for update`],
+])('a query that %s changes nothing', async (_, sql) => {
+  const { outbox, pool } = await open()
+  await pool.query(`create function tamper() returns int language sql as 'update sale set total = 0 returning 1'`)
+  await expect(readContents(outbox, sourcesOf(sql), await readNew(outbox, 10))).rejects.toThrow(/top level|read-only/)
+  await expect(readContents(outbox, sourcesOf(sql), await readNew(outbox, 1))).rejects.toMatchObject({ code: '42000' })
+  const { rows } = await pool.query('select count(*)::int as n, sum(total)::text from sale')
+  expect(rows).toEqual([{ n: 3, sum: '100000000001234567890.10' }])
+})
