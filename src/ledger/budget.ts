@@ -8,11 +8,8 @@ export interface Budget {
 }
 
 /**
- * Makes the table of slots fit the limit and the window, in the caller's transaction. What was spent stays spent. A
- * slot in use may be used and not given back: it counts until its lease runs out.
- *
- * @see docs/budget.md for the proof that no window ever holds more than the limit
- * @returns the budget before; null at first
+ * Makes the table of slots fit the limit and the window, in a transaction. What was spent stays spent. A slot in
+ * use counts until its lease runs out, because it can no longer be given back.
  */
 export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
   const seen = await readBudget(db)
@@ -31,7 +28,6 @@ export async function fitSlots(db: Database, budget: Budget): Promise<Budget | n
   return before
 }
 
-/** Whether limit, window and slots are as they should be. */
 export async function isFitted(db: Database, budget: Budget): Promise<boolean> {
   return fits(await readBudget(db), budget)
 }
@@ -39,7 +35,7 @@ export async function isFitted(db: Database, budget: Budget): Promise<boolean> {
 interface SeenBudget {
   /** Null at first. */
   budget: Budget | null
-  /** The sum over the slots. */
+  /** Of all slots. */
   permits: number
 }
 
@@ -77,7 +73,7 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
   )
 }
 
-/** Whether a budget was set up here: the table of slots exists and has slots. */
+/** Whether a daemon has set up a budget in this database. */
 export async function hasSlots(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ slots: string | null }>(`select to_regclass('outboxd.slot') as slots`)
   if (rows[0]?.slots === null) return false
@@ -86,8 +82,8 @@ export async function hasSlots(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `reachMs`, by which the
- * last of its requests has arrived, plus one window, in case its holder dies.
+ * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `reachMs`, by which
+ * its last request has arrived, plus one window, in case its holder dies.
  */
 export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
@@ -105,8 +101,8 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
 }
 
 /**
- * Gives slots back. A used slot is free one window from now, which is after its answer; an unused one at once. A lease
- * that ran out, so that another instance took the slot, changes nothing.
+ * Gives slots back. A used slot is free one window from now, which is after its answer; an unused one at once. If
+ * the lease ran out and another instance took the slot, nothing changes.
  */
 export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
@@ -121,15 +117,10 @@ export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): 
 }
 
 /**
- * Holds free slots back for one window if the service says that fewer requests remain than there are free slots:
- * another program spends from the same budget. A difference of a few requests means nothing, because the service
- * counted a moment ago.
- *
- * Compares only slots that were free before the request began. A slot that came free later was busy when the service
+ * Holds free slots back for one window if the service says that fewer requests remain than slots are free: another
+ * program spends from the same budget. Ignores a difference of a few requests, because the service counted a
+ * moment ago. Ignores slots that came free after the request began, because they were busy when the service
  * counted.
- *
- * @param ageMs how long ago the request began
- * @returns how many requests were held back
  */
 export async function holdBack(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
@@ -149,15 +140,14 @@ export async function holdBack(db: Database, remaining: number, ageMs: number): 
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** The most rows that stand for the limit. Above it a row is worth several requests. */
+/** Above this limit a slot stands for several requests. */
 export const slotsMax = 500
 
-/** A row of the table of slots. */
 export interface SlotRow {
   id: number
   /** Requests that it stands for; 0 if the limit was lowered. */
   permits: number
-  /** Requests that a row of 0.2 stood for before the limit was lowered. They count until it is free. */
+  /** Set by 0.2 when it lowered the limit: requests that count until the row is free. */
   retiredPermits: number
   /** Milliseconds until it is free; 0 if it is. */
   freeInMs: number
@@ -171,15 +161,13 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * The rows of the table for another limit, or a longer window.
+ * The rows of the table for another limit, or a longer window. See docs/budget.md, "Changing the limit or the
+ * window".
  *
- * A lower limit keeps the permits that are taken longest, and drops the others. So no slot is free before all that was dropped is.
- * A higher limit adds permits that are free when the first one is, because permits may have been dropped just before.
- *
- * With a longer window every slot waits for as much longer, free slots too: each may have been used more often than
- * the longer window allows.
- *
- * @see docs/budget.md, "Changing the limit or the window"
+ * A lower limit drops the permits that are free first, so no slot is free before everything that was dropped is. A
+ * higher limit adds permits that are free when the first one is, because permits may have been dropped just
+ * before. With a longer window every slot waits as much longer, free slots too, because each may have been used
+ * more often than that window allows.
  */
 export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
   const freeInMs = rows
@@ -195,15 +183,15 @@ export function refitSlots(rows: readonly SlotRow[], to: { requests: number; len
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
-/** The requests that have a permit: permits in hand, and those of the slots that were taken. */
+/** Permits in hand, and those of the slots that were taken. */
 export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
 }
 
 /**
- * How many of the permits go to submissions. If there are fewer than were asked for, submissions come first, because
- * the dispatcher has weighed them against the polls; polls keep what they want, up to half.
+ * How many of the permits go to submissions. If there are too few, submissions come first, because the dispatcher
+ * has weighed them against the polls; polls keep what they want, up to half.
  *
  *     permits   wanted: submissions, polls   to submissions
  *        10                10,    0               10
@@ -216,19 +204,19 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
   return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
 }
 
-/** Until a record has proven that the last pauses are over: one record if this instance is to prove it, otherwise none. */
+/** Until a record has proven that the last pauses are over, one instance sends one record. */
 export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
   const submissions = isOursToProve ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
 /**
- * Slots that a clock ahead of today's set in the future last from now for as long as they were set for, which is at
- * least what they had left. In a transaction.
+ * After the clock was set back: slots that were set later than now last from now for as long as they were set for,
+ * which is at least what they had left. In a transaction.
  */
 export async function holdSlotsFromNow(db: Database): Promise<void> {
   await db.query(
-    // Not free_at - set_at: before PostgreSQL 17 a slot that was never taken has no such difference.
+    // Not free_at - set_at: before PostgreSQL 17 there is no difference from -infinity.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
      where set_at > clock_timestamp()`,
   )

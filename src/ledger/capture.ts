@@ -21,16 +21,13 @@ import {
 } from './sameRow.ts'
 import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
-/** The ledger, as an instance captures into it. */
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
   history: Pick<History, 'stands' | 'mayTake'>
 }
 
 /**
- * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
- * by key stands on. The ledger's transaction commits before this resolves.
- *
- * @returns null if another instance captures
+ * Runs `work` while no other instance captures, so that rows enter the ledger in the order of their ids. Order by
+ * key relies on that. Resolves after the ledger's COMMIT.
  */
 export function withCaptureLock<T>(
   { ledger, instance, keyOnFailure, history }: CaptureLedger,
@@ -74,11 +71,13 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
   instances: { name: string; types: string[] | null }[]
-  /** Rows recorded before this (epoch milliseconds) may have been sent by a ledger that has gone back since; null: none. */
+  /**
+   * Rows recorded before this (epoch milliseconds) may have been sent by a ledger that has gone back since; null:
+   * none.
+   */
   doubtfulBeforeMs: number | null
 }
 
-/** Makes records uncertain that may have been sent before. */
 function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
   if (doubtfulBeforeMs === null) return records
   return records.map((record) =>
@@ -142,16 +141,12 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 }
 
 /**
- * Copies captured records into the ledger, in their order. A record that is there already stays as it is, and its row
- * is told its state again, because the crash that brought it here twice lost that. Writes nothing of a row that
- * differs from the one known by its id, or whose id comes twice.
- *
- * Of a record that was pruned, what is left comes back in the state in which it had ended: it is not sent again.
+ * Copies captured records into the ledger, in their order. A record that is there already stays as it is; its row
+ * is written back again, because the crash that brought it here twice lost that. A pruned record comes back in the
+ * state in which it had ended, and is not sent again. Writes nothing of a row that differs from the one known by
+ * its id, or whose id comes twice.
  *
  * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
- *
- * @param recoverer a person who takes in records that the ledger had lost: their rows are told what it says now
- * @returns the rows that are in conflict
  */
 export async function insertCaptured(
   db: Database,
@@ -220,7 +215,7 @@ const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => (
   error: record.error === null ? null : boundText(record.error, textMax.errors),
 })
 
-/** So many rows do not fail each for itself: the table or its description is wrong, and an operator has to look. */
+/** So many rows do not each fail for their own fault: the table or its description is wrong. */
 export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
@@ -230,23 +225,26 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
-/** SQL: the row that was put off is of the outbox that is served now. Another outbox may have a row of the same id. */
+/** SQL: the skipped row is of the served outbox. Another outbox may have a row with the same id. */
 export const isOfServed = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServed}`
 
-/** Claims leave these rows out by name, so the list must stay short. */
+/** Claims name these rows to leave them out, so the list must stay short. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 
-/** Puts rows off that fail each for itself. @throws TooManyRowsSkipped */
+/** Puts off rows that each fail for their own fault. @throws TooManyRowsSkipped */
 export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     for (const row of failed) await skipRow(db, row)
   })
 }
 
-/** Puts a row off for 10 s, twice as long each time, at most an hour. Raises a problem. @throws TooManyRowsSkipped */
+/**
+ * Puts a row off for 10 s, then twice as long each time, at most an hour. Raises a problem. @throws
+ * TooManyRowsSkipped
+ */
 async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
@@ -263,7 +261,6 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
   await raiseProblems(db, [{ kind: 'row_skipped', subject: outboxId, detail, ...skipped }])
 }
 
-/** Forgets a row that was put off, because it is through or gone. */
 export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> {
   return inTransaction(ledger, async (db) => {
     await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
@@ -271,13 +268,13 @@ export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> 
   })
 }
 
-/** What capture has to look after, whether or not the outbox has new rows. */
+/** What capture looks after even if the outbox has no new rows. */
 export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
   /** In which outbox to look for new rows. */
   served: ServedOutbox
 }
 
-/** In one statement, because an idle daemon asks this every second. */
+/** One statement, because an idle daemon asks every second. */
 export async function readAgenda(db: Database): Promise<Agenda> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,

@@ -8,31 +8,30 @@ import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
 import { forgotten, parseSubmissions, submissionColumns } from './submissions.ts'
 
-/** Claims work, each time in one transaction on the ledger's database. */
+/** Claims work, each time in one transaction on the ledger. */
 export interface Claims {
-  /**
-   * @param onCommit called with what was taken as the COMMIT leaves; whatever fails before has taken nothing
-   * @throws Error when the database is away, or a lock is; after `onCommit` `unclaim` gives back what may have been committed
-   */
+  /** @param onCommit called with what was taken as the COMMIT leaves. If it was not called, nothing was taken */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
-  /** @returns whether the claim is over: given back, or void. False while its COMMIT may still come true */
+  /** @returns whether the claim is over: given back, or void. False while its COMMIT may still succeed */
   unclaim(claimId: string): Promise<boolean>
-  /** Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has that right */
+  /**
+   * Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has
+   * that right
+   */
   claimTrial(permits: number): Promise<Slot[] | null>
-  /** Takes slots for requests that are no submission's. */
+  /** Takes slots for requests that belong to no submission. */
   takeSlots(permits: number): Promise<Slot[]>
 }
 
-/** What an instance claims with. */
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<History, 'mayClaim' | 'claimed'>
 }
 
 export function createClaims(deps: Claimant): Claims {
-  /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
+  /** Transactions of claims whose COMMIT is under way or went unanswered, by claim. */
   const committing = new Map<string, string>()
 
-  /** Runs `work`, which takes what is to be sent, if the ledger has everything that was sent before. */
+  /** Runs `work`, which takes what is to be sent, unless the ledger has lost committed data. */
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
     return inTransaction(deps.ledger, take, { isCertain: true })
@@ -64,7 +63,6 @@ export function createClaims(deps: Claimant): Claims {
   }
 }
 
-/** A claim as the ledger knows it. */
 interface CommittedClaim extends Claim {
   submissions: CommittedSubmission[]
 }
@@ -90,7 +88,7 @@ async function grantTrial({ leaseMs }: Claimant, db: Database, request: ClaimReq
   return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
 }
 
-/** After a trial records go one at a time, over all instances, until one has proven that the pauses are over. */
+/** After a trial, records go one at a time over all instances, until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
   const way = await pauses.readWay(db)
   if (way === 'paused') return null
@@ -142,13 +140,13 @@ async function claimPolls(
 }
 
 export interface CommittedSubmission extends ClaimedSubmission {
-  /** The transaction that claimed it: what became of it can be asked where the answer to its COMMIT is lost. */
+  /** The transaction that claimed it. `isOver` asks about it if the answer to its COMMIT is lost. */
   xid: string
 }
 
 /**
- * Takes up to `limit` submissions whose turn it is and makes them `sending`, the next attempt, under this claim. The
- * caller sends only after its transaction has committed.
+ * Makes up to `limit` submissions whose turn it is `sending`, under this claim. The caller sends only after its
+ * transaction has committed.
  */
 export async function claimQueued(
   db: Database,
@@ -181,8 +179,8 @@ export async function claimQueued(
 }
 
 /**
- * Whether a transaction has ended, so that neither a hanging COMMIT nor a lingering session may still make it true.
- * One that the server does not know is over: it is long ago, or of a server that was lost in a failover.
+ * Whether a transaction has ended, so that neither a hanging COMMIT nor a lingering session can still commit it.
+ * One that the server does not know is over: it is old, or of a server that was lost in a failover.
  */
 export async function isOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -198,8 +196,9 @@ export async function isOver(db: Database, xid: string): Promise<boolean> {
 const transactionInFuture = '22023'
 
 /**
- * Gives back what a claim took that was never sent, because its COMMIT went unanswered or came true too late. Also
- * what another instance has put in doubt since, while this one was silent: its owner knows that it was not sent.
+ * Gives back what a claim took and never sent, because its COMMIT went unanswered or succeeded too late. Also
+ * records that another instance has made uncertain since, while this one was silent: only this one knows that they
+ * were not sent.
  */
 export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(
@@ -222,7 +221,7 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
   )
 }
 
-/** The accepted or probing submissions of these polls, each only while the job is still its own. */
+/** The submissions of these polls, each only while the job is still its own. */
 export async function readPolled(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumns} from outboxd.submission s

@@ -5,25 +5,20 @@ import { raiseProblems, subjectOf } from './problems.ts'
 import { queueSchema } from './queue.ts'
 
 /*
- * The database's clock tells when what waits is due. If it is set back, all of that would wait until it has caught up. So each instance
- * notes every few seconds what the clock says. If the clock is earlier than that note, it was set back by at least the difference, and
- * what waits for its time is moved by as much. Nothing is moved after a clock that was set forward: it is due early.
+ * The database's clock says when what waits is due. If it is set back, all of that waits until the clock has
+ * caught up. So each instance notes every few seconds what the clock says. If the clock is earlier than the note,
+ * what waits is moved by the difference. After a clock was set forward nothing is moved: it is due early.
  */
 
-/** A clock that is slewed stays far below. */
+/** A clock that is slewed stays far below this. */
 const toleranceMs = 2_000
-/** A host's clock that differs by more is a problem. */
 const hostToleranceMs = 5_000
-/** How long a jump is a problem. */
+/** How long a jump stands as a problem. */
 const jumpIsToldForMs = 3_600_000
-/** The subject of a jump, beside the names of hosts. */
+/** The subject of a jump; the others are hosts. */
 const database = 'the database'
 
-/**
- * Looks at the database's clock. If it was set back, moves what the ledger has in time. Of several instances one does.
- *
- * @returns by how many milliseconds the clock was set back; 0 if it was not
- */
+/** Looks at the database's clock. If it was set back, one instance moves the ledger's times. */
 export async function lookAtClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
   const beforeMs = nowMs()
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
@@ -38,13 +33,13 @@ export async function lookAtClock(pool: Pool, host: string, nowMs: () => number)
   return 0
 }
 
-/** By how much a host's clock, read before and after the database's, is ahead of it; 0 if that is within the tolerance. Pure. */
+/** By how much a host's clock, read before and after the database's, is ahead of it; 0 within the tolerance. Pure. */
 export function leadOf(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
 
-/** Moves all times by as much as the clock was set back, while no other instance does. In a transaction. */
+/** Moves all times by as much as the clock was set back, unless another instance did. In a transaction. */
 async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
   const { rows } = await db.query<{ backMs: number }>(
@@ -62,7 +57,7 @@ async function followJump(db: Database): Promise<number> {
   return backMs
 }
 
-/** A host's clock is a problem for as long as it is off and an instance runs there. */
+/** A host's clock is a problem while it is off and an instance runs there. */
 async function tellHost(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
@@ -78,10 +73,9 @@ async function tellHost(db: Database, host: string, aheadMs: number): Promise<vo
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
- * Moves what lies later than now back by as much as the clock went. A slot, or a pause, that was set later than now lasts from now for as
- * long as it was set for, which is no less than it had left: the proof of docs/budget.md holds. Ages stay what they are.
- *
- * Jobs come before submissions, as everywhere (queue.ts), or each could hold what the other waits for.
+ * Moves what lies later than now back by `backMs`. A slot or pause that was set later than now lasts from now for
+ * as long as it was set for, at least what it had left, so that the proof of docs/budget.md holds. Jobs come
+ * before submissions, in the order of locks (queue.ts).
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`

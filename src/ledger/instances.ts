@@ -5,12 +5,7 @@ import { raiseProblems } from './problems.ts'
 import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumns } from './submissions.ts'
 
-/**
- * Says that this instance lives, and that it is configured for `service`.
- *
- * @returns the number of the reload that it has not answered yet; null if there is none
- * @throws ForeignService if the ledger belongs to another service
- */
+/** Says that this instance lives, and that it is configured for `service`. */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
@@ -27,18 +22,18 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
-/** Deletes an instance that leaves with nothing in hand, so that the others need not wait 12 s to know it. */
+/** Deletes an instance that leaves with nothing in hand, so that the others need not wait 12 s. */
 export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance where id = $1', [instanceId])
 }
 
 /**
- * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living
- * instance has on the wire is left to it, however old, because only it can know.
+ * The submissions that a dead instance was sending. What a living instance has on the wire is left to it, however
+ * old, because only it can know.
  *
- * After an outage of the database every sign of life is old, and answers wait to be written. So an instance may judge
- * only if it was heard itself without a gap for 12 s, and until now: by then the others were heard again, too, and
- * what they had in hand is written.
+ * After an outage of the database every sign of life is old, and answers wait to be written. So an instance may
+ * judge only after 12 s without a gap in its own signs: by then the others have been heard again, and have written
+ * what they had in hand.
  */
 export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
@@ -56,9 +51,9 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
 }
 
 /**
- * The submissions that the ledger says this instance is sending, and that it does not hold: the ledger went back to
- * before their outcome was written, or refused to take it. A claim is held from before its COMMIT until its outcome is
- * written, so there is nothing to wait for.
+ * The submissions that the ledger says this instance is sending, and that it does not hold: the ledger went back,
+ * or refused their outcome. A claim is held from before its COMMIT until its outcome is written, so there is
+ * nothing to wait for.
  */
 export async function readForgotten(
   db: Database,
@@ -79,13 +74,12 @@ export async function readForgotten(
   return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again in between
 }
 
-/** Deletes instances that have been silent for a day. */
 export async function deleteStaleInstances(db: Database): Promise<void> {
   await db.query(`delete from outboxd.instance where beat_at < clock_timestamp() - interval '1 day'`)
 }
 
 /**
- * When an instance counts as dead, counted from its last sign of life, on the database's clock:
+ * How long after its last sign of life an instance counts as dead, by the database's clock:
  *
  *      8 s   it takes on no more work itself (src/daemon/heartbeat.ts)
  *     12 s   its submissions are rescued, and it no longer counts for anything
@@ -97,11 +91,11 @@ export const silentMaxMs = 12_000
 /** How long the settings of a silent instance hold. */
 export const settingsHoldMs = 60_000
 
-/** SQL: the row of outboxd.instance with this alias is of an instance that lives. */
+/** SQL: the row of outboxd.instance with this alias is of a living instance. */
 export const isAlive = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
 
-/** An instance that lives, and what it said to the last reload that was asked for. */
+/** A living instance, and its answer to the last reload. */
 export interface InstanceReload {
   id: string
   host: string
@@ -111,12 +105,12 @@ export interface InstanceReload {
   problem: string | null
 }
 
-/** The answer of an instance that took another outbox.yaml into force and could not try the table before. */
+/** The answer of an instance that took another outbox.yaml into force before it could try the table. */
 export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
-/** An operator asks all that live to read their files again. @returns them */
+/** An operator asks all living instances to read their files again. @returns them */
 export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
     const instances = await askReload(db)
@@ -125,7 +119,7 @@ export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload
   })
 }
 
-/** Asks all living instances to read their files again. @returns them */
+/** @returns the living instances */
 export async function askReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
@@ -134,7 +128,6 @@ export async function askReload(db: Database): Promise<InstanceReload[]> {
   return rows
 }
 
-/** The instances that live. */
 export async function readReloads(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `select ${columns} from outboxd.instance i where ${isAlive('i')} order by host, id`,
@@ -142,7 +135,6 @@ export async function readReloads(db: Database): Promise<InstanceReload[]> {
   return rows
 }
 
-/** Says that an instance has read its files, and what was wrong with them. */
 export async function answerReload(
   db: Database,
   instanceId: string,
@@ -155,7 +147,7 @@ export async function answerReload(
   ])
 }
 
-/** Says which record types an instance knows, once it has given a sign of life. Writes only a change. @returns whether it wrote */
+/** Writes which record types an instance knows, once it has given a sign of life. @returns whether they changed */
 export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
@@ -164,7 +156,7 @@ export async function publishTypes(db: Database, instanceId: string, types: read
   return rowCount === 1
 }
 
-/** The record types that some living instance knows; null if one of an older version does not say. */
+/** The record types that some living instance knows; null if an instance of an older version does not say. */
 export async function readPublishedTypes(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isAlive('i')}`,
@@ -185,12 +177,11 @@ const instanceProblemKinds = [
 /** A loop comes round again within this time. */
 const triedAgainMs = 10_000
 
-/** A problem of one instance. */
 export interface InstanceProblem {
   kind: (typeof instanceProblemKinds)[number]
   /** What of the instance it is about, such as a loop. */
   part: string
-  /** For the operator: what was seen, without the client's data. */
+  /** What was seen, without the client's data. */
   detail: string
 }
 
@@ -214,7 +205,7 @@ export async function tellProblems(
   await raiseProblems(db, standing)
 }
 
-/** Deletes the problems of instances that are silent. */
+/** Deletes the problems of silent instances. */
 export async function forgetProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (

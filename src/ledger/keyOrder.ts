@@ -2,10 +2,7 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/**
- * Locks submissions until the transaction ends, in one order, so that no two transactions wait in a circle. @returns
- * their keys as they are now
- */
+/** Locks submissions until the transaction ends, by their ids, so that no two transactions wait in a circle. */
 export async function lockSubmissions(
   db: Database,
   submissions: readonly { id: string }[],
@@ -18,8 +15,8 @@ export async function lockSubmissions(
 }
 
 /**
- * Takes turns with every other transaction that appends records of these keys, or releases their next ones, until this
- * one ends. Without that, a record captured while its predecessor is being accepted could be held with nothing left to
+ * Takes turns with all transactions that append records of these keys or release their next ones, until this one
+ * ends. Otherwise a record captured while its predecessor is being accepted could be held with nothing left to
  * release it. Sorted, so that two batches never wait in a circle.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
@@ -32,10 +29,8 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
 }
 
 /**
- * Releases the first record of each key's line, if it is held and nothing before it blocks: queued and sending records
- * do, uncertain ones always, failed and rejected ones under `block`.
- *
- * @returns how many were released
+ * Releases the first record of each key's line, if it is held and nothing before it blocks: queued and sending
+ * records do, uncertain ones always, failed and rejected ones under `block`.
  */
 export async function releaseNext(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
   const { rowCount } = await db.query(releaseSql[onFailure], [keys])
@@ -57,13 +52,9 @@ export async function inLines<T>(
   return result
 }
 
-/** The most lines that one round looks at. */
 const linesMax = 1_000
 
-/**
- * Releases records that are held though nothing before them blocks any more, because KEY_ON_FAILURE has changed. In a
- * transaction. @returns how many
- */
+/** Releases records that nothing holds back any more, because KEY_ON_FAILURE has changed. In a transaction. */
 export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
@@ -82,8 +73,8 @@ export const stoppingStates: Record<KeyOnFailure, string> = {
 }
 
 /**
- * SQL: the states of a record that hold back those behind it. Literals, so that the planner can prove that the partial
- * index submission_line fits.
+ * SQL: the states that hold back later records of the key. Literals, so that the planner can prove that the
+ * partial index submission_line fits.
  */
 export const blockingStates: Record<KeyOnFailure, string> = {
   continue: `'queued', 'sending', ${stoppingStates.continue}`,

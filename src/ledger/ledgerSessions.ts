@@ -4,12 +4,12 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { asText, connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 
 /**
- * How the daemon's statements on the ledger are planned. Each reads a few rows in an index's order, and there is an
- * index for each. The statistics are always of another hour, because thousands of rows come and go within a minute: by
- * them the planner would read the whole ledger and sort it at every look (half of the server's time in bench:engine).
+ * How the daemon's statements on the ledger are planned. Each reads a few rows in the order of an index. Thousands
+ * of rows come and go within a minute, so the statistics are always old; by them the planner would read and sort
+ * the whole ledger at every look (half of the server's time in bench:engine).
  *
- * No bitmaps: rows pass through the small indexes fast and leave dead entries. A plain index scan clears them as it
- * meets them, a bitmap scan reads all of them each time (a quarter of the server's time).
+ * No bitmaps: rows that pass through leave dead index entries. A plain index scan clears them, a bitmap scan reads
+ * all of them each time (a quarter of the server's time).
  */
 export const shortReads = {
   enable_seqscan: 'off',
@@ -18,7 +18,10 @@ export const shortReads = {
   jit: 'off',
 } as const
 
-/** Opens the sessions in which a daemon works on the ledger. @param onIdleError a connection broke; it is opened again */
+/**
+ * Opens the sessions in which a daemon works on the ledger. @param onIdleError a connection broke; it is opened
+ * again
+ */
 export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
@@ -27,17 +30,17 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     onIdleError,
     durable: true,
     prepares: true,
-    // One row that another session has locked holds up the statement that needs it for 3 s at most.
+    // A statement waits for a locked row for 3 s at most.
     settings: { ...ownNames, ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
 }
 
-/** How long a beat may take: the time between two leaves room for one that is lost (src/daemon/heartbeat.ts). */
+/** Short enough that one beat may be lost (src/daemon/heartbeat.ts). */
 const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
 /**
- * Opens the sessions in which an instance says that it lives: no other work makes it wait, and neither a standby nor a
- * disk that is away does. A sign of life that a crash takes back is no loss.
+ * Opens the sessions for signs of life. They wait neither for other work nor for a standby or a slow disk. A sign
+ * of life that a crash takes back is not a loss.
  */
 export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({

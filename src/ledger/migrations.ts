@@ -11,11 +11,8 @@ import { installQueue, type QueueVersions, readQueueVersions } from './queue.ts'
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
 /**
- * Creates or upgrades our schema `outboxd` and pg-boss's, safe to run twice and from two processes at once: the second
- * waits for the first.
- *
- * @returns the names of the migrations that were applied, none when all was up to date
- * @throws DatabaseUnusable if a newer version has migrated, or another session is in the way
+ * Creates or upgrades the schemas `outboxd` and `pgboss`. Safe to run twice, and at once: the second waits for the
+ * first.
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
@@ -29,7 +26,7 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-/** Applies the first migration that is missing, in a transaction of its own. @returns its name, null if none is */
+/** Applies the first missing migration, in a transaction of its own. @returns its name; null if none is missing */
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
   const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
   for (let deadlocks = 1; ; deadlocks++) {
@@ -48,7 +45,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
       })
       return applied?.name ?? null
     } catch (error) {
-      // Daemons that run take the same tables' locks in another order. Postgres has ended one of the two.
+      // Daemons lock the same tables in another order. Postgres has ended one of the two.
       if (codeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
       await dbClient.query('rollback')
       await dbClient.query('select pg_advisory_unlock_all()')
@@ -58,10 +55,10 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
 
 const deadlock = '40P01'
 
-/** Ours are numbered; what else lies in the folder is no migration of the state. */
+/** Migrations of the ledger are numbered; the other files of the folder are for the outbox. */
 const migrationFile = /\d{4}_.*\.sql$/
 
-/** @throws DatabaseUnusable if the schemas are missing or older than this version needs, or newer than it knows */
+/** @throws DatabaseUnusable if the schemas are missing, older than this version needs, or newer than it knows */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
   const { missing, unknown } = await compareMigrations(db)
   assertKnown(unknown, stateDatabaseUrl)
@@ -71,7 +68,6 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** @throws DatabaseUnusable if a newer version has migrated */
 function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void {
   if (unknown.length === 0) return
   const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
@@ -83,14 +79,13 @@ export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
 }
 
-/** The same on a connection. @throws DatabaseUnusable if a newer version has migrated */
+/** @throws DatabaseUnusable if a newer version has migrated */
 export async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
   const { missing, unknown } = await compareMigrations(db)
   assertKnown(unknown, stateDatabaseUrl)
   return missing
 }
 
-/** What this version has and the ledger not, and what the ledger has and this version not. */
 async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing: string[]; unknown: string[] }> {
   const ours = (await readdir(migrationsDir))
     .filter((file) => migrationFile.test(file))
@@ -108,7 +103,7 @@ async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing
   }
 }
 
-/** Locks that a migration takes on a table, as pg_locks names them, the strongest first. */
+/** As pg_locks names them, the strongest first. */
 const locks = [
   'AccessExclusiveLock',
   'ExclusiveLock',
@@ -122,53 +117,50 @@ const locks = [
 
 const tableCostSchema = z.strictObject({
   table: z.string(),
-  /** The strongest that it takes; held until the migration's end. */
+  /** The strongest that it takes, and holds until its end. */
   lock: z.enum(locks),
-  /** How often it reads all of the table. */
+  /** How often it reads the whole table. */
   reads: z.int(),
-  /** How many indexes it builds on it. */
+  /** How many indexes it builds. */
   indexes: z.int(),
   isRewritten: z.boolean(),
 })
 const migrationCostSchema = z.strictObject({
   name: z.string(),
-  /** What is new in our schema, such as `index submission_done of submission`; of a new table the table alone. */
+  /** Such as `index submission_done of submission`; of a new table only the table. */
   adds: z.array(z.string()),
   drops: z.array(z.string()),
-  /** Tables that are there before it. */
+  /** Existing tables. */
   tables: z.array(tableCostSchema),
 })
 
 export type TableCost = z.infer<typeof tableCostSchema>
-/** What a migration does, as it was measured while it ran (test/ledger/migrationCosts.test.ts). */
+/** What a migration does, measured while it ran (test/ledger/migrationCosts.test.ts). */
 export type MigrationCost = z.infer<typeof migrationCostSchema>
 
-/** The costs of all our migrations, the oldest first. */
+/** Oldest first. */
 export async function readMigrationCosts(): Promise<MigrationCost[]> {
   const text = await readFile(join(migrationsDir, 'costs.json'), 'utf8')
   return z.array(migrationCostSchema).parse(JSON.parse(text))
 }
 
-/** Of a table of the ledger; rows as Postgres has last estimated them. */
+/** Rows as Postgres has last estimated them; bytes without indexes and TOAST. */
 export interface TableSize {
   rows: number
-  /** Of its rows alone: neither indexes nor what is kept out of line. */
   bytes: number
 }
 
 export interface MigrationPlan {
-  /** Those that `migrate` would apply, in their order. */
+  /** In their order. */
   missing: MigrationCost[]
-  /** Every table of the ledger as it is. */
+  /** By table. */
   sizes: ReadonlyMap<string, TableSize>
   queue: QueueVersions
 }
 
 /**
- * What `migrate` would do to the ledger, and how large its tables are. Nothing is locked or changed, and no right is needed but
- * to read which migrations were applied.
- *
- * @throws DatabaseUnusable if the database cannot be reached, or a newer version has migrated it
+ * What `migrate` would do, and how large the ledger's tables are. Locks nothing, and needs only the right to read
+ * outboxd.migration.
  */
 export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
   return inspectDatabase({

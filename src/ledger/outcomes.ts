@@ -28,7 +28,6 @@ export interface InstanceLedger {
   leaseMs: number
 }
 
-/** What an instance writes steps with. */
 type Writer = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'keyOnFailure'>
 
 export interface WrittenOutcomes {
@@ -36,7 +35,7 @@ export interface WrittenOutcomes {
   heldBack: number
 }
 
-/** Writes in one transaction what the fences allow; a batch may be written twice without harm. */
+/** Writes in one transaction what the fences allow. A batch may be written twice without harm. */
 export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
@@ -87,7 +86,7 @@ async function hearRefusals(
   return mass
 }
 
-/** Writes the steps that are still ours, and lets those go that waited behind them. */
+/** Writes the steps whose fences hold, and releases what waited behind them. */
 export function writeSteps(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
   return inTransaction(deps.ledger, async (db) => {
     const written = await writeUnderFence(deps, db, transitions)
@@ -97,8 +96,8 @@ export function writeSteps(deps: Writer, transitions: readonly Transition[]): Pr
 }
 
 /**
- * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls.
- * Writes a record as uncertain if it was accepted under another record's id.
+ * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next
+ * polls. A record that was accepted under another record's id becomes uncertain.
  */
 async function writeUnderFence(
   { queue, instance }: Writer,
@@ -129,10 +128,7 @@ async function writeUnderFence(
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 
-/**
- * Releases the next records of the lines in which steps were written. After all records are locked, because lines come
- * last (queue.ts).
- */
+/** After all records are locked, because lines come last (queue.ts). */
 async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
@@ -152,15 +148,14 @@ async function checkIds(db: Database, transitions: readonly Transition[]): Promi
   return withoutDuplicates(transitions, await readHolders(db, ids))
 }
 
-/** A transition, with the job of its next poll if there is one. */
 export interface WritableTransition extends Omit<Transition, 'request'> {
   nextJobId: string | null
 }
 
 /**
- * Writes steps of submissions and their events, each under its fence: a step after a POST only while that attempt of
- * that claim is still sending, a step after a poll only while its job is still the submission's. So a worker that was
- * thought dead and wakes up changes nothing.
+ * Writes steps and their events, each under its fence: after a POST only while that attempt of that claim is
+ * sending, after a poll only while its job is still the submission's. So a worker that was thought dead and wakes
+ * up changes nothing.
  */
 export async function writeTransitions(
   db: Database,
@@ -238,11 +233,11 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** Fits the service's words to what Postgres and an index can hold. */
+/** Fits the service's texts to what Postgres and an index can hold. */
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
-    // An id that was altered would be another's.
+    // An altered id would be another record's.
     return [name, name === 'transactionId' ? exactText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)

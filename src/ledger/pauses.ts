@@ -3,7 +3,7 @@ import type { Config } from '../config.ts'
 import type { Passage, PauseCall } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** How long pauses last, time after time, in milliseconds by step; the last step stays. */
+/** How long pauses last, in milliseconds by step; the last step repeats. */
 export interface PauseBackoff {
   throttled: readonly number[]
   unavailable: readonly number[]
@@ -13,7 +13,7 @@ export interface PauseBackoff {
   patient: readonly number[]
 }
 
-/** How long each pause lasts, time after time: docs/contract.md, "What an answer means". */
+/** See docs/contract.md, "What an answer means". */
 export function pauseBackoff({
   unavailablePauseMs,
   unauthorizedPauseMs,
@@ -27,31 +27,27 @@ export function pauseBackoff({
   }
 }
 
-/** The steps that a pause goes through. */
 export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly number[] {
   if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** Records that something other than the service answers may follow each other quickly this often. */
+/** How often records may follow each other quickly if something other than the service answers them. */
 const quickTries = 10
 
-/**
- * SQL: a row of outboxd.pause counts. An operator's pause ends with its time; any other stands until a trial has shown
- * that it is over.
- */
+/** SQL: the pause stands. An operator's ends with its time; any other when a trial has shown that it is over. */
 export const activePause = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
 /**
- * SQL: a trial has ended the pause, and no record has proven that yet. Until one has, records go one at a time. After
- * an hour without a record the row says nothing any more.
+ * SQL: a trial has ended the pause, and no record has proven that yet. Until one has, records go one at a time,
+ * for an hour at most.
  */
 export const unprovenPause = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself has answered. If it judged one, the pauses that a trial had ended are
- * deleted: now they are proven to be over for records, too. Locks the counters in one order, so that two instances
- * never wait for each other in a circle.
+ * Counts records that the service itself has answered. If it judged one, deletes the pauses that a trial had
+ * ended, because they are proven to be over. Locks the counters in one order, so that two instances never wait in
+ * a circle.
  */
 export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
   await db.query(
@@ -70,12 +66,12 @@ export function passagesOf(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
-/** A record that met a pause and recovered proves for this many passages that records recover by themselves. */
+/** For how many passages a record that met a pause and recovered shows that records recover by themselves. */
 const recentPassages = 8
 
 /**
- * SQL: the pause that the submission `s` has met, as JSON; null if its answers have called for none. A service of
- * whose answers every third is 503 makes records meet the pause three times by bad luck, while others recover from it.
+ * SQL: the pause that the submission `s` has met, as JSON; null if none. If every third answer is a 503, some
+ * records meet the pause three times by bad luck while others recover.
  */
 export const metPause = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -84,10 +80,9 @@ export const metPause = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
 
 /**
- * SQL: what the polls of the submission `s` have met, as JSON. Reads the log from the refusal on, and only for a
- * transaction that was refused: a record that was accepted or completed since got through, and its own events can only
- * lie before. If no other record is under way, a trial that was answered well since speaks for all others: its pause
- * is kept until a record goes.
+ * SQL: what the polls of the submission `s` have met, as JSON. Reads the log only for a refused transaction, from
+ * the refusal on: any record that was accepted or completed since got through. If no other record is under way, a
+ * trial that was answered well since speaks for the others.
  */
 export const refusedPolls = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
@@ -97,13 +92,12 @@ export const refusedPolls = (s: string): string =>
      or exists (select from outboxd.pause p where p.cleared_at > (
        select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
 
-/** SQL: the last event before now. */
 export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * SQL: the step of a pause that is raised again. It is the next one only if the pause was over, so that ten requests
- * in flight count as one. A trial that ended the pause does not take it back to the first step; only a record that
- * gets through does, because what records alone meet would otherwise begin anew for ever.
+ * SQL: the step of a pause that is raised again. It goes up only if the pause was over, so that ten requests in
+ * flight count as one. It goes back to the first only after a record got through: what only records meet would
+ * otherwise begin anew after each trial.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
@@ -133,7 +127,7 @@ export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'op
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-/** Claims the right to the trial, if every pause is over and none is proven to be. @returns whether it is ours */
+/** Claims the right to the trial, if the time of every pause is over. @returns whether it is ours */
 export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -155,7 +149,7 @@ export async function claimProof(db: Database, leaseMs: number): Promise<boolean
   return (rowCount ?? 0) > 0
 }
 
-/** Ends the pauses whose time is over, for all instances: a trial was answered well. */
+/** Ends the pauses whose time is over: a trial was answered well. */
 export async function endPauses(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
@@ -164,7 +158,7 @@ export async function endPauses(db: Database): Promise<void> {
   )
 }
 
-/** Gives back the right to the trial or to the proof, because nothing was sent or nothing came of it. */
+/** Gives back the right to the trial or the proof, because nothing was sent or came of it. */
 export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -1,22 +1,21 @@
 import type { EndState } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** How long a period is. */
 export type Span = 'minute' | 'hour'
 
 /** What became of records in a minute or an hour. */
 export interface Period extends Record<EndState, number> {
   /** Epoch milliseconds. */
   beganMs: number
-  /** From the creation of a row until its record ended, in milliseconds; null if only persons ended records. */
+  /** From the row's creation to the record's end, milliseconds; null if only persons ended records. */
   waitP50Ms: number | null
   waitP95Ms: number | null
-  /** Rows that waited to be sent when the minute was over, or at most in the hour; null if unknown. */
+  /** Rows that waited to be sent at the end of the minute, or at most in the hour; null if unknown. */
   waiting: number | null
 }
 
 /**
- * How far back missing periods are written, how many at a time, and how long they are kept. The plots show a day of
+ * How far back missing periods are written, how many at once, and how long they are kept. Plots show a day of
  * minutes and a week of hours, the service's targets 28 days of hours.
  */
 const spans: Record<Span, { length: string; steps: number; backTo: string; keep: string; mostAtOnce: number }> = {
@@ -24,18 +23,15 @@ const spans: Record<Span, { length: string; steps: number; backTo: string; keep:
   hour: { length: '1 hour', steps: 60, backTo: '7 days', keep: '29 days', mostAtOnce: 2 },
 }
 
-/** The most records of a minute whose duration is read: enough for a percentile at any limit. */
+/** Records of a minute whose duration is read: enough for a percentile. */
 const timedMax = 1_000
 
-/** A record that ended just before a period's end may be committed shortly after it. */
+/** A record that ended just before a period's end may be committed after it. */
 const settled = `interval '5 seconds'`
 
 /**
- * Writes the periods that are over and were not written, the oldest first and at most `mostAtOnce`. Leaves to another
- * daemon what that one is writing. A period that is written stays as it is.
- *
- * @param outboxWaiting rows that wait in the outbox now, for the minute that was over last; null if unknown
- * @returns how many were written, and whether there are more
+ * Writes the periods that are over and missing, the oldest first, at most `mostAtOnce`. Leaves to another daemon
+ * what that one is writing.
  */
 export async function writePeriods(
   db: Database,
@@ -100,7 +96,7 @@ export async function writePeriods(
   return { written, hasMore: written === mostAtOnce }
 }
 
-/** Sums up the requests of the hours that are over and were not summed up. */
+/** Sums up the requests of the hours that are over. */
 export async function writeRequestHours(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
@@ -112,7 +108,6 @@ export async function writeRequestHours(db: Database): Promise<void> {
   )
 }
 
-/** Deletes the periods and sums of requests that are too old. */
 export async function prunePeriods(db: Database): Promise<void> {
   await db.query(
     `with periods as (
@@ -124,7 +119,7 @@ export async function prunePeriods(db: Database): Promise<void> {
   )
 }
 
-/** The periods that began in the last `withinMs`, the oldest first, without missing ones. */
+/** The periods that began in the last `withinMs`, the oldest first. Missing ones are left out. */
 export async function readPeriods(db: Database, span: Span, withinMs: number): Promise<Period[]> {
   const { rows } = await db.query<Period>(
     `select extract(epoch from began_at)::float8 * 1000 as "beganMs", completed, failed, rejected, uncertain, discarded,

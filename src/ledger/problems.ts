@@ -12,7 +12,7 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
 /** The ledger belongs to another outbox or service than the configured one, or another ledger serves the outbox. */
 export class ForeignError extends Error {
   override name = 'ForeignError'
-  /** What stands while a daemon is refused for it. */
+  /** The problem that stands while a daemon is refused. */
   readonly problem: RaisedProblem
   constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {
     super(message)
@@ -20,13 +20,13 @@ export class ForeignError extends Error {
   }
 }
 
-/** Writes that these problems stand. One that stood before keeps its time, and is counted. */
+/** A problem that stood before keeps its time, and is counted. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
 }
 
-/** Ends these problems. @param subjects null: all of the kind */
+/** @param subjects null: all of the kind */
 export async function clearProblems(
   db: Database,
   kind: ProblemKind,
@@ -52,13 +52,11 @@ export async function replaceProblems(
   )
 }
 
-/** The subjects of the problems of a kind. */
 export async function readSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ subject: string }>('select subject from outboxd.problem where kind = $1', [kind])
   return new Set(rows.map(({ subject }) => subject))
 }
 
-/** The number of problems of each kind. */
 export async function countProblems(db: Database): Promise<{ kind: ProblemKind; problems: number }[]> {
   const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
     'select kind, count(*)::int as problems from outboxd.problem group by kind order by kind',
@@ -66,7 +64,7 @@ export async function countProblems(db: Database): Promise<{ kind: ProblemKind; 
   return rows
 }
 
-/** The problems that stand, the oldest first. */
+/** The oldest first. */
 export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
@@ -84,5 +82,5 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
   detail: boundText(problem.detail, textMax.excerpt),
 })
 
-/** The subject as it is kept: it is part of a key, and an index entry holds at most 2,704 bytes. */
+/** The subject as it is kept, because an index entry holds at most 2,704 bytes. */
 export const subjectOf = (subject: string): string => boundText(subject, textMax.message)

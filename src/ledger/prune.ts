@@ -13,25 +13,21 @@ import {
   takeLooks,
 } from './retention.ts'
 
-/** What a round has done so far. */
 export interface Pruned {
-  /** Submissions that were deleted. */
+  /** Deleted. */
   submissions: number
-  /** Submissions whose payload, body and result were deleted. */
+  /** Lost their payload, body and result. */
   emptied: number
   /** Ids that need not be known any more, because their rows are gone from the outbox. */
   forgotten: number
 }
 
-/**
- * How a round ended: `through`; `begun`: interrupted with more to do; `elsewhere`: another instance is pruning, or
- * capturing without a break.
- */
+/** `begun`: interrupted with more to do. `elsewhere`: another instance is pruning, or capturing without a break. */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
-  /** What to do while another instance prunes: a daemon leaves it to that one, a command waits for its turn. */
+  /** While another instance prunes, a daemon leaves it to that one, a command waits. */
   turn: 'try' | 'wait'
   /** Asked between batches: false ends the round. */
   goOn(): boolean
@@ -41,10 +37,9 @@ export interface PruneRound {
 type Step = (db: Database, limit: number) => Promise<number>
 type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
 
-/** After each batch, so that the others have the ledger (pages, locks, disk) most of the time. */
+/** After each batch, so that others have the ledger most of the time. */
 const pauseMs = 50
 
-/** How long to wait for the turn. */
 const turnMaxMs = 1_000
 
 export interface PruneDeps {
@@ -56,8 +51,8 @@ export interface PruneDeps {
 }
 
 /**
- * Deletes and empties what is due in batches, each in a transaction of its own that holds its locks for less than 100
- * ms. Interrupted at any moment, it leaves whole submissions or none of them. Then forgets ids whose rows are gone.
+ * Deletes and empties what is due in batches, each a transaction that holds its locks for less than 100 ms. An
+ * interruption leaves whole submissions or none of them. Then forgets ids whose rows are gone.
  */
 export async function prune(
   { ledger, outbox }: PruneDeps,
@@ -66,7 +61,7 @@ export async function prune(
   const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const { days, payloadDays } = retention
   const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
-  // Deletes first: what is deleted need not be emptied.
+  // First, because what is deleted need not be emptied.
   if (days !== null)
     steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
   if (payloadDays !== null)
@@ -84,10 +79,10 @@ export async function prune(
   })
 }
 
-/** Ids looked for at once: a few milliseconds of the ERP's database. */
+/** A few milliseconds of the ERP's database. */
 const looksMax = 500
 
-/** Locks nothing, because the other database may take its time to answer. */
+/** Locks nothing, because the other database may take its time. */
 async function forget(
   { ledger, outbox, goOn }: Pick<PruneRound, 'goOn'> & PruneDeps,
   onRows: (rows: number) => void,
@@ -123,7 +118,7 @@ async function repeat(
   return 'begun'
 }
 
-/** Only a batch of one row may take as long as it needs: on a disk that slow the row would otherwise stay for ever. */
+/** A batch of one row may take as long as it needs, or the row would stay for ever on a very slow disk. */
 async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
   await using transaction = await begin(ledger)
   const { db } = transaction
@@ -139,7 +134,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
   }
 }
 
-/** 7165: one instance prunes at a time. 7161: rows enter the ledger and leave it one instance at a time. */
+/** 7165: one instance prunes at a time. 7161: rows enter and leave the ledger one instance at a time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
     const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')

@@ -6,40 +6,43 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
 import { shortReads } from './ledgerSessions.ts'
 
-/** A poll to come. */
 export interface PollPlan {
   jobId: string
   submissionId: string
   inMs: number
-  /** Of a transaction that is long past its time: fetched apart from the others. */
+  /** The transaction is long past its time, so its polls are fetched apart from the others. */
   rarely: boolean
 }
 
-/** A poll that is due, taken from the queue. */
 export interface DuePoll {
   job: PollJob
   submissionId: string
 }
 
-/** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md). */
+/**
+ * The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md).
+ * What takes `db` does it in the caller's transaction.
+ */
 export interface Queue {
-  /** Takes up to `limit` due jobs in the caller's transaction: those that are polled rarely, or the others. */
+  /** Takes up to `limit` due jobs: those that are polled rarely, or the others. */
   fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>
-  /** Completes jobs in the caller's transaction. @returns the ids of those that were still ours */
+  /** @returns the ids of those that were still ours */
   complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
   insert(db: Database, plans: readonly PollPlan[]): Promise<void>
-  /** Makes a job due at another time, in the caller's transaction. One that is being worked on stays as it is. */
+  /** Changes when a job is due, unless it is being worked on. */
   move(db: Database, jobId: string, inMs: number): Promise<void>
-  /** Deletes polls, in the caller's transaction; also one that is being worked on. */
+  /** Also jobs that are being worked on. */
   remove(db: Database, jobIds: readonly string[]): Promise<void>
   /** Says that the jobs are still being worked on. */
   touch(jobs: readonly PollJob[]): Promise<void>
-  /** Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again within 5 s. */
+  /**
+   * Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again
+   * within 5 s.
+   */
   supervise(): Promise<void>
   close(): Promise<void>
 }
 
-/** Marks our rows in pg-boss's table of jobs. */
 export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
@@ -57,7 +60,7 @@ const queueOptions = {
 
 /** Creates or upgrades pg-boss's schema and our queue in it. */
 export async function installQueue(url: string): Promise<void> {
-  // A statement that upgrades may take as long as it needs, but does not wait long for others.
+  // An upgrade may take as long as it needs, but does not wait long for locks.
   const pool = createPool({
     url,
     name: 'outboxd migrate',
@@ -78,7 +81,7 @@ export async function installQueue(url: string): Promise<void> {
   }
 }
 
-/** The version of pg-boss's schema, null where there is none, and the one that we need. */
+/** `installed` is null if there is no schema. */
 export interface QueueVersions {
   installed: number | null
   needed: number
@@ -96,7 +99,7 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
+/** @param onError pg-boss's background work failed; it tries again by itself */
 export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void): Promise<Queue> {
   // pg-boss's own pool would wait without limit for a locked job.
   const pool = createPool({
@@ -134,7 +137,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
       return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
     async complete(db, jobs) {
-      // pg-boss 12.35 returns the ids that it settled; its declaration of the response is empty.
+      // pg-boss 12.35 returns the ids that it settled; its declared type is empty.
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
       return new Set((response as { settled: string[] }).settled)
     },
@@ -189,7 +192,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls in ledger and queue, in a transaction; a poll that has come due since, or that is being worked on, stays as it is. */
+/** Moves polls in ledger and queue, in a transaction. A poll that has come due since, or is being worked on, stays. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
   const ours = await lockFreeJobs(
     db,
@@ -217,7 +220,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
  * A claim waits for none of these: it skips what is locked.
  */
 
-/** Locks the current polls of these submissions until the transaction ends. */
+/** Locks the polls of these submissions until the transaction ends. */
 export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
   await db.query(
     `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
@@ -227,7 +230,7 @@ export async function lockJobsOf(db: Database, submissions: readonly { id: strin
   )
 }
 
-/** Locks the jobs that no other transaction has locked, until this one ends. @returns their ids */
+/** Locks the jobs that no other transaction has locked. @returns their ids */
 export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
@@ -236,7 +239,7 @@ export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Pro
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Gives tracked submissions without a live job a new one, to be asked about at once. In a transaction. @returns how many */
+/** Gives tracked submissions without a live job a new one, due at once. In a transaction. @returns how many */
 export async function recreateMissingJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1

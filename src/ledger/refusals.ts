@@ -5,21 +5,21 @@ import { inLines, type KeyOnFailure, lockSubmissions } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
 import { forgotten } from './submissions.ts'
 
-/** This many records without a common key are not refused in the same words by their own fault. */
+/** This many records without a common key are not refused in the same words for their own fault. */
 const refusalsMax = 10
 /** The most records of a run that are remembered, if they share keys. */
 const rememberedMax = 100
 
-/** Refusals that are taken for a fault of our configuration: their records are queued again, and all sending is paused. */
+/** Refusals that point to a fault of our configuration: their records are queued again, and all sending is paused. */
 export interface MassRefusal {
   pause: PauseCall
   queued: string[]
 }
 
 /**
- * Notes that a record was rejected without one of the service's codes. The tenth in a row, over all instances, makes
- * it a mass refusal: the records of the run are queued again, because a refusal says that nothing arrived. From then
- * on each refusal like it is one, until a record gets through or an operator believes the refusals.
+ * Notes that a record was rejected without one of the service's codes. The tenth in a row, over all instances,
+ * makes it a mass refusal: the records of the run are queued again, because a refusal says that nothing arrived.
+ * Then each refusal like it is one, until a record gets through or an operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -42,7 +42,7 @@ export async function noteRefusal(
 
 interface Run {
   submissions: string[]
-  /** Those that share a key count as one. */
+  /** Records that share a key count as one. */
   records: number
   isMass: boolean
 }
@@ -68,8 +68,8 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
 }
 
 /**
- * Queues rejected records again if they were not touched since and nothing of them can have arrived. Locks them before
- * their lines (queue.ts).
+ * Queues rejected records again that took no step since and cannot have arrived. Locks them before their lines
+ * (queue.ts).
  */
 async function queueAgain(
   db: Database,
@@ -97,7 +97,7 @@ async function queueAgain(
        select id from queued`,
       [ids, cause, who],
     )
-    // Those that had moved up in their lines wait again.
+    // Records that had moved up in their lines wait again.
     if (lines.length > 0)
       await db.query(
         `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
@@ -107,7 +107,7 @@ async function queueAgain(
   })
 }
 
-/** Believes mass refusals for `forMs`: their records are rejected. @returns what was said in them */
+/** Believes mass refusals for `forMs`: their records are rejected. @returns what they said */
 export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
   await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(
@@ -122,10 +122,7 @@ export async function believeRefusals(db: Database, forMs: number): Promise<stri
   return rows.map(({ said }) => said)
 }
 
-/**
- * Ends the runs of these resources: the service itself has judged a record of each, so what was refused before was no
- * mass refusal.
- */
+/** Ends the runs of these resources, because the service itself has judged a record of each. */
 export async function endRuns(db: Database, resources: readonly Resource[]): Promise<void> {
   await db.query(
     `with ended as (delete from outboxd.refusal_run where resource = any($1) returning resource)

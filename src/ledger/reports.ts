@@ -7,8 +7,8 @@ import { clearProblems, raiseProblems } from './problems.ts'
 import { bringBack } from './retention.ts'
 
 /**
- * The reports that are due to rows of the outbox that is served: fresh ones first in the order of their records, then
- * those that were put off. None while the ledger's history is found to be different, because rows may know more.
+ * The reports that are due to rows of the served outbox: fresh ones in the order of their records, then those that
+ * were put off. None while the history is found to be different, because rows may know more.
  */
 export async function readDueReports(
   db: Database,
@@ -28,9 +28,8 @@ export async function readDueReports(
 }
 
 /**
- * What to tell these rows now; asked while no other instance tells any. Nothing while the ledger's history is not the one
- * that was agreed to, since rows may say more than the ledger knows. Locks nothing: a step of a submission never waits for the
- * outbox's database.
+ * What to write back to these rows now. Nothing while the history is not as agreed, because rows may say more than
+ * the ledger knows. Locks nothing, so that no step waits for the outbox's database.
  */
 export async function readReports(
   { ledger, history }: { ledger: Database; history: Pick<History, 'stands'> },
@@ -47,10 +46,7 @@ export async function readReports(
   return rows
 }
 
-/**
- * Writes what came of telling rows, unless the submission has taken a step since: that step has its own report.
- * @returns those that were written
- */
+/** Writes how the reports went, unless the submission has taken a step since, which has its own report. */
 async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
@@ -75,7 +71,7 @@ async function writeTold(db: Database, told: readonly ToldReport[]): Promise<Tol
   return told.filter(({ report }) => written.has(report.submissionId))
 }
 
-/** Makes reports due again for rows that were not told what they should say. */
+/** Makes reports due again. */
 export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
     'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
@@ -84,11 +80,8 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
 }
 
 /**
- * Makes reports due for rows that say they are under way though their submissions have ended, also if these were
+ * Makes reports due for rows that say they are under way though their submissions have ended, even if these were
  * pruned.
- *
- * @param who the actor, for the log
- * @returns how many
  */
 export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
@@ -105,10 +98,10 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
   return rows[0]?.count ?? 0
 }
 
-/** The kinds of problems that a row may have had before it was told again. */
+/** The kinds of problems that end when a row was written. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-/** Writes what came of telling rows, and the problems that stand, or stand no longer. */
+/** Writes how reports went, and which problems begin or end. */
 export function writeReports(ledger: pg.Pool, told: readonly ToldReport[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const written = await writeTold(db, told)

@@ -4,23 +4,23 @@ import type { Database } from '../postgres/database.ts'
 /** Requests for records, as the service's two targets count them (docs/interface.md, section 8). */
 export interface RequestCounts {
   requests: number
-  /** Answered 500 and above, or with E003, or not at all: what the service did not serve. */
+  /** Answered 500 and above, with E003, or not at all. */
   failed: number
-  /** Answers, and timeouts; a connection that failed is neither fast nor slow. */
+  /** Answers and timeouts. A connection that failed is neither fast nor slow. */
   answered: number
-  /** Of those, the ones that took longer than 2 s. */
+  /** Took longer than `slowMs`. */
   slow: number
 }
 
-/** The outcomes that count against the service; the same as in deploy/prometheus-rules.yaml. */
+/** The same as in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
 /** The service's target for an answer. */
 export const slowMs = 2_000
 
 /**
- * Adds requests to this minute's counts. It has to be the last statement of its transaction, because the row stays
- * locked until the transaction ends, and another transaction of this instance may be about to count, too.
+ * Adds requests to this minute's counts. Must be the last statement of its transaction, because the row stays
+ * locked, and another transaction of this instance may be about to count.
  */
 export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
   if (requests.length === 0) return
@@ -46,13 +46,12 @@ function countsOf(made: readonly MadeRequest[]): RequestCounts {
   }
 }
 
-/** The counts up to now, by kind, to the minute. */
 export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 
 export interface RecentCounts {
   lastHour: CountsByKind
   lastDay: CountsByKind
-  /** As far as it was counted; past hours count whole. */
+  /** Past hours count whole. */
   last28Days: CountsByKind
 }
 
@@ -89,7 +88,6 @@ export async function readRecentCounts(db: Database): Promise<RecentCounts> {
   return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
-/** Deletes counts that are older than two days. */
 export async function pruneRequestCounts(db: Database): Promise<void> {
   await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'`)
 }

@@ -1,17 +1,14 @@
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** SQL: completed or discarded, and its row was told. Every other record waits for something. */
+/** SQL: completed or discarded, and written back. Every other record waits for something. */
 export const mayGo = `state in ('completed', 'discarded') and not report_due`
 
 /** SQL: all its events are in the logs' chain. Events that are not are kept. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/**
- * SQL: its contents may go. A record whose transaction a person named keeps them, because that can be taken back and
- * the record sent again.
- */
+/** SQL: its contents may go. A record whose transaction a person named keeps them, because it may be sent again. */
 export const mayBeEmptied = `${mayGo} and not id_by_person and emptied_at is null`
 
 export interface Batch {
@@ -20,25 +17,22 @@ export interface Batch {
   limit: number
 }
 
-/** How many of the oldest are looked at for each that goes. */
 const oldestPerRow = 10
 
 /** SQL: ended at least $1 days ago. */
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the submissions that ended longest ago, with their events. For rows of the outbox that is served, which
- * capture may meet again, it keeps what tells them how they ended.
+ * Deletes the submissions that ended longest ago, with their events. For rows of the served outbox, which capture
+ * may meet again, keeps how they ended. Skips locked rows.
  *
- * Call it in a transaction that holds the lock of capture (7161): a row that is captured in the same moment would
- * otherwise be found neither here nor there. Skips locked rows.
- *
- * @returns how many
+ * Call it in a transaction that holds the lock of capture (7161): otherwise a row captured at that moment is found
+ * neither here nor there.
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Entries are chained by age. Looking for chained ones among all that are due took seconds while the chain was far
-    // behind; a few of the oldest may have a younger entry.
+    // Looks at a few of the oldest only: looking for chained ones among all that are due took seconds while the chain
+    // was far behind.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayGo} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -65,10 +59,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows[0]?.n ?? 0
 }
 
-/**
- * Empties payload, body and result of the submissions that ended longest ago, and what their events keep of these.
- * @returns how many
- */
+/** Empties payload, body and result of the submissions that ended longest ago, and of their events. */
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
@@ -78,7 +69,7 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
   )
-  // A statement of its own: the log's trigger allows it once the submission is empty.
+  // A second statement: the log's trigger allows it once the submission is empty.
   if (rows.length > 0)
     await db.query(
       `update outboxd.submission_event set detail = outboxd.without_contents(detail)
@@ -88,7 +79,7 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows.length
 }
 
-/** The time that a batch aims at: well below the 100 ms for which it may hold a lock, since the next batch may be slower. */
+/** Well below the 100 ms for which a batch may hold a lock, because the next one may be slower. */
 const aimMs = 30
 
 /** The server ends a statement that takes longer, and the batch is tried again smaller. */
@@ -100,8 +91,8 @@ const rowsMax = 2_000
 export const firstBatchRows = 50
 
 /**
- * The size of the next batch, after `rows` took `tookMs`; null: the batch was given up. Grows to twice the size at
- * most, because an empty batch says nothing about a full one. Pure.
+ * The size of the next batch, after `rows` took `tookMs`; null: the batch was given up. At most doubles, because
+ * an empty batch says nothing about a full one. Pure.
  */
 export function nextBatchRows(rows: number, tookMs: number | null): number {
   if (tookMs === null) return Math.max(1, Math.floor(rows / 4))
@@ -109,16 +100,16 @@ export function nextBatchRows(rows: number, tookMs: number | null): number {
   return Math.min(rowsMax, rows * 2, Math.max(1, aimed))
 }
 
-/** The id of a record is known for this long after its end, and longer while its row is in the outbox. */
+/** How long the id of a record is known after its end, and longer while its row is in the outbox. */
 const knownDays = 366
 
 /** SQL: when to look for the row of the pruned submission `s` for the first time. */
 export const firstLook = `s.ended_at + interval '${knownDays} days'`
 
-/** A row is looked for again after this time, if it is still there or is gone for the first time. */
+/** When to look again, if the row is still there or is gone for the first time. */
 const lookAgainDays = 30
 
-/** The pruned submissions whose rows are to be looked for. Forgets those of an outbox that is not served any more at once. */
+/** The pruned submissions whose rows to look for. Forgets those of former outboxes at once. */
 export async function takeLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
@@ -134,10 +125,7 @@ export async function takeLooks(db: Database, limit: number): Promise<{ outboxId
   return { outboxIds, forgotten: rows.length - outboxIds.length }
 }
 
-/**
- * Forgets the ids of rows that are gone now and were gone at the look before. The others are looked for again.
- * @returns how many were forgotten
- */
+/** Forgets the ids of rows that are gone now and were gone at the look before. The others are looked for again. */
 export async function forgetGone(
   db: Database,
   outboxIds: readonly string[],
@@ -160,13 +148,7 @@ export async function forgetGone(
   return rows[0]?.n ?? 0
 }
 
-/**
- * CTEs that bring back what is left of pruned submissions, so that their rows are told again how they ended; the
- * result is `back`.
- *
- * @param pruned a CTE with rows of outboxd.pruned_submission
- * @param who SQL: the actor, for the log
- */
+/** CTEs that bring back pruned submissions as `back`, so that their rows are written back again. */
 export const bringBack = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
       idempotency_key, emptied_at, report_due)
@@ -183,7 +165,7 @@ export const bringBack = (pruned: string, who: string): string => `back as (
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
 
-/** How long things are kept, in days. Null: for ever; for payloads: as long as the submission. */
+/** In days. Null: for ever; for payloads: as long as the submission. */
 export interface Retention {
   days: number | null
   payloadDays: number | null
@@ -192,14 +174,13 @@ export interface Retention {
 /** What would go now, of one state and age. */
 export interface PrunableCount {
   state: State
-  /** In whole days since it ended. */
+  /** Whole days since the end. */
   ageDays: number
   submissions: number
   /** Submissions of which only the contents go. */
   toEmpty: number
 }
 
-/** What would go now, by state and age. */
 export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
     // Two branches, because there is an index for each. now(), because clock_timestamp() bounds no index scan.
@@ -218,7 +199,7 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
   return rows
 }
 
-/** How long the oldest record that should be gone, or emptied, has been due, in milliseconds; 0 if none is. */
+/** How long the oldest record that should be gone or emptied has been due, milliseconds; 0 if none is. */
 export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
   const { rows } = await db.query<{ overdueMs: number }>(
     `select greatest(0, extract(epoch from greatest(
@@ -230,7 +211,7 @@ export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Re
   return rows[0]?.overdueMs ?? 0
 }
 
-/** What is left of a submission that was pruned. Times in epoch milliseconds. */
+/** Times in epoch milliseconds. */
 export interface PrunedSubmission {
   id: string
   state: State
@@ -239,7 +220,7 @@ export interface PrunedSubmission {
   transactionId: string | null
 }
 
-/** The pruned submission of a row of the outbox that is served; null where there is none. */
+/** @returns null if the row of the served outbox has no pruned submission */
 export async function readPruned(db: Database, outboxId: string): Promise<PrunedSubmission | null> {
   const { rows } = await db.query<PrunedSubmission>(
     `select id, state, extract(epoch from ended_at)::float8 * 1000 as "endedMs",

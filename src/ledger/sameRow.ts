@@ -1,30 +1,33 @@
-// A stamp has three words: its kind, who the row is, what the row holds. Behind colons the first word names the descriptions
-// by which the second and the third were made (stampSql.ts).
+// A stamp has three words: its kind, who the row is, what the row holds. Behind colons the first word names the
+// descriptions that made the second and the third (stampSql.ts).
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 
 /**
- * SQL: the words agree, or cannot be compared, because two descriptions made them. An old stamp does not say which
- * description made it.
+ * SQL: the words agree, or two descriptions made them, so that they cannot be compared. An old stamp does not name
+ * its description.
  */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
 }
 
-/** SQL: nothing in two stamps of one kind says that they are of two rows, or of a row and its edited self. */
+/** SQL: nothing in two stamps of one kind says that they are of two rows, or of an edited row. */
 export const stampsAgree = (one: string, other: string): string =>
   `(${agree(one, other, 2)} and ${agree(one, other, 3)})`
 
 export const ofOneKind = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
-/** SQL: the row could not be read when the submission `s` was captured, so that the ledger has neither its type nor its key. */
+/**
+ * SQL: the row could not be read when the submission `s` was captured, so the ledger has neither its type nor its
+ * key.
+ */
 export const wasUnread = `(s.row_stamp is null and s.type = '')`
 
 /**
- * SQL: the row `r` (`stamp`, `"createdAt"`) is the one that the submission `s` was captured from. Stamps of two kinds
- * cannot be compared (the description has got a created_at since). A submission from before stamps is compared by its
- * time of recording. Of one whose row could not be read only the id is known.
+ * SQL: the submission `s` was captured from the row `r` (`stamp`, `"createdAt"`). Stamps of two kinds cannot be
+ * compared, because the description has got a created_at since. A submission without a stamp is compared by its
+ * time of recording, an unread one only by its id.
  */
 export const isSameRow = `case
   when ${wasUnread} then true
@@ -37,8 +40,8 @@ export const differsInContent = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${ofOneKind(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
 /**
- * SQL: an edit by the ERP explains the difference between two stamps of a row: no time of recording contradicts it. A
- * hash of type and key may differ, too, unless a time stands beside it.
+ * SQL: an edit by the ERP explains how two stamps differ: no time of recording contradicts it. A hash of type and
+ * key may differ, too, unless a time stands beside it.
  */
 export const mayBeEdited = (one: string, other: string): string =>
   `coalesce(${ofOneKind(one, other)} and (${kind(one)} = 'content' and not ${stampsAgree(one, other)} or ${differsInContent(one, other)}), false)`
@@ -49,7 +52,7 @@ export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_c
 /** SQL: a row in this state may be edited without a conflict, because `replay --refresh` sends its correction. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-/** SQL: the row `r` was edited since the submission `s` was captured, and that is no conflict. */
+/** SQL: the row `r` was edited since `s` was captured, and that is not a conflict. */
 export const isAcceptedEditSql = `(${mayBeEdited('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEdited}))`
 
 /** Whether two stamps by one description say different times of recording. */
@@ -59,17 +62,17 @@ export function differInTime(one: string, other: string): boolean {
   return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
 }
 
-/** A row of the outbox that has the id of a different row that the ledger knows. */
+/** A row with the id of a different row that the ledger knows. */
 export interface RowConflict {
   outboxId: string
-  /** For the operator: what was seen, without the client's data. */
+  /** What was seen, without the client's data. */
   detail: string
 }
 
-/** The subject of a conflict that is about the whole table. */
+/** The subject of a conflict of the whole table. */
 export const wholeTable = ''
 
-/** How long a row in conflict is left alone, in milliseconds. */
+/** How long a row in conflict is left alone. */
 export const conflictRetryMs = 600_000
 
 export const anotherRow = (state: string, recorded: string): string =>
@@ -77,7 +80,7 @@ export const anotherRow = (state: string, recorded: string): string =>
 
 export const twiceInBatch = 'two rows of the outbox have this id: neither is sent. Make the id unique, then correct one'
 
-/** Rows that are known by their ids and differ from what was taken. @param examples ids of some */
+/** @param examples ids of some of the rows */
 export const otherContents = (rows: number, examples: readonly string[]): string =>
   `${rows === 1 ? '1 row with an id that the ledger knows has' : `${rows} rows with ids that the ledger knows have`} other contents than when it was taken (${examples.join(', ')}). What was edited is not sent. For a record that is under way this ends with the record; if it is then rejected or failed, outboxd replay --refresh sends the row as it is. Otherwise, if the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
 

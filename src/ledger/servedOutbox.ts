@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { ForeignError } from './problems.ts'
 
-/** Which table it is, as its database names it with the search path resolved. */
+/** A table as its database names it, with the search path resolved. */
 export interface OutboxIdentity {
   database: string
   /** schema.table */
@@ -9,15 +9,15 @@ export interface OutboxIdentity {
   idColumn: string
 }
 
-/** Where the rows of an outbox begin that are ours. */
+/** Which rows of an outbox are not ours, because they came before. */
 export interface StartPosition {
-  /** Rows with a lower id are not ours. */
+  /** Rows with a lower id. */
   id: string | null
-  /** ISO 8601 text; rows recorded before are not ours. */
+  /** Rows recorded before this ISO 8601 time. */
   at: string | null
 }
 
-/** The outbox table that the ledger serves now. An id names a row within this table only. */
+/** The outbox table that the ledger serves now. Row ids are unique only within it. */
 export interface ServedOutbox {
   epoch: number
   /** Null until a daemon has opened the table. */
@@ -30,7 +30,7 @@ export interface ServedOutbox {
   readings: number
 }
 
-/** The configuration names a different outbox than the one that the ledger belongs to, or one whose ids began anew. */
+/** The configuration names another outbox than the ledger's, or one whose ids began anew. */
 export class ForeignOutbox extends ForeignError {
   override name = 'ForeignOutbox'
   constructor(outbox: string, why: string) {
@@ -48,12 +48,7 @@ const columns = `id as epoch,
   json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
-/**
- * Reads which outbox is served.
- *
- * @param beside what else the statement selects, as it becomes members of the result
- * @throws Error if no row says it
- */
+/** @param beside further columns, which become members of the result */
 export async function readServedOutbox<Beside>(
   db: Database,
   ...beside: readonly string[]
@@ -69,7 +64,7 @@ export async function readServedOutbox<Beside>(
   return row
 }
 
-/** Lets a ledger without a table belong to this one from now on. Of two daemons at once one wins. */
+/** Lets a ledger without an outbox serve this one. Of two daemons at once one wins. */
 export async function claimOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,

@@ -2,22 +2,21 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
 import { ForeignError } from './problems.ts'
 
-/** A service and our client there, as a configuration names them. */
+/** A service and our client there, as configured. */
 export interface ServiceIdentity {
   baseUrl: string
   authUrl: string
   clientId: string
 }
 
-/** The service that a ledger belongs to, as the ledger keeps it. */
+/** The service that a ledger belongs to. */
 export interface ServedService {
   baseUrl: string
   authUrl: string
-  /** Of the ledger's id and the client's, so that the ledger does not hold the client's id. */
+  /** A hash with the ledger's id, so that the ledger does not hold the client's id. */
   clientHash: string
 }
 
-/** The configuration names a different service than the one that the ledger belongs to. */
 export class ForeignService extends ForeignError {
   override name = 'ForeignService'
   constructor(configured: ServedService, served: ServedService) {
@@ -34,7 +33,6 @@ export class ForeignService extends ForeignError {
   }
 }
 
-/** The ledger's own row. */
 export interface LedgerRow {
   id: string
   /** Null if no daemon of this version has been started on the ledger yet. */
@@ -45,7 +43,7 @@ export interface LedgerRow {
 export const ledgerRowSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** Names this ledger. Every other ledger on the same outbox has a different name, also a copy in another database. */
+/** Names this ledger. Every other ledger on the same outbox has a different name, even a copy in another database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -57,7 +55,7 @@ export async function readLedgerId(db: Database): Promise<string> {
   return (await readLedgerRow(db)).id
 }
 
-/** Lets a ledger that belongs to no service yet belong to this one. Of two daemons at once one wins. */
+/** Lets a ledger without a service belong to this one. Of two daemons at once one wins. */
 export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { baseUrl, authUrl, clientHash } = asServed(await readLedgerId(db), service)
   await db.query(
@@ -82,7 +80,6 @@ export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity)
 export const isSameService = (a: ServedService, b: ServedService): boolean =>
   a.baseUrl === b.baseUrl && a.authUrl === b.authUrl && a.clientHash === b.clientHash
 
-/** Writes down that the ledger belongs to this service from now on. */
 export async function writeService(db: Database, { baseUrl, authUrl, clientHash }: ServedService, who: string) {
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4`,
@@ -106,5 +103,5 @@ export const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIden
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
 })
 
-/** One spelling of an address: case of the host, default port, slash at the end. */
+/** One spelling: case of the host, default port, slash at the end. */
 const normalized = (address: string): string => new URL(address).href.replace(/\/+$/, '')

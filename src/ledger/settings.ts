@@ -5,16 +5,15 @@ import { isAlive, settingsHoldMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
-/** What came of comparing the settings of the instances. */
 export interface Agreed extends Agreement {
-  /** The budget before, if it was different; otherwise null. */
+  /** The budget before; null if it is the same. */
   before: Budget | null
 }
 
 /**
- * Writes what this instance was given, and makes the safest combination hold for all while they differ: the smallest
- * limit, the longest window, and the outbox.yaml of the daemons that run with it already. Repeated every few seconds,
- * so that the difference ends when the last instance with other settings is gone.
+ * Writes what this instance was given. While instances differ, the smallest limit, the longest window, and the
+ * outbox.yaml of the daemons that run already hold for all. Repeated every few seconds, so that the difference
+ * ends when the last instance with other settings is gone.
  */
 export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
   const standing = await sayAgain(pool, own)
@@ -53,7 +52,6 @@ async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> 
   })
 }
 
-/** Deletes the instance's settings as it stops. */
 export async function withdrawSettings(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
 }
@@ -79,8 +77,8 @@ async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
 }
 
 /**
- * Takes this instance's outbox.yaml into force, unless a running daemon has the one that is in force. A daemon that
- * has been silent for 12 s does not run; one that has just started has given no sign of life yet.
+ * Takes this instance's outbox.yaml into force, unless a running daemon has the one that is in force. A daemon
+ * that has just started has given no sign of life yet.
  */
 async function takeFileIntoForce(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
   await db.query(
@@ -110,7 +108,7 @@ export async function isFileInForce(db: Database, digest: string): Promise<boole
   return rowCount === 0
 }
 
-/** The longest request timeout of the daemons, in milliseconds; null if no daemon has said one. */
+/** Milliseconds; null if no daemon has said one. */
 export async function readLongestTimeout(db: Database): Promise<number | null> {
   const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
   return timeouts.length === 0 ? null : Math.max(...timeouts)
@@ -131,11 +129,10 @@ export interface SharedSettings {
   windowMs: number
   requestTimeoutMs: number
   keyOnFailure: KeyOnFailure
-  /** Further settings, by the names of variables and files. An instance of 0.2.0 says none. */
+  /** Further settings, by variable or file. An instance of 0.2.0 says none. */
   given: Readonly<Record<string, string>>
 }
 
-/** What an instance was given. */
 export interface InstanceSettings extends SharedSettings {
   instanceId: string
   host: string
@@ -148,7 +145,7 @@ export interface Agreement {
   differences: { subject: string; detail: string }[]
 }
 
-/** How the daemons read and write the outbox, by a digest of outbox.yaml. */
+/** How the outbox is read and written, by a digest of outbox.yaml. */
 export interface FileInForce {
   digest: string
   sinceMs: number
@@ -156,12 +153,12 @@ export interface FileInForce {
   by: string
 }
 
-/** The name under which the settings keep the digest of how the outbox is read. */
+/** The name of the digest among the settings. */
 export const outboxFile = 'outbox.yaml'
 
 /**
- * The safest combination of what living instances were given: the smallest limit, the longest window. Every other
- * setting each instance keeps for itself, but only one outbox.yaml is in force. Pure.
+ * The safest combination of what living instances were given. Settings other than limit, window and outbox.yaml
+ * each instance keeps for itself. Pure.
  */
 export function agree(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
@@ -184,7 +181,7 @@ const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'
   RATE_LIMIT_WINDOW_SECONDS: `${windowMs / 1000} holds`,
 })
 
-/** The settings of an instance by their names. An instance of 0.2.0 says the first four only. */
+/** Settings by name. An instance of 0.2.0 says the first four only. */
 const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
   RATE_LIMIT_REQUESTS: String(requests),
   RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),

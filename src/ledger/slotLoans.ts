@@ -7,19 +7,17 @@ import * as budget from './budget.ts'
 import { activePause } from './pauses.ts'
 import { assertService, ForeignService, type ServiceIdentity } from './servedService.ts'
 
-/** What came of asking the budget for one request. */
 export type LentSlot =
   | {
       kind: 'slot'
       mayLeave(): boolean
-      /** After the answer: the slot is free again one window later. */
+      /** Call it after the answer: the slot is free again one window later. */
       done(): Promise<void>
     }
   | { kind: 'none-free' }
-  /** Sending is paused. */
   | { kind: 'paused'; reason: string; detail: string }
 
-/** Slots of the ledger's budget one by one, for a command that makes many requests. Must be closed. */
+/** Lends slots of the ledger's budget one by one, to a command that makes many requests. Must be closed. */
 export interface SlotLender extends AsyncDisposable {
   take(): Promise<LentSlot>
 }
@@ -31,10 +29,7 @@ interface LenderOptions {
   ageMs(): () => number
 }
 
-/**
- * Opens slots one by one. @returns null if the database has no budget in it, so that no daemon spends from it. @throws
- * pg's errors if the database cannot be reached
- */
+/** @returns null if the database has no budget, so that no daemon spends from it */
 export async function openSlotLender({
   url,
   windowMs,
@@ -79,22 +74,16 @@ async function readPause(db: Database): Promise<{ reason: string; detail: string
   return rows[0] ?? null
 }
 
-/** What came of asking the budget for a few requests. */
 export type SlotLoan =
-  /** `giveBack` after the answers: used slots are free again one window later. */
+  /** Call `giveBack` after the answers: the slots are free again one window later. */
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
-  /** The ledger's database has no budget in it: no daemon has set it up yet, so none spends from it. */
+  /** No daemon has set up a budget yet, so none spends from it. */
   | { kind: 'no-budget' }
-  /** The ledger cannot be read, or not be written, so what a daemon has spent is unknown. */
+  /** The ledger cannot be read or written, so what daemons have spent is unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
-/**
- * Takes slots for a few requests that are not of a submission.
- *
- * @param service the one that is going to be asked
- * @throws ForeignService if the ledger belongs to a different service
- */
+/** Takes slots for a few requests that belong to no submission. */
 export async function borrowSlots(
   url: string,
   { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },

@@ -4,36 +4,36 @@ import type { Resource } from '../resources.ts'
 import { isAlive, silentMaxMs } from './instances.ts'
 import { activePause, unprovenPause } from './pauses.ts'
 
-/** What the ledger's database says now. Times in epoch milliseconds. */
+/** What the ledger says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Those in `sending` that were sent and that the service is asked about. They are no backlog. */
+  /** Those in `sending` that were sent and that the service is asked about. */
   probing: number
-  /** Creation of the oldest outbox row that was captured and not sent yet, also in backoff or behind a pause. */
+  /** Creation of the oldest row that was captured and not sent yet, even in backoff or behind a pause. */
   oldestUnsentMs: number | null
   /** Since when the service has, or may have, the oldest record that it is asked about. */
   oldestAcceptedMs: number | null
-  /** End of the failed or rejected record that has waited longest for a person. */
+  /** End of the failed or rejected record that has waited longest. */
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
-  /** How many problems of each kind stand. */
+  /** How many stand, by kind. */
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
-  /** Outcomes that the outbox's rows were not told yet. */
+  /** Outcomes that were not written back yet. */
   reportsDue: number
-  /** When the oldest of those came about, as far as it is among the first of them; null where none is due. */
+  /** When the oldest of these came about; null if there is none. */
   oldestReportDueMs: number | null
 }
 
-/** Each costs a look at its events: among so many captured first the oldest is found. */
+/** Each costs a look at its events, so the oldest is looked for among the first captured only. */
 const reportsLookedAt = 1_000
 
 export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
-    // Two branches, as there is an index for each: those put off, and the others.
+    // Two branches, because there is an index for each.
     `with due as materialized (
        (select id, seq from outboxd.submission
         where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision)
@@ -76,7 +76,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
 
 const deltasMax = 500
 
-/** Sums up the small differences of the counts when there are many. */
+/** Sums up the differences of the counts when there are many. */
 export async function compactCounts(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
@@ -86,21 +86,18 @@ export async function compactCounts(db: Database): Promise<void> {
   )
 }
 
-/** What operators have ordered. */
 export interface OperatorActions {
   replays: number
-  /** The record type of each submission that was discarded. */
+  /** The record type of each discarded submission. */
   discards: string[]
 }
 
-/** The counting instance may have died just after it counted, and its death is noticed this much later. */
+/** How much later the death of the counting instance is noticed. */
 const uncountedMs = silentMaxMs + 5_000
 
 /**
- * What operators ordered after event `afterId`. Only the first of the living instances counts, so that an act is
- * counted once. The others stay `uncountedMs` behind, so that its successor counts what it no longer could.
- *
- * @returns also the last event's id, to go on from
+ * What operators ordered after event `afterId`. Only the first living instance counts, so that an act is counted
+ * once. The others stay `uncountedMs` behind, so that its successor counts what it no longer could.
  */
 export async function countOperatorActions(
   db: Database,
@@ -121,18 +118,15 @@ export async function countOperatorActions(
   return rows[0] as OperatorActions & { lastId: string }
 }
 
-/** The id of the newest event. */
 export async function readLastEventId(db: Database): Promise<string> {
   const { rows } = await db.query<{ id: string }>('select coalesce(max(id), 0) as id from outboxd.submission_event')
   return rows[0]?.id ?? '0'
 }
 
 /**
- * Looks at what is ready, due, free and paused. Runs alone, because `now()` is then the time of the look; unlike
- * `clock_timestamp()` it can bound an index scan. The counts are in an index's order, because on statistics of a
- * busier or emptier time the planner may otherwise read the whole ledger.
- *
- * @param most how far to count
+ * Looks at what is ready, due, free and paused. Runs without a transaction, so that `now()` is the time of the
+ * look; unlike `clock_timestamp()` it can bound an index scan. Counts in an index's order, because the planner may
+ * otherwise read the whole ledger by old statistics.
  */
 export async function readDemand(db: Database, most: number): Promise<Demand> {
   const { rows } = await db.query<Demand>(
@@ -173,14 +167,14 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
   return rows[0] as Demand
 }
 
-/** An interval in which a transaction became done, in milliseconds since acceptance. */
+/** The interval in which a transaction became done, milliseconds since acceptance. */
 export interface ObservedTime {
   resource: Resource
   afterMs: number
   untilMs: number
 }
 
-/** How long the last finished transactions took, oldest first. */
+/** Of the last finished transactions, oldest first. */
 export async function readProcessingTimes(db: Database, limit: number): Promise<ObservedTime[]> {
   const { rows } = await db.query<ObservedTime>(
     `select resource, coalesce(not_done_ms, 0)::float8 as "afterMs", done_ms::float8 as "untilMs"

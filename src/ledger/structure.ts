@@ -7,22 +7,24 @@ import { migrationsDir } from './migrations.ts'
 const partSchema = z.strictObject({
   /** Such as `constraint clock_pkey of clock`; unique. */
   name: z.string(),
-  /** Makes it anew. */
+  /** Makes it again. */
   sql: z.string(),
-  /** Only how fast things are found hangs on it. */
+  /** Without it only speed is lost. */
   isForSpeed: z.boolean(),
 })
 
-/** What holds the ledger's rows together: a constraint, an index, a trigger. */
+/** A constraint, an index or a trigger of the ledger. */
 export type StructurePart = z.infer<typeof partSchema>
 
-/** A part as it is there. */
 interface FoundPart extends StructurePart {
-  /** Puts it in force again where it is there and is not; null: it is in force, or was made so. */
+  /** Puts a part in force that exists and is not in force; null: it is in force. */
   mendedBy: string | null
 }
 
-/** The parts that are there, in the order in which they can be made. NOT NULL is a part of the column; older servers have no constraint for it. */
+/**
+ * The existing parts, in the order in which they can be made. Without NOT NULL, for which older servers have no
+ * constraint.
+ */
 export async function readStructure(db: Database): Promise<FoundPart[]> {
   const { rows } = await db.query<FoundPart>(
     `with mine as (select c.oid, c.relname from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('outboxd')),
@@ -48,7 +50,7 @@ export async function readStructure(db: Database): Promise<FoundPart[]> {
   return rows
 }
 
-/** What the migrations have made and is not there any more, or not in force, such as after a restore that went on past errors, or broke off. */
+/** What the migrations made and is missing or not in force, such as after a restore that broke off. */
 export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
@@ -61,7 +63,6 @@ export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   })
 }
 
-/** Each takes its order from a sequence. */
 const sequences = [
   ['submission', 'seq'],
   ['submission_event', 'id'],
@@ -69,8 +70,9 @@ const sequences = [
 ] as const
 
 /**
- * Logical replication brings rows and leaves sequences where they were. It leaves all of them: the logs' last numbers are found by their
- * keys, that of a submission by reading all of them. A role that may not read a sequence cannot tell.
+ * Logical replication brings rows and leaves all sequences where they were. Looks at the logs' sequences only,
+ * because the last number of a submission is not the first of an index. A role that may not read a sequence cannot
+ * tell.
  */
 export async function findLostPositions(db: Database): Promise<StructurePart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
@@ -88,7 +90,7 @@ export async function findLostPositions(db: Database): Promise<StructurePart[]> 
   }))
 }
 
-/** @throws DatabaseUnusable if something is missing by which no record is sent twice */
+/** @throws DatabaseUnusable if something is missing without which a record may be sent twice */
 export async function assertWhole(db: Database, stateDatabaseUrl: string): Promise<void> {
   const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)

@@ -11,9 +11,7 @@ import {
 import { resourceNames } from '../resources.ts'
 import { metPause, refusedPolls } from './pauses.ts'
 
-/*
- * SQL text about submissions, made of the table in src/model/submission.ts when this module loads.
- */
+/* SQL text about submissions, made of the table in src/model/submission.ts when this module loads. */
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
@@ -39,13 +37,12 @@ const schemas = {
 
 type Schema<N extends ColumnName> = (typeof schemas)[(typeof columns)[N]['holds']]
 
-/** The schemas that parse what was selected. */
 export const parsers = <N extends ColumnName>(those: readonly N[]) =>
   Object.fromEntries(those.map((name) => [name, schemas[columns[name].holds]])) as { [K in N]: Schema<K> }
 
 const fromTable = [...remembered, 'polledRarely'] as const
 
-/** SQL: the columns of a submission as the stages see it, from a table or CTE with the alias `s`. */
+/** SQL: the columns of a submission as the stages see it, from the alias `s`. */
 export const submissionColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
@@ -100,10 +97,8 @@ export const emptyStep: Record<string, unknown> = Object.fromEntries(
 )
 
 /**
- * SQL: sets columns to their first values: those that last for a step, or for a transaction too, or until a start too,
- * with the columns of that kind that the table in src/model/submission.ts does not have.
- *
- * @param instead SQL for columns that get another value
+ * SQL: sets the columns that last for a step to their first values, or also those that last for a transaction, or
+ * until a start.
  */
 export function forgotten(
   lasting: Exclude<Lasting, 'submission'>,

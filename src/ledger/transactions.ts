@@ -2,19 +2,19 @@ import { comparableId, type RaisedProblem, type Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 
-/** A transaction (or order), as the service knows it. */
+/** A transaction or order, as the service knows it. */
 export interface TransactionRef {
   resource: Resource
   transactionId: string
 }
 
-/** Names a transaction. A transaction and an order may have the same id. */
+/** A transaction and an order may have the same id. */
 export const nameOf = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
 /**
- * SQL: the submission `s` has this id. Compares as `isSameId` does, for UUIDs all in small letters or all in capitals:
- * an index finds both spellings.
+ * SQL: the submission `s` has this id. Compares as `isSameId` does, for UUIDs in small letters or in capitals: an
+ * index finds both spellings.
  */
 export function hasTransactionIdSql(id: string): string {
   const spelled = (how: string) =>
@@ -22,7 +22,7 @@ export function hasTransactionIdSql(id: string): string {
   return `s.transaction_id in (${id}, ${spelled('lower')}, ${spelled('upper')})`
 }
 
-/** The submission that the ledger has under a transaction's id. */
+/** The submission that has a transaction's id. */
 export interface Holder extends TransactionRef {
   submissionId: string
   outboxId: string
@@ -31,9 +31,9 @@ export interface Holder extends TransactionRef {
 }
 
 /**
- * Takes turns with every other transaction that writes one of these ids, until this one ends: two instances that are
- * given the same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a
- * circle. Taken before the locks of keys.
+ * Takes turns with all transactions that write one of these ids, until this one ends: two instances that are given
+ * the same id at once would not see each other's row. Sorted, so that two batches never wait in a circle. Comes
+ * before the locks of keys.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -44,7 +44,6 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
   )
 }
 
-/** The submissions that have one of these ids. */
 export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
     `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
@@ -56,7 +55,7 @@ export async function readHolders(db: Database, ids: readonly TransactionRef[]):
   return rows
 }
 
-/** Another submission that has this id; null if there is none. */
+/** @returns null if no other submission has this id */
 export async function readOtherHolder(
   db: Database,
   transaction: TransactionRef,
@@ -74,9 +73,10 @@ export function givenId({ submission, change }: Transition): TransactionRef | nu
 }
 
 /**
- * Makes each record uncertain that was accepted under an id which another record already has, in the ledger or earlier
- * in the batch. One of the two answers was not the service's own (a caching proxy gives the same to many), and polling
- * that id would say `completed` of a record that may never have arrived. The record that had it first keeps it. Pure.
+ * Makes each record uncertain that was accepted under an id which another record has, in the ledger or earlier in
+ * the batch. One of the two answers was not the service's own (a caching proxy gives the same to many), and
+ * polling that id would say `completed` of a record that may never have arrived. The first record keeps the id.
+ * Pure.
  */
 export function withoutDuplicates<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
   const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
@@ -98,9 +98,9 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 }
 
 /**
- * Returns one problem for the accepted records that the service has not ended for `stuckAfterMs` (its subject is
- * empty), and one for records that were sent and that the service does not say it has (its subject is `sending`).
- * Reads only the small index of records that are polled.
+ * One problem for accepted records that the service has not ended for `stuckAfterMs` (its subject is empty), and
+ * one for records that were sent and that the service does not say it has (`sending`). Reads only the small index
+ * of polled records.
  */
 export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(

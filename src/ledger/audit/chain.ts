@@ -8,13 +8,12 @@ import { tableWritersSql } from '../../postgres/locks.ts'
 export interface ChainEntry {
   kind: 'event' | 'act'
   id: string
-  /** Of an event; empty for an act. */
+  /** Empty for an act. */
   submissionId: string
   /** 32 bytes. */
   leaf: Buffer
-  /** It claims that something of it is gone, and shows it all the same. Then its digest proves nothing. Null as a rule. */
+  /** Its digest claims that a part is gone, which is still there. Null as a rule. */
   pretence: string | null
-  /** Part of it was emptied or erased. */
   isReduced: boolean
 }
 
@@ -37,7 +36,6 @@ interface EventRow {
   contentsDigest: string | null
 }
 
-/** The events from after one id up to another, in order, at most `limit`. */
 export async function readEventEntries(
   db: Database,
   after: string,
@@ -55,7 +53,7 @@ export async function readEventEntries(
   return rows.map(eventEntry)
 }
 
-/** What may be emptied or erased enters the leaf as a digest of its own, so that the leaf outlives it. */
+/** What may be emptied or erased enters the leaf as its own digest, so the leaf outlives it. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -84,7 +82,6 @@ interface ActRow {
   detail: string | null
 }
 
-/** The acts from after one id up to another, in order. */
 export async function readActEntries(
   db: Database,
   after: string,
@@ -108,7 +105,7 @@ export async function readActEntries(
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** As outboxd.digest_of in migrations/0024_chain.sql. */
+/** The same as outboxd.digest_of in migrations/0024_chain.sql. */
 const digestOf = (a: string | null, b: string | null): string =>
   sha256(`${Buffer.byteLength(a ?? '')}:${a ?? ''}${b ?? ''}`).toString('hex')
 
@@ -122,7 +119,6 @@ export interface BlockContents {
 export const blockDigest = ({ leaves, eventIds, submissionIds, actIds }: BlockContents): Buffer =>
   sha256(Buffer.concat([leaves, Buffer.from(JSON.stringify([eventIds, submissionIds, actIds]))]))
 
-/** What is left of a block when all of its events are gone. */
 export interface BlockHead {
   number: string
   lastEvent: string
@@ -136,10 +132,10 @@ export interface BlockHead {
 export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
-/** Where the chain stands. Note it elsewhere, because the owner of the database can rewrite all of the chain. */
+/** Where the chain stands. Note it elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
-  /** In hexadecimal. */
+  /** Hexadecimal. */
   hash: string
 }
 
@@ -147,20 +143,22 @@ export interface ChainRound {
   /** `elsewhere`: another instance chains. */
   end: 'through' | 'begun' | 'elsewhere'
   blocks: number
-  /** The head with which a day (UTC) ended, if this round began the next day. */
+  /** The head with which a UTC day ended, if this round began the next day. */
   endOfDay: ChainHead | null
-  /** For how long the oldest entry has waited that is not in the chain, milliseconds; 0 if none waits. */
+  /** For how long the oldest unchained entry has waited, milliseconds; 0 if none waits. */
   behindMs: number
 }
 
-/** The most entries of each log in a block, so that a block fits in memory. */
+/** Entries of each log in one block, which is held in memory. */
 const entriesMax = 500
 
-/** A transaction that has written to a log ends within milliseconds, or its server ends it. */
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-/** Chains what was appended to the logs. Appending never waits for it. @param goOn asked between blocks: false ends the round */
+/**
+ * Chains what was appended to the logs. Appending never waits for it. @param goOn asked between blocks: false ends
+ * the round
+ */
 export async function chainLogs(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
@@ -182,11 +180,7 @@ interface Ids {
   act: string
 }
 
-/**
- * Up to which ids the logs are settled: no open transaction can still commit a lower id (see `tableWritersSql`).
- *
- * @returns null if the writers did not end in time: the next round looks again
- */
+/** Up to which ids the logs are settled: no open transaction can still commit a lower id (see `tableWritersSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,

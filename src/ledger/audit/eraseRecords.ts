@@ -4,20 +4,16 @@ import { type Actor, logAct, type Operator } from '../operator/operator.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
 import { mayGo } from '../retention.ts'
 
-/** A record of a key whose data is to be erased. */
 export interface KeyRecord {
   id: string
   outboxId: string
   type: string
   state: State
   revision: number
-  /** How it ended is not written back to its row yet. */
   reportDue: boolean
-  /** It has ended for good. */
   mayBeErased: boolean
 }
 
-/** The most records that one call erases. */
 export const eraseMax = 100_000
 
 export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRecord[]> {
@@ -31,10 +27,8 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRe
 }
 
 /**
- * Erases what may be a person's data: key, payload, body, result, error, and of the events what was noted beside the step. Times,
- * states, ids, amounts and the events' digests stay, and so does the logs' chain.
- *
- * @returns the ids of those that were erased; the others took a step since they were read
+ * Erases key, payload, body, result, error, and what events noted beside the step. Times, states, ids, amounts and
+ * the events' digests stay, and so does the chain.
  */
 export function eraseRecords(
   { ledger, actor }: Operator,
@@ -60,7 +54,7 @@ async function erase(
   )
   const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return []
-  // A statement of its own: the log's trigger allows it if it sees that the submission is erased, and keeps the digests of what goes.
+  // A second statement: the log's trigger allows it once the submission is erased, and keeps the digests of what goes.
   await db.query(
     `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null
      where submission_id = any($1::uuid[])`,

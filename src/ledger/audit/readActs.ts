@@ -1,10 +1,10 @@
 import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
 
-/** A submission as an act or a filter names it: by its own id, or as `outbox:N` by its row, which may not have been captured yet. */
+/** By the submission's id, or by its outbox row, which may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }
 
-/** A record that an act was about. Its key is read from the ledger, so that it goes when a person's data is erased. */
+/** A record that an act was about. Its key is read from the ledger, so that an erasure removes it. */
 export interface ActRecord {
   /** The submission's id, or `outbox:N` if the row had not been captured. */
   id: string
@@ -13,33 +13,31 @@ export interface ActRecord {
   key: string | null
 }
 
-/** What a person did that is no step of one record. Times in epoch milliseconds. */
+/** What a person did that is not a step of one record. */
 export interface AuditedAct {
   kind: 'act'
   atMs: number
-  /** As it is said after `outboxd`. */
+  /** The command, without `outboxd`. */
   act: string
   who: string
   reason: string | null
   account: string | null
-  /** Of a pause: when it ends by itself. */
+  /** When a pause ends by itself. */
   untilMs: number | null
   detail: Record<string, unknown> | null
-  /** The records whose values were shown, searched or downloaded, as far as the act names them. */
+  /** The records whose values were shown, searched or downloaded, if the act names them. */
   records: ActRecord[]
 }
 
-/** Which acts: those of a key's records, or of one record; null asks for any. */
+/** Null asks for any. */
 export interface ActFilter {
   key: string | null
   record: RecordName | null
 }
 
 /**
- * Joins the records that the act `a` names, as the columns `named.records` and `named.fits`: whether one of them is asked for. An act
- * that saw more records than it names may have seen any record, so it fits, too.
- *
- * @param first the number of the first of three placeholders, whose values are `actFilterValues`
+ * Joins the records that the act `a` names as `named.records`, and `named.fits`: whether one of them is asked for.
+ * An act that saw more records than it names may have seen any record, so it fits, too.
  */
 export const namedRecordsSql = (first: number): string => `cross join lateral (
   select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
@@ -56,10 +54,9 @@ export const namedRecordsSql = (first: number): string => `cross join lateral (
   ) s on true
 ) named`
 
-/** The values of the three placeholders of `namedRecordsSql`. */
 export const actFilterValues = ({ key, record }: ActFilter): (string | null)[] => [key, ...recordValues(record)]
 
-/** A record's name as two values: the submission's id, and the outbox id. */
+/** The submission's id, and the outbox id. */
 export const recordValues = (record: RecordName | null): [id: string | null, outboxId: string | null] => [
   record !== null && 'id' in record ? record.id : null,
   record !== null && 'outboxId' in record ? record.outboxId : null,
@@ -91,27 +88,27 @@ export async function* readActs(
   }
 }
 
-/** Which of the things that persons did; null asks for any. */
+/** Null asks for any. */
 export interface HandsFilter extends ActFilter {
   sinceMs: number | null
   untilMs: number | null
-  /** Part of a name; upper and lower case count as the same. */
+  /** Part of a name, in upper or lower case. */
   who: string | null
 }
 
-/** Something that a person did. Times in epoch milliseconds. */
+/** Something that a person did. */
 export interface Hand {
   atMs: number
   who: string
-  /** What was done: the cause of a step, or an act as it is said after `outboxd`. */
+  /** The cause of a step, or the command of an act. */
   what: string
   reason: string | null
   account: string | null
-  /** Of a pause: when it ends by itself. */
+  /** When a pause ends by itself. */
   untilMs: number | null
-  /** The records that it was done to, or whose values it saw. */
+  /** The records that it changed, or whose values it saw. */
   records: ActRecord[]
-  /** How many more it saw: a number, or `all`; null: none. */
+  /** How many more records it saw: a number, or `all`; null: none. */
   unnamed: string | null
 }
 
@@ -121,7 +118,10 @@ export interface HandsPosition {
   act: string
 }
 
-/** What persons did, newest first. @param before where the page begins; null: with the newest @returns `next`: null if no more is */
+/**
+ * What persons did, newest first. @param before null: begin with the newest @returns `next`: null if there is no
+ * more
+ */
 export async function readHands(
   db: Database,
   filter: HandsFilter,

@@ -5,25 +5,24 @@ import { patternsOf } from '../operator/search.ts'
 import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
-/** What an audit asks for. Times in epoch milliseconds; null: no bound. */
+/** Times in epoch milliseconds; null: no bound. */
 export interface AuditSpan {
   sinceMs: number | null
-  /** Records that ended before then; those that have not ended belong to now. */
+  /** Records that ended before then. Records that have not ended belong to now. */
   untilMs: number | null
-  /** Only records of this key, and acts that name one of them. */
+  /** Also acts that name one of the key's records. */
   key: string | null
-  /** Only this record, and acts that name it. */
+  /** Also acts that name it. */
   record: RecordName | null
-  /** Only records of this type, and no acts. */
+  /** Leaves out acts. */
   type: string | null
-  /** Only records with this text in key, payload or body, as far as they have not been emptied, and no acts. */
+  /** A text in key, payload or body, if they were not emptied. Leaves out acts. */
   containing: string | null
 }
 
-/** A step of a record, as its log has it. */
 export interface AuditStep extends Omit<LoggedEvent, 'detail'> {
   reason: string | null
-  /** user@host that gave a person's command. */
+  /** user@host of a person's command. */
   account: string | null
   /** Of the request that this step made. */
   amounts: Amounts | null
@@ -33,16 +32,13 @@ export interface AuditedRecord
   extends Pick<ListedSubmission, 'id' | 'outboxId' | 'type' | 'key' | 'state' | 'code' | 'transactionId' | 'attempts'>,
     Pick<ListedSubmission, 'recordedMs' | 'capturedMs' | 'sentMs' | 'acceptedMs' | 'endedMs'> {
   kind: 'record'
-  /** When its payload, body and result were emptied. */
   emptiedMs: number | null
-  /** When a person's data was erased of it, its key and the words of its log too. */
   erasedMs: number | null
   steps: AuditStep[]
   /** The frozen request; null if it was emptied, or the record does not map. */
   body: string | null
 }
 
-/** What is left of a record that retention has deleted. */
 export interface PrunedRecord {
   kind: 'pruned'
   id: string
@@ -57,13 +53,13 @@ export interface PrunedRecord {
 
 export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
 
-/** So many are in memory at once; a payload can be large. */
+/** Rows in memory at once. A payload can be large. */
 const pageRows = 100
 
 /**
- * What became of records, and what persons did, in the order in which it ended: first what is left of what was pruned (in no order of
- * time), then records that ended in the span among the acts of persons, at last what has not ended. Each page is a statement of its own, by
- * an index, whatever the ledger's size; daemons go on meanwhile.
+ * Yields what became of records, and what persons did: first pruned records in no order, then records that ended
+ * in the span among the acts, at last open records. Each page is one statement by an index, so daemons go on
+ * meanwhile.
  */
 export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
@@ -74,7 +70,7 @@ export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<
   } else yield* readRecords(db, span, nowMs, readActs(db, span))
 }
 
-/** Records in the order in which they ended, with what goes among them. */
+/** Records in the order in which they ended, among `acts`. */
 async function* readRecords(
   db: Database,
   span: AuditSpan,
@@ -94,7 +90,10 @@ async function* readRecords(
 const endStates: readonly State[] = [...ended]
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
-/** @param patterns which parameter has them: a page is read whole, so that each statement is short, and what does not fit is left out then */
+/**
+ * A page is read whole, so that its statement is short; rows that do not contain the text are left out then.
+ * @param patterns the number of the placeholder with the text's patterns
+ */
 const columnsWith = (
   patterns: number,
 ) => `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
@@ -122,7 +121,7 @@ type Asked = Pick<AuditSpan, 'type' | 'containing'>
 
 const patternsFor = ({ containing }: Asked) => (containing === null ? null : patternsOf(containing))
 
-/** One bound below: of two, Postgres begins to read the index at the lower one, and read a year for the last hour. */
+/** With two lower bounds Postgres begins at the lower one, and reads a year of the index for the last hour. */
 const endedSql = `select ${columnsWith(5)} from (
     select * from outboxd.submission s
     where s.state = $1 and s.ended_at < $2::timestamptz and (s.ended_at, s.seq) > ($3::timestamptz, $4::bigint)
@@ -142,7 +141,7 @@ function readEnded(db: Database, span: AuditSpan, state: State): AsyncGenerator<
   )
 }
 
-/** Those that have ended since it began are among them. */
+/** Includes records that have ended since the audit began. */
 const openSql = `select ${columnsWith(5)} from (
     select s.* from outboxd.submission s where s.state = any($1) and s.ended_at is null and s.seq > $4::bigint
     union all
@@ -196,7 +195,7 @@ async function* inPages(
   }
 }
 
-/** Rows are small; the primary key is the only order that they have for certain. */
+/** Only the primary key gives pruned records an order. */
 const prunedRows = 5_000
 
 async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {
@@ -218,7 +217,7 @@ async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan):
   }
 }
 
-/** Several sources, each in the order of time, as one. */
+/** Merges sources that are each in the order of time. */
 async function* inOrder(sources: AsyncGenerator<AuditedRecord | AuditedAct>[]) {
   const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })))
   for (;;) {

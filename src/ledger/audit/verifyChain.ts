@@ -10,24 +10,22 @@ import {
   readEventEntries,
 } from './chain.ts'
 
-/** What a verification found. */
 export interface ChainVerdict {
   /** The first difference between logs and chain, in words; null if there is none. */
   broken: string | null
-  /** Where the chain ends; null if there is none yet. */
+  /** Null if there is no chain yet. */
   head: ChainHead | null
   blocks: number
-  /** Entries that are as they were when they were chained. */
+  /** Unchanged entries. */
   entries: number
-  /** Of these, events of which something was emptied or erased: what is left is as it was. */
+  /** Unchanged events of which a part was emptied or erased. */
   reduced: number
-  /** Events that are gone with their submissions. */
+  /** Events that went with their submissions. */
   gone: number
   /** Entries that are not in the chain yet. */
   waiting: number
 }
 
-/** What a block has to follow from. */
 interface BlockBefore {
   number: string
   lastEvent: string
@@ -50,11 +48,7 @@ function unverified(): ChainVerdict {
   return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
 }
 
-/**
- * Computes the chain again from the logs, here and not in the database, and stops at the first difference.
- *
- * @param noted a head that was noted before: the chain must still have it
- */
+/** Computes the chain again from the logs, here and not in the database, up to the first difference. */
 export async function verifyChain(
   db: Database,
   noted: ChainHead | null,
@@ -80,7 +74,7 @@ export async function verifyChain(
   return verdict
 }
 
-/** What a part of a verification found. `broken` is the first difference in words, null if there is none. */
+/** `broken` is the first difference in words; null if there is none. */
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
 /** Verifies the blocks of the last 25 hours, in parts: each goes on after the last one, until `goOn` says false. */
@@ -100,7 +94,7 @@ export function createDayVerification(db: Database): (goOn: () => boolean) => Pr
   }
 }
 
-/** Yields each block after it was compared with the logs. Says in `verdict` what it found. */
+/** Yields each block after it was compared with the logs. Writes what it found into `verdict`. */
 async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
@@ -132,7 +126,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-/** @returns why the block does not follow from the one before, or how the logs differ from it; null if all is well */
+/** @returns how the block differs from the one before or from the logs; null if it does not */
 async function findBreak(
   db: Database,
   before: BlockBefore,
@@ -156,7 +150,7 @@ async function findBreak(
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares each body with the digest that was logged when it was last sent, unless a replay may have changed the body since. */
+/** Compares each body with the digest of when it was last sent, unless a replay may have changed the body since. */
 async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -209,7 +203,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** An event goes only with its submission. A submission that came back from what was pruned begins a new log. */
+/** An event goes only with its submission. A submission that came back after pruning begins a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

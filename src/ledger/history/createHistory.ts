@@ -11,48 +11,45 @@ import {
 } from './readHistory.ts'
 import { agreeByDaemon, markHistory, raiseFound, tellStandbyMissed } from './writeHistory.ts'
 
-/** The result of one look at the history. */
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
   | { kind: 'found'; detail: string }
   /** A declared standby was promoted: sending goes on. */
   | { kind: 'went-on' }
 
-/** Keeps everyone from claiming in a ledger that has lost what was committed. */
+/**
+ * Keeps all instances from claiming in a ledger that has lost committed data. Five questions are asked of it:
+ *
+ *     mayClaim   in the transaction that takes slots or records
+ *     stands     in the transaction that captures, because rows taken early would overtake lost records of their key;
+ *                and before rows are written back, because they may know more than the ledger
+ *     mayTake    when capture has read rows: in an empty ledger they may be the first that name transactions
+ *     claimed    after a claim's COMMIT: the ledger must have that claim from now on
+ *     look       every 2 s: writes what it found into the ledger
+ */
 export interface History {
-  /** Asked in the transaction that takes slots or records: if it says no, the transaction must not take any. */
+  /** False: the transaction must take nothing. */
   mayClaim(db: Database): Promise<boolean>
-  /**
-   * Whether the ledger has all that was committed. Asked in the transaction that captures, because rows taken too early would overtake
-   * lost records of their key; and before rows are told anything, because they may know more than the ledger.
-   */
   stands(db: Database): Promise<boolean>
-  /**
-   * Whether rows in hand may be captured. Asked once capture has read them: a ledger without records goes by the outbox's rows, and some
-   * that name transactions may have come with these.
-   */
   mayTake(db: Database): Promise<boolean>
-  /**
-   * A claim is committed: the ledger must have it from now on.
-   *
-   * @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it
-   */
+  /** @throws CommitUncertain if a standby is declared and the COMMIT may not have waited for it */
   claimed(last: LastClaim): Promise<void>
-  /** Looks whether the history is as it was agreed to. Writes what it found into the ledger. */
   look(): Promise<HistoryLook>
 }
 
-/** Looks for a row of the outbox that names a transaction, for about a second. Each call goes on where the one before had to stop. */
+/**
+ * Looks for a row of the outbox that names a transaction, for about a second. Each call goes on where the last one
+ * stopped.
+ */
 export interface NamedRowSearch {
-  /** For looks again and again: rows that come after there was none may be found late. */
+  /** For repeated looks: rows that came later may be found late. */
   find(): Promise<NamedRow>
-  /** Reads to the end of the table. Asked while rows are in hand, it misses none that came with them. */
+  /** Reads to the end of the table, so that it misses none of the rows in hand. */
   findNow(): Promise<NamedRow>
 }
 
 export interface HistoryDeps {
   pool: pg.Pool
-  /** The instance, for the ledger. */
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
@@ -79,7 +76,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
     }
   }
 
-  /** A COMMIT that waits for a standby is let go without a word when the server is told to wait for none. */
+  /** If the server is told to wait for no standby, a COMMIT that waits is let go as if it had succeeded. */
   const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
 
   async function attend(view: HistoryView): Promise<void> {

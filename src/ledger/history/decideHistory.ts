@@ -1,4 +1,4 @@
-/** What tells a server's history of the ledger from another; null: the server does not let our role know. */
+/** Tells one server's ledger from another; null: the server does not let our role know. */
 export interface HistoryIdentity {
   systemId: string | null
   timeline: number | null
@@ -6,75 +6,75 @@ export interface HistoryIdentity {
   ledgerOid: number
 }
 
-/** The ledger's history as one look finds it. Times by the database's clock. */
+/** The ledger's history as one look finds it, by the database's clock. */
 export interface HistoryView {
   /** What the daemons have agreed to. */
   agreed: HistoryIdentity
-  /** When they did, epoch milliseconds. */
+  /** Epoch milliseconds. */
   agreedAtMs: number
   isByPerson: boolean
   now: HistoryIdentity
-  /** How long ago a daemon found the history to be right. */
+  /** How long ago a daemon found the history right. */
   markedForMs: number
-  /** Up to where the log is safe against a crash; null: our role may not know. */
+  /** Up to where the write-ahead log survives a crash; null: our role may not know. */
   safeLsn: string | null
-  /** Another program wrote the history's row, or the last event that it names is gone: rows were put back into the tables that stand. */
+  /** Another program wrote the history's row, or the event that it names is gone: rows of a backup were put back. */
   isPutBack: boolean
-  /** The database was recovered to a point in time, and not to the end of what there was. */
+  /** The database was recovered to a point in time, not to the end of the archive. */
   hasTarget: boolean
   /** A COMMIT of this session waits for a synchronous standby. */
   isSynchronous: boolean
-  /** A daemon has found another history, and a person has not agreed to it yet. */
+  /** A daemon has found another history, and no person has agreed to it yet. */
   isFound: boolean
-  /** The ledger has the last record that this instance claimed, as sent; true if the instance claimed none. */
+  /** The ledger has the last record that this instance claimed as sent; true if the instance claimed none. */
   hasLastClaim: boolean
-  /** The log is at least as long as this instance has seen it; true if it has seen none. */
+  /** The log is at least as long as this instance has seen it. */
   isPastSeen: boolean
-  /** No record was ever captured in it and no request made. */
+  /** No record was captured and no slot taken. */
   isUnused: boolean
-  /** It has no records. */
   isEmpty: boolean
   /** The problem that COMMITs wait for no standby is open. */
   isStandbyMissed: boolean
 }
 
-/** What an instance remembers of the ledger, beside the ledger. */
+/** What an instance remembers of the ledger. */
 export interface HistoryMemory {
   agreedAtMs: number
   timeline: number | null
 }
 
-/** What the operator declares about the ledger's database with LEDGER_STANDBY: only a synchronous standby is ever promoted. */
+/** LEDGER_STANDBY: whether only a synchronous standby is ever promoted. */
 export type LedgerStandby = 'none' | 'synchronous'
 
-/** Whether a row of the outbox names a transaction. In a ledger without records no daemon can have written that name. */
+/**
+ * Whether a row of the outbox names a transaction. If the ledger has no records, no daemon can have written that
+ * name.
+ */
 export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
 
 export type HistoryVerdict =
-  /** The history is as it was agreed to: all that was committed is there. */
+  /** All that was committed is there. */
   | { kind: 'stands' }
-  /** The daemon may agree to the new history by itself: nothing has happened in it yet, or a declared standby was promoted. */
+  /** The daemon may agree by itself: the ledger is unused, or a declared standby was promoted. */
   | { kind: 'agrees'; isPromoted: boolean }
-  /** The ledger has no records, and what the outbox's rows say of it is not known yet. */
+  /** The ledger has no records, and the outbox's rows were not asked yet. */
   | { kind: 'asks' }
-  /** The history changed, or went back. */
   | { kind: 'found'; detail: string }
-  /** A change was found before: a person is waited for. */
+  /** A change was found before and waits for a person. */
   | { kind: 'waits' }
 
 /** A standby that is promoted later than this after a daemon's last mark may be a restored backup. */
 const promotedWithinMs = 120_000
 
 /**
- * Decides whether the ledger still has all that was committed in it.
+ * Decides whether the ledger still has all that was committed.
  *
- * A promoted standby has a later timeline. Whether it lacks the last commits, it cannot say: a backup that was recovered to the
- * end of the archive, and a standby that lagged behind, look the same. So sending goes on only if LEDGER_STANDBY declares that
- * only a synchronous standby is ever promoted. An instance that misses its own last claim stops everyone even then.
+ * A promoted standby has a later timeline, and so has a backup that was recovered to the end of the archive.
+ * Neither says whether it lacks the last commits. So sending goes on only if LEDGER_STANDBY declares that only a
+ * synchronous standby is promoted. An instance that misses its own last claim stops all even then.
  *
- * A ledger without records is new, or was put back to before its first record. Then rows of the outbox name transactions.
- *
- * @param memory what this instance remembers; null: nothing, or a person has agreed to the history since
+ * A ledger without records is new, or a backup of before its first record. In the second case rows of the outbox
+ * name transactions.
  */
 export function decideHistory(
   view: HistoryView,
@@ -93,7 +93,7 @@ export function decideHistory(
   return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
-/** Whether a person has agreed to the history since the instance last looked, so that its memory is over. */
+/** Whether a person has agreed to the history since the instance last looked. */
 export const isOutlived = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
   isByPerson && agreedAtMs > memory.agreedAtMs
 
@@ -142,7 +142,7 @@ function decidePromotion({ agreed, now, markedForMs, hasTarget }: HistoryView, s
   return { kind: 'agrees', isPromoted: true }
 }
 
-/** True if the ledger's tables are not where they were: on another server, timeline or database, or made anew. */
+/** True if the ledger's tables are on another server, timeline or database, or were made anew. */
 export const liesElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
   otherDatabase(agreed, now) !== null || differ(agreed.timeline, now.timeline)
 

@@ -10,20 +10,18 @@ import {
   type NamedRow,
 } from './decideHistory.ts'
 
-/** The last record that an instance claimed, and the number of its attempt. */
 export interface LastClaim {
   id: string
   outboxId: string
   attempt: number
 }
 
-/** What an instance asks the ledger for: whether the ledger has what the instance remembers. */
+/** What an instance remembers, to ask whether the ledger still has it. */
 export interface Remembered {
   memory: HistoryMemory | null
   claim: LastClaim | null
-  /** Up to where the instance has seen the log to be safe. */
+  /** Up to where the instance has seen the log safe. */
   safeLsn: string | null
-  /** It has seen records in the ledger. */
   hasRecords: boolean
 }
 
@@ -37,8 +35,8 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * The columns of a look at the history. A record that was pruned and came back with its row has no attempts any more. Slots are asked for
- * first: one that was ever taken spares each claim the search for a record, which reads past all that was pruned and is not yet vacuumed.
+ * The columns of a look at the history. A record that was pruned and came back has no attempts any more. Slots are
+ * asked before records, because the search for a record reads past all that was pruned and is not vacuumed yet.
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
@@ -57,7 +55,7 @@ const viewSql = `
   case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
 
-/** @returns null if the ledger's row that says which history it has was deleted */
+/** @returns null if the history's row was deleted */
 export async function readHistory(
   db: Database,
   { claim, safeLsn, hasRecords }: Remembered,
@@ -72,13 +70,13 @@ export async function readHistory(
   return rows[0] ?? null
 }
 
-/** A look at the history, and what it means. `view` is null if the ledger does not say which history it has. */
+/** `view` is null if the ledger does not say which history it has. */
 export interface JudgedHistory {
   view: HistoryView | null
   verdict: HistoryVerdict
 }
 
-/** Looks at the history and judges it. What the outbox's rows say is asked only if it matters. */
+/** Looks at the history and decides. Asks the outbox's rows only if they matter. */
 export async function judgeHistory(
   db: Database,
   remembered: Remembered,
@@ -94,31 +92,25 @@ export async function judgeHistory(
 
 const rowIsGone = 'it does not say any more which history it has'
 
-/** Whether a COMMIT of this session waits for a synchronous standby. */
 export async function readCommitsWait(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWaitSql} as wait`)
   return rows[0]?.wait ?? false
 }
 
-/** True if another history was found: until a person has looked, no daemon writes over what rows say. */
+/** SQL: another history was found. Until a person has looked, no daemon writes back to rows. */
 export const historyIsFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
-/** What was found of the history, for a person. Times in epoch milliseconds. */
 export interface FoundHistory {
   detail: string
   by: string
-  /** When it was found. */
   atMs: number
-  /** When a daemon had last looked at the history before, as far as the ledger knows. */
+  /** When a daemon had last found the history right. */
   lastMarkMs: number
   agreed: HistoryIdentity
   now: HistoryIdentity
 }
 
-/**
- * @param said what a person says of it, as if it was found now, used if no daemon has found anything
- * @returns null if the history is as it was agreed to, as far as the ledger and the person say
- */
+/** @param said what a person says of the history if no daemon has found anything */
 export async function readFound(
   db: Database,
   said: Pick<FoundHistory, 'detail' | 'by'> | null = null,

@@ -4,7 +4,7 @@ import { type Database, epochMs, inTransaction } from '../../postgres/database.t
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
-/** Notes that the history was found right, and the last event that must be there from now on. Waits for no standby. */
+/** Notes that the history was found right, and the last event, which must be there from now on. */
 export async function markHistory(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -22,16 +22,17 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
   })
 }
 
-/** For what another look would find again. */
+/** What is written here would be found again by another look. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
 const kind = 'ledger_history'
 const standby = 'standby'
 
 /**
- * Stops everyone, because a ledger that may have lost what was sent must not send. What was spent of the budget is lost with it, so that all
- * of the budget counts as spent for a whole window, from when the last request of before can have arrived. The server’s clock may be behind
- * the clock of before: a slot that was set later than now stays taken for as long as it was set for. In a transaction.
+ * Stops all instances, because a ledger that may have lost what was sent must not send. What was spent of the
+ * budget is lost, too: all slots count as spent for a whole window from when the last request can have arrived. If
+ * the server's clock is behind the one before, a slot that was set later than now stays taken for as long as it
+ * was set for. In a transaction.
  */
 export async function raiseFound(
   db: Database,
@@ -64,7 +65,7 @@ export async function raiseFound(
   )
 }
 
-/** Agrees to a history in which nothing has happened yet, or that of a declared standby. In a transaction. */
+/** Agrees to the history of an unused ledger or of a declared standby. In a transaction. */
 export async function agreeByDaemon(db: Database, who: string): Promise<void> {
   await db.query(waitForNoStandby) // a server that was promoted has none yet
   await db.query(
@@ -73,7 +74,7 @@ export async function agreeByDaemon(db: Database, who: string): Promise<void> {
   )
 }
 
-/** Whether what was found is what a person has seen; it stays so until the transaction ends. */
+/** Whether the finding is the one that the person has seen. Locks it until the transaction ends. */
 export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMs('found_at')} - $1) < 1 for update`,
@@ -82,11 +83,7 @@ export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean>
   return (rowCount ?? 0) > 0
 }
 
-/**
- * A person agrees to what there is. In a transaction.
- *
- * @param isOutboxInDoubt rows that wait and were recorded before may have been sent, too
- */
+/** A person agrees to the history as it is. In a transaction. */
 export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
@@ -97,16 +94,19 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
   await endHistoryPause(db, null)
 }
 
-/** The ledger's, and of the hosts that write the rows' times. */
+/** How much the clocks of the ledger and of the hosts that write rows may differ. */
 export const clocksDifferByMs = 5_000
 export const clocksDifferBy = `interval '${clocksDifferByMs} ms'`
 
-/** What was agreed to before may be later than now if a clock was set back; instances that remember it go by the order. */
+/** Later than the last agreement even if a clock was set back, because instances go by the order. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
   marked_event = null, found_at = null, found = null, found_by = null`
 
-/** Pauses everyone, or ends that pause: LEDGER_STANDBY declares a synchronous standby, and COMMITs wait for none. */
+/**
+ * Pauses all instances while LEDGER_STANDBY declares a synchronous standby and COMMITs wait for none. Ends that
+ * pause.
+ */
 export async function tellStandbyMissed(pool: pg.Pool, isMissed: boolean): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -132,6 +132,5 @@ async function endHistoryPause(db: Database, subjects: string[] | null): Promise
   await clearProblems(db, kind, subjects)
 }
 
-/** What is wrong, for the problem and for `check`. */
 export const standbyMissed =
   'LEDGER_STANDBY is synchronous, but COMMITs in the ledger’s database wait for no synchronous standby (synchronous_standby_names, synchronous_commit), so nothing is sent. Give the server its standby again, or take LEDGER_STANDBY away'

@@ -11,21 +11,21 @@ import {
 } from '../servedService.ts'
 import { type Actor, logAct, type Operator } from './operator.ts'
 
-/** What an operator says of the outbox table that is configured. */
+/** What an operator says of the configured outbox table. */
 export interface Adoption {
   identity: OutboxIdentity
-  /** `same`: its rows are those that the ledger knows. `new`: they are others, and an id that is known says nothing. */
+  /** `same`: the rows that the ledger knows. `new`: others, so that a known id means nothing. */
   rows: 'same' | 'new'
-  /** From which row on it is ours; null leaves that as it is. */
+  /** From which row on it is ours; null changes nothing. */
   start: StartPosition | null
 }
 
-/** What is under way for rows of the outbox that the ledger serves. */
+/** What is under way for rows of the served outbox. */
 export interface UnderWay {
   submissions: number
-  /** Outcomes that its rows have yet to be told, and will not be told once another outbox is served. */
+  /** Outcomes that were not written back yet, and never will be if another outbox is served. */
   reports: number
-  /** Records that were sent already: each is sent again if its row counts as another and waits. */
+  /** Records that were sent: each is sent again if its row counts as new and waits. */
   sent: number
 }
 
@@ -44,8 +44,8 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
 }
 
 /**
- * Says which outbox the ledger belongs to from now on. Waits for whoever captures: all instances see it before they take
- * another row.
+ * Says which outbox the ledger belongs to from now on. Waits for the instance that captures, so all see it before
+ * they take another row.
  */
 export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'>, adoption: Adoption): Promise<void> {
   return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
@@ -70,7 +70,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   await db.query('delete from outboxd.edited_row')
-  // What was said of rows was said of the former outbox; what still holds is seen again.
+  // Problems with rows were about the former outbox. What still holds is seen again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
@@ -79,7 +79,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
 }
 
-/** Rows up to the position are not compared again; and if a row stands as a conflict, the ERP edits rows. */
+/** Rows up to the position are not compared again. If a row stands as a conflict, the ERP edits rows. */
 async function sayRowsAreSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
@@ -90,21 +90,19 @@ async function sayRowsAreSame(db: Database): Promise<void> {
   )
 }
 
-/** What is under way at a service: the service must not be exchanged meanwhile. */
+/** What is under way at a service, which must not change meanwhile. */
 export interface ServiceUse {
   served: ServedService | null
   configured: ServedService
-  /** Daemons that run, as `abcd1234 on erp-1`. */
+  /** Running daemons, as `abcd1234 on erp-1`. */
   daemons: string[]
-  /** Records that the service has, or may have: by state, only those of which there are any. */
+  /** How many records the service has or may have, by state. */
   records: Record<string, number>
 }
 
 /**
- * Reads what is under way at the service.
- *
- * @param isAdopting whether the transaction makes the ledger belong to the configured service: then no daemon can
- * start before its commit
+ * @param isAdopting the transaction makes the ledger belong to the configured service: no daemon can start before
+ * its COMMIT
  */
 export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
   if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
@@ -125,21 +123,16 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
   }
 }
 
-/** What came of saying that the service has moved, and what is under way at it. */
 export interface ServiceAdoption {
   /**
-   * `served`: the ledger belongs to this service already; `daemons`: one runs; `records`: another service would be asked for what it does
-   * not know.
+   * `served`: the ledger belongs to this service already. `daemons`: a daemon runs. `records`: the new service
+   * would be asked for what it does not know.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
   use: ServiceUse
 }
 
-/**
- * Says which service the ledger belongs to from now on.
- *
- * @param isSame the service is the same one: it knows what was sent to its former address, or by its former client
- */
+/** Says which service the ledger belongs to from now on. */
 export function adoptService(
   { ledger, actor }: Operator,
   { service, isSame }: { service: ServiceIdentity; isSame: boolean },
@@ -156,7 +149,7 @@ export function adoptService(
   })
 }
 
-/** Whether a ledger can change its service as things are. Pure. */
+/** Whether a ledger can change its service now. Pure. */
 export function judgeServiceUse(
   { served, configured, daemons, records }: ServiceUse,
   isSame: boolean,

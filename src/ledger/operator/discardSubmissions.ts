@@ -4,10 +4,8 @@ import type { Queue } from '../queue.ts'
 import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
 
 /**
- * Gives up submissions that wait for a person, and accepted ones, which then are no longer asked about. What went wrong
- * stays with them, and so does the id of the transaction.
- *
- * @returns the ids of those that were discarded
+ * Gives up submissions that wait for a person, and accepted ones, which are then no longer polled. Their error and
+ * transaction id stay.
  */
 export async function writeDiscards(operator: Operator, seen: readonly (Seen & { state: State })[]): Promise<string[]> {
   const discard = (queue: Queue | null) =>
@@ -20,7 +18,7 @@ export async function writeDiscards(operator: Operator, seen: readonly (Seen & {
   return seen.some(({ state }) => state === 'accepted') ? withQueue(operator, discard) : discard(null)
 }
 
-/** @returns each with the poll that is not to come any more */
+/** @returns each with its poll, which has to go */
 async function discardLocked(
   db: Database,
   seen: readonly Seen[],

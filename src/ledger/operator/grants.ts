@@ -1,20 +1,20 @@
 import type { Database } from '../../postgres/database.ts'
 import { queueSchema } from '../queue.ts'
 
-/** What a role is for: daemons and commands that change something, or those that only look. */
+/** `run`: daemons and commands that change something. `read`: those that only look. */
 export type RoleKind = 'run' | 'read'
 
 type Act = 'insert' | 'update' | 'delete'
 
-/** What daemons and commands change in a table. */
 interface Changes {
   acts: readonly Act[]
   why: string
 }
 
 /**
- * What a role that runs daemons and commands may change, by table, with the reason. It may read every table of our schemas, and
- * changes none that is not listed. `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
+ * What a role that runs daemons and commands may change, by table. It may read every table of our schemas, and
+ * changes none that is not listed. `test/ledger/operator/grants.test.ts` compares this with the statements in
+ * `src`.
  */
 export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': {
@@ -74,7 +74,7 @@ const actsByTable = JSON.stringify(
   Object.fromEntries(Object.entries(changesByTable).map(([name, { acts }]) => [name, acts])),
 )
 
-/** What a role of a kind ($2) needs of the tables of our schemas, one row for each act; $3 has the changes by table. */
+/** What a role of a kind ($2) needs, one row for each act; $3 has the changes by table. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
   ours_table as (
@@ -101,7 +101,7 @@ const statements = (role: string) => `
   ) tables group by schema, acts
   union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
 
-/** What our role must not do of what a daemon does in our own schemas. @returns the statements that let it */
+/** @returns the statements that grant what our role lacks to run a daemon */
 export async function readMissingGrants(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
@@ -114,7 +114,10 @@ export async function readMissingGrants(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-/** All that a role needs in our schemas, which have been migrated, and what it was granted beyond. @returns statements, the schema's first */
+/**
+ * @returns the statements that grant a role all that it needs in the migrated schemas, and revoke what it was
+ * granted beyond
+ */
 export async function readLedgerGrants(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
@@ -138,7 +141,7 @@ export async function readLedgerGrants(db: Database, role: string, kind: RoleKin
   return rows.map(({ statement }) => statement)
 }
 
-/** How a role gets into a database: it is made where there is none of the name. */
+/** @returns the statements that let a role into the database; the first creates it if it is missing */
 export async function readRoleStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
     `select pg_catalog.format('create role %I login', $1::text) as create,

@@ -3,7 +3,7 @@ import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
-/** The ledger, as one person changes it, and what the logs say of that person. */
+/** The ledger, as one person changes it. */
 export interface Operator {
   readonly ledger: Pool
   /** The ledger's address, for the queue. */
@@ -12,7 +12,7 @@ export interface Operator {
   readonly actor: Actor
 }
 
-/** A submission as the operator saw it: if it took a step since, it is left alone. */
+/** A submission as the operator saw it. It is left alone if it took a step since. */
 export interface Seen {
   id: string
   revision: number
@@ -21,18 +21,20 @@ export interface Seen {
 
 /** Who changes something, and why. */
 export interface Actor {
-  /** For the logs: `operator NAME`. */
+  /** `operator NAME`. */
   who: string
-  /** Null: nothing was said. */
   reason: string | null
-  /** user@host that gives the command, whatever name it goes by. */
+  /** user@host that gives the command. */
   account: string
 }
 
-/** What a command or a page says of them; `operatorOf` adds the account. */
+/** What a command or a page says of the actor; `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
-/** What an operator does that is not a step of one submission, as it is said after `outboxd`. The console has three more. */
+/**
+ * What an operator does that is not a step of one submission: the command without `outboxd`, or an act of the
+ * console.
+ */
 export type Act =
   | 'pause'
   | 'resume'
@@ -46,25 +48,23 @@ export type Act =
   | 'recover --restored'
   | Sight['act']
 
-/** That somebody saw, searched or downloaded values that pages mask. */
+/** A person saw, searched or downloaded values that pages mask. */
 export interface Sight {
   act: 'show' | 'search' | 'download'
-  /** The records whose values these were, as far as they are named. */
+  /** The records whose values these were, if they are named. */
   records: readonly { id: string; outboxId: string; type: string }[]
-  /** How many more records there were; 0: none. */
+  /** How many more records there were. */
   unnamed: number | 'all'
-  /** What else the log keeps of it: never a text that was looked for. */
+  /** What else the log keeps, never the text that was looked for. */
   detail?: Record<string, string | number | null>
 }
 
-/** Logs that values were seen. */
 export function logSight({ ledger, actor }: Operator, { act, records, unnamed, detail }: Sight): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
   const more = unnamed === 0 ? {} : { unnamed }
   return logAct(ledger, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
 }
 
-/** Appends to the log of operators' acts. */
 export async function logAct(
   db: Database,
   { who, reason, account }: Actor,
@@ -77,13 +77,13 @@ export async function logAct(
   )
 }
 
-/** What an event keeps of its actor beside the name, as jsonb. @param value of a placeholder: of the reason, and of the account */
+/** SQL: reason and account of an actor, for the detail of an event. Parameters are placeholders. */
 export const actorDetail = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
 /**
- * Runs `work` in a transaction that has these records, their polls, their lines and ids that are to be theirs locked, in
- * the one order (lockJobs.ts), and lets the lines' heads go after it.
+ * Runs `work` in a transaction that has locked these records, their polls, their lines and the ids that they get,
+ * in the order of locks (queue.ts). Then releases the heads of the lines.
  */
 export function inLinesOf<T>(
   { ledger, keyOnFailure }: Operator,
@@ -95,12 +95,11 @@ export function inLinesOf<T>(
     await lockJobsOf(db, seen)
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
-    // A replay can give a record another key: the lines of both are ours.
+    // A replay can give a record another key: lock the lines of both.
     return inLines(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 
-/** Opens the queue of polls for one act. */
 export async function withQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
   const queue = await openQueue(url, () => {}) // the next statement says so
   try {

@@ -4,7 +4,7 @@ import { activePause } from '../pauses.ts'
 import { believeRefusals } from '../refusals.ts'
 import { logAct, type Operator, type StatedActor } from './operator.ts'
 
-/** What is said of an operator's pause while it stands. */
+/** The text of an operator's pause. */
 export const pauseDetail = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
@@ -24,7 +24,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
   )
 }
 
-/** Ends the operator's pause. @returns what was said when it was raised; null if there was none, or it was over by itself */
+/** Ends the operator's pause. @returns its text; null if there was none, or its time was over */
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (
@@ -39,10 +39,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/**
- * Lets the other pauses come to their end now: one trial request goes before all resume, as it does at the end of
- * each.
- */
+/** Lets the other pauses end now: one trial request goes before all resume, as at each end. */
 export async function shortenPauses({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason[]> {
   const { rows } = await ledger.query<{ reason: PauseReason }>(
     `with shortened as (
@@ -59,7 +56,7 @@ export async function shortenPauses({ ledger, actor: { who, account, reason } }:
   return rows.map((row) => row.reason)
 }
 
-/** Takes mass refusals at their word for `forMs`. @returns what was said in them */
+/** Believes mass refusals for `forMs`. @returns what they said */
 export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     const said = await believeRefusals(db, forMs)

@@ -5,26 +5,26 @@ import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
 /** What moves now. Times in epoch milliseconds. */
 export interface Activity {
-  /** Instances that have given a sign of life so lately that they count as alive. */
+  /** Living instances. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
-  /** When the last one did that is silent now; null if none is. */
+  /** The last sign of life of an instance that is silent now; null if none is. */
   lastSilentMs: number | null
-  /** Whether a daemon is connected, whatever it could write; one behind a pooler may not be seen. */
+  /** A daemon is connected, whatever it could write. One behind a pooler may not be seen. */
   daemonConnected: boolean
   /** When the next slot is free; null if one is free now, or none is taken. */
   nextSlotMs: number | null
-  /** Polls that the records completed last took on average; null if none has completed. */
+  /** Average polls of the last completed records; null if there are none. */
   pollsPerRecord: number | null
   /** Captured records that are held behind one of their key that waits for a person. */
   heldForPerson: number
-  /** When the last of the records that may go is due: one that is to be tried again later; null if none may. */
+  /** When the last queued record that is not held is due; null if there is none. */
   lastDueMs: number | null
   nowMs: number
 }
 
 const lastCompleted = 200
 
-/** What a daemon's sessions are called that it has while it works. A session whose statement fails is closed. */
+/** Names of the sessions of a daemon that works. */
 const whileItWorks = [daemonSessions.work, daemonSessions.heartbeat]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
@@ -57,29 +57,28 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
   return rows[0] as Activity
 }
 
-/** A slot that is not free. Times in epoch milliseconds. */
+/** A slot that is not free. */
 export interface BusySlot {
   permits: number
   /** When it was taken, given back or held back. */
   setMs: number
-  /** When it is free again. */
   freeMs: number
-  /** It is in an instance's hand: its requests are under way, or that instance has died. */
+  /** In an instance's hand: its requests are under way, or that instance has died. */
   isTaken: boolean
   /** What its requests were made for, once it was given back. */
   submissions: number
   polls: number
-  /** For tokens, trials without a transaction, and `outboxd check`. */
+  /** Tokens, trials without a transaction, and `outboxd check`. */
   others: number
 }
 
-/** What the budget was spent on within the window that ends now. */
+/** What the budget was spent on in the window that ends now. */
 export interface BudgetSlots {
   nowMs: number
   windowMs: number
   /** Requests that the limit allows in a window. */
   capacity: number
-  /** Those that are not free, the longest unchanged first. */
+  /** The longest unchanged first. */
   busy: BusySlot[]
 }
 

@@ -2,16 +2,15 @@ import type { Database } from '../../postgres/database.ts'
 import { daemonSessions } from '../../postgres/sessionSettings.ts'
 import { readCommitsWait } from '../history/readHistory.ts'
 
-/** The server's version, such as `18.1`. */
+/** Such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
   const { rows } = await db.query<{ version: string }>(`select current_setting('server_version') as version`)
   return rows[0]?.version ?? 'unknown'
 }
 
-/** Why a server takes no writes of ours. */
 export type ReadOnlyCause = 'standby' | 'setting'
 
-/** @returns null if it can be written */
+/** Why a server takes no writes of ours; null if it does. */
 export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
@@ -20,23 +19,7 @@ export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> 
   return rows[0]?.cause ?? null
 }
 
-/** By what a cluster is told from all others; null where our role may not know. */
-export async function readSystemId(db: Database): Promise<string | null> {
-  const { rows } = await db.query<{ may: boolean }>(
-    `select has_function_privilege('pg_catalog.pg_control_system()', 'execute') as may`,
-  )
-  if (!rows[0]?.may) return null
-  const { rows: systems } = await db.query<{ id: string }>(
-    'select system_identifier::text as id from pg_catalog.pg_control_system()',
-  )
-  return systems[0]?.id ?? null
-}
-
-/**
- * What bounds the time of our sessions, as far as it is missing: a pooler in between may not have let our own limits pass.
- *
- * @returns the statements that give the role such limits
- */
+/** Limits on the time of our sessions that are missing, because a pooler did not pass on our own. */
 export async function readMissingLimits(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
@@ -46,11 +29,11 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-/** How sure what a server has committed is to stay. */
+/** How safe a COMMIT is. */
 export interface Durability {
-  /** Settings that are off, without which a power cut loses it. */
+  /** Settings that are off, so that a power cut loses it. */
   off: string[]
-  /** COMMITs wait for a synchronous standby, so that it outlives a failover. */
+  /** COMMITs wait for a synchronous standby, so that they outlive a failover. */
   isSynchronous: boolean
 }
 
@@ -61,19 +44,19 @@ export async function readDurability(db: Database): Promise<Durability> {
   return { off: rows.map(({ name }) => name), isSynchronous: await readCommitsWait(db) }
 }
 
-/** What a server lets in, and whom it has let in. */
+/** How many more sessions a server lets in. */
 export interface ServerRoom {
-  /** The same for all databases of one server, as long as it runs. */
+  /** The same for all databases of one running server. */
   server: string
-  /** How many more may come, by each limit that holds for our role; the least counts. */
+  /** How many more, by the lowest limit that holds for our role. */
   free: number
-  /** The limit that leaves so few, in Postgres' words. */
+  /** That limit, in Postgres' words. */
   limit: string
-  /** Sessions of daemons that run with our role. */
+  /** Sessions of daemons with our role. */
   ours: number
 }
 
-/** Looks at max_connections, and at the limits of the role and the database, if there are any. */
+/** Looks at max_connections, and at the limits of the role and the database. */
 export async function readServerRoom(db: Database): Promise<ServerRoom> {
   const { rows } = await db.query<ServerRoom>(
     `with session as (
@@ -97,10 +80,7 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
   return rows[0] as ServerRoom
 }
 
-/**
- * The folder with the server's data, where it lies on this host, as far as that can be told: the same address at both ends, and a role that
- * may know.
- */
+/** The server's data folder, if the server is on this host and our role may know; else null. */
 export async function readLocalData(db: Database): Promise<string | null> {
   const { rows } = await db.query<{ folder: string }>(
     `select setting as folder from pg_settings
@@ -109,7 +89,7 @@ export async function readLocalData(db: Database): Promise<string | null> {
   return rows[0]?.folder ?? null
 }
 
-/** The server's clock, somewhere between two looks at ours: by how much it is ahead at least, and at most, in milliseconds. */
+/** By how much the server's clock is ahead of ours, at least and at most, in milliseconds. */
 export async function readClockLead(db: Database, nowMs: () => number): Promise<{ leastMs: number; mostMs: number }> {
   await db.query('select') // the connection is not to be timed
   const beforeMs = nowMs()

@@ -6,7 +6,6 @@ import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
 import { activePause } from '../pauses.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
 
-/** A step of a submission, as the event log has it. */
 export interface LoggedEvent {
   atMs: number
   from: State | null
@@ -17,7 +16,7 @@ export interface LoggedEvent {
   detail: Record<string, unknown> | null
 }
 
-/** A record of the same key that stands in front. */
+/** An earlier record of the same key. */
 export interface Blocker {
   id: string
   outboxId: string
@@ -32,7 +31,7 @@ export interface ActivePause {
   detail: string
 }
 
-/** Everything that is known of one submission. Times in epoch milliseconds, null if there is none. */
+/** All that is known of one submission. Times in epoch milliseconds, null if there is none. */
 export interface SubmissionDetail {
   id: string
   outboxId: string
@@ -44,9 +43,8 @@ export interface SubmissionDetail {
   recordedMs: number
   capturedMs: number
   endedMs: number | null
-  /** When its payload, body and result were emptied, by retention or by an erasure. */
+  /** By retention or by an erasure. */
   emptiedMs: number | null
-  /** When a person's data was erased of it. */
   erasedMs: number | null
   code: string | null
   error: string | null
@@ -61,16 +59,16 @@ export interface SubmissionDetail {
   tracked: boolean
   probing: boolean
   inDoubt: boolean
-  /** It failed or was rejected, and yet the service may have it. */
+  /** It failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
   /** The transaction id is an operator's word, not the service's. */
   idByPerson: boolean
-  /** Whether the service has ever said of the transaction that it works on it. */
+  /** The service has said that it works on the transaction. */
   answered: boolean
   /** It is long past its time, and its polls get few slots. */
   polledRarely: boolean
   held: boolean
-  /** Whether it holds back the later records of its key, by its state. */
+  /** It holds back the later records of its key, by its state. */
   blocks: boolean
   dueMs: number | null
   sentMs: number | null
@@ -80,27 +78,26 @@ export interface SubmissionDetail {
   fruitless: number
   /** How often in a row its polls were refused while others got through. */
   refusedPolls: number
-  /** The service answers since then that it does not know the transaction. */
+  /** Since when the service answers that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
-  /** Why the outbox row cannot be told, and when that is tried again. */
+  /** Why nothing can be written back to the row. */
   reportTrouble: string | null
   reportAgainMs: number | null
-  /** What the problem says if its outbox row is a different one now; null if it is the same. */
+  /** The problem that its outbox row is a different one now; null if it is the same. */
   conflict: string | null
-  /** What is in front of it in the line of its key; null where nothing is. */
+  /** The first record before it in the line of its key; null if there is none. */
   blocker: Blocker | null
   pauses: ActivePause[]
   /** Requests that free slots allow now. */
   permitsFree: number
-  /** Whether a daemon lives that could move it on. */
   daemonLives: boolean
-  /** The database's clock when all this was read. */
+  /** The database's clock when this was read. */
   nowMs: number
   events: LoggedEvent[]
 }
 
-/** Reads all that there is about a submission; null if there is none of that id. */
+/** @returns null if there is no submission of that id */
 export async function readSubmissionDetail(
   db: Database,
   id: string,
@@ -139,7 +136,7 @@ export async function readSubmissionDetail(
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** Reads a text for each of these submissions that is other when it has taken a step, or has been asked for. */
+/** A text for each submission that changes with each step and poll. */
 export async function readRevisions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,

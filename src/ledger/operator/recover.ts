@@ -11,22 +11,21 @@ import { type Actor, actorDetail, logAct, type Operator, type Seen, withQueue } 
 import { pollsOf, resolveArrived } from './resolveSubmission.ts'
 
 /*
- * What a person does after the ledger went back in time. Two rules: a record whose row names a transaction is tracked by it, and all
- * else in doubt becomes uncertain, or new if the person says so.
+ * What a person does after the ledger went back in time. Two rules: a record whose row names a transaction is
+ * tracked by it. All else in doubt becomes uncertain, or new if the person says so.
  */
 
-/** What a person takes records for that may have been sent. */
 export type RecoveredAs = 'uncertain' | 'new'
 
 /** What the ledger itself has that may have been sent. Times in epoch milliseconds. */
 export interface DoubtfulRecords {
   queued: number
-  /** When the first and the last of them were recorded; null if there are none. */
+  /** When the first and the last of the queued ones were recorded; null if there are none. */
   oldestMs: number | null
   newestMs: number | null
   /** Being sent, or uncertain since a daemon last found the ledger right: their outcome may be lost. */
   onWire: number
-  /** The ledger does not know whether they failed since, and were sent again. */
+  /** These may have failed and been sent again since. */
   accepted: number
 }
 
@@ -42,14 +41,14 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   return rows[0] as DoubtfulRecords
 }
 
-/** A record of the served outbox that may have been sent since, or sent again. */
+/** A record of the served outbox that may have been sent, or sent again. */
 export interface DoubtfulRecord extends Seen {
   outboxId: string
   resource: Resource
   isQueued: boolean
 }
 
-/** Reads the queued records, and those that were on the wire, uncertain or refused, in their order. */
+/** The queued records, and those that were on the wire, uncertain or refused, in their order. */
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
   const { rows } = await db.query<DoubtfulRecord>(
     `select id, revision, key, outbox_id as "outboxId", resource, state = 'queued' as "isQueued" from outboxd.submission
@@ -60,16 +59,15 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
   return rows
 }
 
-/** A transaction that a row names, and what the ledger knows of it. */
+/** A transaction that a row names. */
 export interface NamedTransaction {
   id: string
-  /** The record had it before, as the ledger knows: the row says nothing new. */
+  /** The ledger knows it as the record's: the row says nothing new. */
   isFormer: boolean
   /** The row of another submission that has it; null if none does. */
   heldBy: string | null
 }
 
-/** What the ledger knows of the transactions that rows name. */
 export async function readNamed(
   db: Database,
   named: readonly (TransactionRef & { id: string })[],
@@ -90,10 +88,9 @@ export async function readNamed(
   return rows
 }
 
-/** A doubtful record whose row names a transaction. */
 export interface NamedRecord extends DoubtfulRecord {
   transactionId: string
-  /** Why the row is not believed, so that the record becomes uncertain; null: the record is tracked by the transaction. */
+  /** Why the row is not believed, so that the record becomes uncertain; null: it is tracked. */
   whyNot: string | null
 }
 
@@ -105,11 +102,8 @@ const wentBack = (why: string | null): string =>
   `the ledger went back in time, and had this record as queued${why === null ? '' : `; ${why}`}: it may have arrived since`
 
 /**
- * Tracks doubtful records by the transactions that their rows name. Nothing is captured or sent meanwhile, because the finding still
- * stands. Safe to do twice.
- *
- * @param seenAtMs when that was found which the person has seen
- * @returns false if another finding stands since
+ * Tracks doubtful records by the transactions that their rows name. Nothing is captured or sent meanwhile, because
+ * the finding still stands. Safe to do twice.
  */
 export function recoverNamed(operator: Operator, records: readonly NamedRecord[], seenAtMs: number): Promise<boolean> {
   const { ledger, keyOnFailure, actor } = operator
@@ -176,23 +170,22 @@ async function writeUncertain(
   )
 }
 
-/** Sets what makes a queued submission `s` uncertain. @param error SQL */
+/** SQL: sets what makes a queued submission `s` uncertain. @param error SQL */
 const uncertainSql = (error: string): string =>
   `state = 'uncertain', revision = s.revision + 1, in_doubt = true, due_at = null, held = false, error = ${error},
    ended_at = clock_timestamp(), report_due = true`
 
-/** A record that the ledger has lost. */
 export interface LostRecord extends CapturedRecord {
   /** The transaction that its row names; null if it names none, or is not believed. */
   transactionId: string | null
 }
 
 /**
- * Takes records into the ledger whose rows say that they were taken and that the ledger does not know. Waits for an instance that
- * captures. Safe to do twice: what the ledger knows by then stays as it is.
+ * Takes in records whose rows say that they were taken and that the ledger does not know. Waits for the instance
+ * that captures. Safe to do twice: what the ledger knows by then stays as it is.
  *
- * One whose row names a transaction is tracked by it, or uncertain if another record has it. One that does not map any more stays
- * rejected, and is marked as one that may have arrived.
+ * A record whose row names a transaction is tracked by it, or uncertain if another record has it. A record that
+ * does not map any more stays rejected and is marked as one that may have arrived.
  */
 export function recoverLost(operator: Operator, records: readonly LostRecord[]): Promise<void> {
   const { ledger, keyOnFailure, actor } = operator
@@ -229,22 +222,21 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
 /** How a person goes on. */
 export interface RecoveryTerms {
   as: RecoveredAs
-  /** When that was found which the person has seen. */
+  /** When the finding was made that the person has seen. */
   seenAtMs: number
-  /** Rows that wait and were recorded before that may have been sent, too. */
+  /** Rows that wait and were recorded before the finding may have been sent, too. */
   isOutboxInDoubt: boolean
-  /** What was taken in before, for the log: records that arrived or became uncertain by their rows, and rows that the ledger had lost. */
+  /** What `recoverNamed` and `recoverLost` did before, for the log. */
   before: { arrived: number; uncertain: number; rows: number }
 }
 
 /**
- * Takes what is queued for what the person says, and agrees to the history as it is now, so that everyone goes on. In a transaction,
- * within which nothing is captured.
+ * Takes queued records for what the person says, and agrees to the history as it is now, so that all go on. In a
+ * transaction, within which nothing is captured.
  *
- * Sent again, a record keeps its idempotency key and an attempt in doubt: a service that recognises keys answers with E002, and the
- * record becomes uncertain. What is accepted may have failed and been sent again: it is not sent again by itself.
- *
- * @returns how many records were queued; null if another finding stands since
+ * A record that is sent again keeps its idempotency key and an attempt in doubt: a service that recognises keys
+ * answers E002, and the record becomes uncertain. An accepted record may have failed and been sent again, so it is
+ * not sent again by itself.
  */
 export async function recoverHistory(
   db: Database,
@@ -270,7 +262,7 @@ export async function recoverHistory(
 /** One statement takes some seconds at most. */
 const takenMax = 5_000
 
-/** @param after the place in line behind which to begin  @returns where to go on; null: these were all */
+/** @param after the place in line after which to begin */
 async function takeQueued(
   db: Database,
   { as, after }: { as: RecoveredAs; after: string },
@@ -294,24 +286,21 @@ async function takeQueued(
   return { count, after: count < takenMax ? null : last }
 }
 
-/** What is found if a person says it. */
 export const saysRestored = (who: string): string => `${who} says that it was put back as it had been before`
 
-/** A person says that the ledger was put back as it had been, which no daemon can notice: everyone stops. In a transaction. */
+/** A person says that the ledger was put back, which no daemon can notice: all stop. In a transaction. */
 export async function sayRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
   await raiseFound(db, saysRestored(who), { who, reachMs })
   await logAct(db, actor, 'recover --restored', null)
 }
 
-/** The last time that a person took in what the ledger had lost. */
 export interface LastRecovery {
   who: string
   atMs: number
   as: RecoveredAs
 }
 
-/** @returns null if that never happened */
 export async function readLastRecovery(db: Database): Promise<LastRecovery | null> {
   const { rows } = await db.query<LastRecovery>(
     `select who, ${epochMs('at')} as "atMs", detail ->> 'as' as "as" from outboxd.operator_act

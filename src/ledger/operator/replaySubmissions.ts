@@ -6,28 +6,28 @@ import type { Resource } from '../../resources.ts'
 import { forgotten } from '../submissions.ts'
 import { type Actor, actorDetail, inLinesOf, type Operator } from './operator.ts'
 
-/** What a replay maps anew. */
+/** What a replay maps again. */
 export interface ReplayableSubmission {
   id: string
   outboxId: string
   type: string
   key: string | null
-  /** JSON text as the ERP wrote it; null if it could not be read when it was captured. */
+  /** JSON text as the ERP wrote it; null if it could not be read at its capture. */
   payload: string | null
   state: State
   revision: number
-  /** Tells its outbox row from another that has the id now; null: captured before stamps were kept. */
+  /** Of its outbox row; null: captured before stamps were kept. */
   stamp: string | null
-  /** Its row is in the outbox that the ledger serves now. */
+  /** Its row is in the served outbox. */
   isServed: boolean
 }
 
-/** A submission to send again, with the request that it becomes. */
+/** A submission to send again, with its new request. */
 export interface Replay {
   id: string
-  /** As it was read: where a step was taken since, nothing happens. */
+  /** If it took a step since, nothing happens. */
   revision: number
-  /** As the ledger has it, or as the row was read anew; so is the key. */
+  /** Type and key as the ledger has them, or as the row was read again. */
   type: string
   key: string | null
   resource: Resource
@@ -36,11 +36,11 @@ export interface Replay {
   amounts: Amounts
   tracked: boolean
   sendsOwnId: boolean
-  /** Of the row, where it was read anew; null keeps the former. */
+  /** Of the row, if it was read again; null keeps the former. */
   stamp: string | null
 }
 
-/** Reads what a replay needs of those submissions that may be replayed and are as they were seen. */
+/** Reads those of the submissions that may be replayed and took no step since. */
 export async function readReplayable(
   db: Database,
   seen: readonly { id: string; revision: number }[],
@@ -56,17 +56,13 @@ export async function readReplayable(
 }
 
 /**
- * Queues failed and rejected submissions again, as new as when they were captured but for their place in line, the
- * number of attempts, and the log, which keeps what was sent and answered before.
+ * Queues failed and rejected submissions again, as new but for their place in line, their number of attempts, and
+ * the log. Keyed ones come back held, for `releaseNext`.
  *
- * The idempotency key is a new one: under the former the service has given its answer. But of what may have arrived
- * without an answer it is kept, for a service that recognises it then has the record once; unless `newKeys` says
- * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in doubt:
- * an E002 then says that it arrived, and is not renewed.
- *
- * Keyed ones come back held, for `releaseNext` to let go.
- *
- * @returns the ids of those that were queued; the others took a step in between
+ * The idempotency key is new, because the service has answered under the former. It is kept for what may have
+ * arrived without an answer, so that a service that recognises keys has the record once; unless `newKeys` says
+ * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in
+ * doubt: E002 then says that it arrived.
  */
 export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
   return inLinesOf(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
@@ -117,8 +113,8 @@ async function replayLocked(
 }
 
 /**
- * Of a submission that is sent again by an operator: whether the service may have its record under its idempotency key,
- * and has not processed it to its end. What it processed under an id that a person gave may be another's.
+ * SQL: the service may have the record under its idempotency key, and has not processed it to its end. What it
+ * processed under an id that a person gave may be another record's.
  */
 export const keepsKey = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

@@ -7,18 +7,16 @@ import { type Holder, readOtherHolder, type TransactionRef } from '../transactio
 import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
 import { keepsKey } from './replaySubmissions.ts'
 
-/** A submission that a person settles, as it was read. */
 export type SeenSubmission = Pick<Seen, 'id' | 'revision'>
 
-/** What came of saying that a submission arrived. */
 export type ArrivalSettled =
   | { kind: 'settled'; tracked: boolean }
-  /** The ledger has that transaction under another submission. */
+  /** Another submission has that transaction. */
   | { kind: 'taken'; by: Holder }
-  /** It took a step since it was seen, or there is nothing to settle. */
+  /** It took a step since, or there is nothing to settle. */
   | { kind: 'changed' }
 
-/** A person knows that it arrived, and as which transaction. Its first poll is due at once. */
+/** A person says that it arrived, and as which transaction. Its first poll is due at once. */
 export function writeArrived(operator: Operator, seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled> {
   const settle =
     (queue: Queue) =>
@@ -36,11 +34,7 @@ export function writeArrived(operator: Operator, seen: Seen, transaction: Transa
   return withQueue(operator, (queue) => inLinesOf(operator, [seen], settle(queue), [transaction]))
 }
 
-/**
- * A person knows that it never arrived: it is sent again.
- *
- * @returns whether it keeps its idempotency key; null if it took a step since it was seen, or there is nothing to settle
- */
+/** A person says that it never arrived: it is sent again. */
 export function writeNotArrived(operator: Operator, seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null> {
   const terms = { idempotencyKey: randomUUID(), newKey, actor: operator.actor }
   return withQueue(operator, (queue) =>
@@ -52,7 +46,7 @@ export function writeNotArrived(operator: Operator, seen: Seen, newKey: boolean)
   )
 }
 
-/** A person takes back the id that a person gave. @returns false if nobody gave it one, or it took a step since it was seen */
+/** A person takes back the id that a person gave. @returns false if no person gave one, or it took a step since */
 export function writeTakenBack(operator: Operator, seen: Seen): Promise<boolean> {
   return withQueue(operator, (queue) =>
     inLinesOf(operator, [seen], async (db) => {
@@ -64,16 +58,15 @@ export function writeTakenBack(operator: Operator, seen: Seen): Promise<boolean>
 }
 
 /**
- * What a person may settle: uncertain ones; those that were sent and that the service is asked about; failed and rejected ones that may have arrived; and accepted ones whose id
- * is a person's own word, or of which the service has never said anything that could be used. What the service said of an
- * id that a person gave may be another's: so even those that ended by it.
+ * SQL: what a person may settle. What the service said of an id that a person gave may be about another record, so
+ * even records that ended by it.
  */
 const settleable = `s.emptied_at is null and (
   s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
-/** What came of settling: the poll that it replaces, if there was one. */
+/** What was settled, and the poll that this replaces, if there was one. */
 export interface Settled {
   tracked: boolean
   formerJobId: string | null
@@ -86,7 +79,6 @@ const former = `former as (
 const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
   'transactionId', f.transaction_id, 'idempotencyKey', case when f.idempotency_key <> w.idempotency_key then f.idempotency_key end))`
 
-/** A submission that is known to have arrived, and as what. */
 export interface Arrival extends SeenSubmission {
   transactionId: string
   /** The poll to come. */
@@ -94,11 +86,8 @@ export interface Arrival extends SeenSubmission {
 }
 
 /**
- * What an operator knows to have arrived is tracked from here on, or complete where its mapping does not track.
- * Its age counts from when it was sent, so that a late poll does not teach that processing is quick.
- *
- * @param how after the ledger went back in time (`recovered`), what it has as queued, on the wire or refused may have arrived, too
- * @returns those that were written: of the others there was nothing to settle, or they took a step since they were read
+ * Tracks what arrived, or completes it if its mapping does not track. Its age counts from when it was sent, so
+ * that a late poll does not teach that processing is quick.
  */
 export async function resolveArrived(
   db: Database,
@@ -136,11 +125,8 @@ export async function resolveArrived(
 }
 
 /**
- * An operator knows that it never arrived: it is queued again, and held where it has a key, for `releaseNext` to let go.
- * Persons err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
- *
- * @param idempotencyKey the one for when it is not kept
- * @returns null if there is nothing to settle, or it took a step since it was read
+ * Queues it again, held if it has a key, for `releaseNext`. Persons err, so an attempt stays in doubt and the
+ * idempotency key is kept (see `writeReplays`).
  */
 async function resolveNotArrived(
   db: Database,
@@ -168,12 +154,7 @@ async function resolveNotArrived(
   return rows[0] ?? null
 }
 
-/**
- * An operator takes back the id that a person gave, and knows no other: it is uncertain again, and the id free for the
- * record that it belongs to.
- *
- * @returns null if its id is no person's, or it took a step since it was read
- */
+/** Makes it uncertain again, and its id free for the record to which the id belongs. */
 async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with former as (

@@ -10,26 +10,24 @@ import {
   shapeColumn,
 } from './selectSubmissions.ts'
 
-/** How far a search goes. */
 export interface SearchBounds {
   rowsMax: number
   timeMaxMs: number
 }
 
-/** What a search found, and how far it went. */
 export interface TextSearch {
   ids: string[]
   lookedAt: number
-  /** There are more that the filter matches, and nobody has looked at them. */
+  /** The filter matches more, which were not searched. */
   isCut: boolean
 }
 
-/** Payloads can be large: so many are read by one statement, which has an end of its own. */
+/** Payloads can be large, and a statement has a time limit. */
 const rowsAtOnce = 200
 
 /**
- * Looks for a text in the payloads, bodies and keys of those that the filter matches, newest in their state first. Upper
- * and lower case count as the same. There is no index on what payloads hold, so that a search has an end.
+ * Looks for a text in payloads, bodies and keys of the matching submissions, newest in their state first, in upper
+ * or lower case. Payloads have no index, so a search has bounds.
  */
 export async function searchText(
   db: Database,
@@ -58,14 +56,14 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
   return rows.map(({ id }) => id)
 }
 
-/** A text as it stands, and as JSON may write it: with escapes, and in ASCII alone. Pure. */
+/** LIKE patterns of a text as it stands, and as JSON may write it: with escapes, and in ASCII. Pure. */
 export function patternsOf(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return [...new Set([text, escaped, ascii])].map((each) => `%${each.replace(/[\\%_]/g, '\\$&')}%`)
 }
 
-/** Submissions that stand where they are for the same cause. Times in epoch milliseconds. */
+/** Submissions that are where they are for the same cause. Times in epoch milliseconds. */
 export interface Cause {
   /** The filter `cause` matches exactly these. */
   cause: string
@@ -78,11 +76,11 @@ export interface Cause {
   types: string[]
   firstMs: number
   lastMs: number
-  /** The one that came to it first. */
+  /** The first one. */
   firstOutboxId: string
 }
 
-/** The causes that a filter's submissions share, the most frequent first, and of how many submissions they are. */
+/** The causes of the matching submissions, the most frequent first. */
 export async function readCauses(
   db: Database,
   filter: SubmissionFilter,

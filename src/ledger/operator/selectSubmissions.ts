@@ -2,7 +2,7 @@ import { type State, states } from '../../model.ts'
 import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
-/** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null if there is none. */
+/** A submission as lists show it, without its payload. Times in epoch milliseconds, null if there is none. */
 export interface ListedSubmission {
   id: string
   outboxId: string
@@ -11,7 +11,7 @@ export interface ListedSubmission {
   state: State
   code: string | null
   error: string | null
-  /** It failed or was rejected, and yet the service may have it. */
+  /** It failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
   transactionId: string | null
   idempotencyKey: string
@@ -24,14 +24,14 @@ export interface ListedSubmission {
   endedMs: number | null
   /** Since when it is in this state. */
   sinceMs: number
-  /** Fences what an operator decides about it: it goes up with every step. */
+  /** Goes up with every step: the fence of what an operator decides. */
   revision: number
 }
 
-/** Which submissions; null asks for any. */
+/** Null asks for any. */
 export interface SubmissionFilter {
   states: readonly State[]
-  /** Upper and lower case count as the same. */
+  /** In upper or lower case. */
   code: string | null
   type: string | null
   key: string | null
@@ -44,11 +44,10 @@ export interface SubmissionFilter {
   transactionId: string | null
   /** As `readCauses` names it. */
   cause: string | null
-  /** The ids of those that a search has found. */
+  /** Ids that a search has found. */
   among: readonly string[] | null
 }
 
-/** The filter that every submission passes. */
 export const anySubmission: SubmissionFilter = {
   states,
   code: null,
@@ -62,23 +61,22 @@ export const anySubmission: SubmissionFilter = {
   among: null,
 }
 
-/** Which end of a list comes first: that which has been in its state longest, or that which has just come there. */
+/** The submission that has been in its state longest comes first, or the one that has just come there. */
 export type ListOrder = 'longest' | 'newest'
 
-/** The columns of `ListedSubmission` but `sinceMs`, from a table that is called `s`. */
+/** SQL: the columns of `ListedSubmission` but `sinceMs`, from a table with the alias `s`. */
 export const listedColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
   s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
   s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs", ${epochMs('s.captured_at')} as "capturedMs",
   ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs", ${epochMs('s.ended_at')} as "endedMs", s.revision`
 
-/** Since when an unfinished submission is in its state: its log says so, or its capture began it. */
+/** SQL: since when an unfinished submission is in its state: by its log, or since its capture. */
 export const unfinishedSince = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
 ), s.captured_at)`
 
-/** The matching submissions, longest in their state first, or newest. */
 export async function selectSubmissions(
   db: Database,
   filter: SubmissionFilter,
@@ -92,7 +90,7 @@ export async function selectSubmissions(
   return rows.map(({ seq: _, ...row }) => row)
 }
 
-/** The ids of the matching submissions, newest in their state first. */
+/** Newest in their state first. */
 export async function selectIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterValues(filter), limit])
   return rows.map(({ id }) => id)
@@ -120,25 +118,23 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-/** By its hash too, since that is what an index holds of a text of the ERP, which may be longer than an index's entry. */
+/** Compares the hash, too: indexes hold only the hash, because a text of the ERP may be longer than an index entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
 export const hasKey = (value: string): string => hasText('s.key', value)
 
 /**
- * What stands in a submission's way, without what is this record's own: two records with the same fault in the same field
- * have the same. Values are what stands in quotes, and words with digits, but for error codes, names of fields such as
- * `field1`, and the status that the service answered.
- *
- * Of a table that is called `s`.
+ * SQL: the error of `s` without values, so that two records with the same fault in the same field have the same
+ * shape. Values are what stands in quotes, and words with digits, except error codes, names such as `field1`, and
+ * the status that the service answered.
  */
 export const shapeColumn = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-/** A name of eight digits for all that have the same state, code and shape of error, and may have arrived alike. */
+/** SQL: a name of eight digits for all submissions with the same state, code, `mayHaveArrived` and shape of error. */
 export const causeColumn = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${shapeColumn})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
@@ -151,14 +147,10 @@ const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
 /**
- * Columns of the submissions that a filter matches, and since when they are in their state.
+ * SQL: columns of the submissions that a filter matches, and since when they are in their state.
  *
- * Two halves, as the finished ones, which may be millions, have an index on the time at which they ended: one state after the
- * other, since an index gives the order of one alone.
- *
- * `offset 0` keeps Postgres from looking into the log once more wherever the time is named.
- *
- * @param beyond a condition on when and with which number something came to its state
+ * Finished submissions may be millions. They are read state by state, because an index gives the order of one
+ * state only. `offset 0` keeps Postgres from reading the log again wherever the time is named.
  */
 export function matchingSql(
   columns: string,
@@ -195,26 +187,23 @@ export interface ListPosition {
   seq: string
 }
 
-/** Which part of a list: what comes after a position, or the end of what comes before it; null: its beginning. */
+/** What comes after a position, or before it; null: the beginning. */
 export interface PageWanted {
   order: ListOrder
   from: { way: 'after' | 'before'; position: ListPosition } | null
   limit: number
 }
 
-/** A part of a list, in the list's order. */
+/** In the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Of the first and the last of them; null if there is none. */
+  /** Of the first and the last one; null if there is none. */
   ends: { first: ListPosition; last: ListPosition } | null
-  /** Whether the list goes on in the way in which it was read. */
+  /** There is more in the direction in which it was read. */
   goesOn: boolean
 }
 
-/**
- * Reads the matching submissions from a position on, however far into the list that is: by the values that it is ordered by,
- * which the indexes of `matchingSql` have, not by counting.
- */
+/** Reads a page of the matching submissions from a position on, by the values of an index and not by counting. */
 export async function selectPage(
   db: Database,
   filter: SubmissionFilter,
@@ -241,7 +230,7 @@ type Row = ListedSubmission & { seq: string }
 
 const opposite = { longest: 'newest', newest: 'longest' } as const
 
-/** Milliseconds as a double are true to a fifth of a microsecond, for as long as there are dates of four digits. */
+/** Milliseconds as a double are exact to a fifth of a microsecond until the year 9999. */
 const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
 
 /** A row comparison, which an index answers as one range. */
@@ -253,21 +242,20 @@ const fromPosition = {
   newest: matchingSql(listedColumns, 'newest', beyond('<')),
 }
 
-/** How a person names a submission. */
 export type SubmissionReference =
   /** The id of its outbox row. */
   | { kind: 'outbox'; outboxId: string }
-  /** Whole ids: uuids. */
+  /** Whole uuids. */
   | { kind: 'ids'; ids: readonly string[] }
-  /** The ids that begin alike: uuids, both ends included. A whole id is a range of one. */
+  /** Uuids that begin alike, both ends included. A whole id is a range of one. */
   | { kind: 'range'; from: string; to: string }
-  /** The ids that end in these hex digits, six at least. */
+  /** Six or more hex digits at the end of the id. */
   | { kind: 'ending'; digits: string }
   | { kind: 'idempotency-key'; idempotencyKey: string }
   | { kind: 'transaction'; transactionId: string }
   | { kind: 'key'; key: string }
 
-/** The submissions that the reference fits, up to `limit`; those of a key newest first. */
+/** The submissions that the reference fits; those of a key newest first. */
 export async function findSubmissions(
   db: Database,
   reference: SubmissionReference,
@@ -302,7 +290,7 @@ const find = (condition: string, order = 's.id') => `
   select ${listedColumns}, ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs"
   from outboxd.submission s where ${condition} order by ${order} limit $1`
 
-/** One statement for each kind of reference; each has its index. $1 is the limit. */
+/** Each has its index. $1 is the limit. */
 export const findSql: Record<SubmissionReference['kind'], string> = {
   outbox: find('s.outbox_id = $2'),
   ids: find('s.id = any($2::uuid[])'),
