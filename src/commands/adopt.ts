@@ -53,7 +53,7 @@ Examples:
   outboxd adopt --new --yes              the table was emptied, and its ids began anew
   outboxd adopt --same                   OUTBOX_TABLE was renamed
   outboxd adopt --service                from test to production`,
-  /** Says which outbox the ledger belongs to. @returns 4 if it was not confirmed, 1 if the position does not fit the table */
+  /** @returns 4 if it was not confirmed, 1 if the former service still has records or daemons */
   async action(context, options): Promise<number> {
     const start = readStart(options.start)
     const problems = [
@@ -103,7 +103,7 @@ type AdoptOptions = OptionsOf<typeof command>
 
 type Start = 'now' | StartPosition | null
 
-/** Says that the ledger belongs to the configured service. @returns 1 if a daemon runs, or records are under way at the former service */
+/** @returns 1 if a daemon runs, or if records are under way at the former service */
 async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
@@ -144,7 +144,7 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
   }
 }
 
-/** Counts the rows that wait. If the ids of the table began anew, the count is not known: returns 0. */
+/** Counts the rows that wait. Returns 0 if the table's ids began anew, because the count is then unknown. */
 async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting
@@ -154,7 +154,7 @@ async function countNotCaptured(databases: Databases): Promise<number> {
   }
 }
 
-/** @returns undefined if it cannot be read */
+/** Returns undefined if the text cannot be read. */
 function readStart(text: string | undefined): Start | undefined {
   if (text === undefined) return null
   if (text === 'now') return 'now'

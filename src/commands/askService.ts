@@ -18,12 +18,12 @@ interface Asking {
   given: Given
   plan: Plan
   budget: number
-  /** Count in memory, whatever a daemon spends. */
+  /** Counts requests in memory, without the ledger's budget. */
   ownCount: boolean
   onAnswered(answered: Answered): void
 }
 
-/** Asks what a plan has, paid for from the ledger's budget or counted in memory. */
+/** Asks a plan's questions, paid for from the ledger's budget or counted in memory. */
 export async function askService(
   context: CommandContext,
   { config, given, plan, budget, ownCount, onAnswered }: Asking,
@@ -64,16 +64,15 @@ export async function askService(
 
 interface Options {
   config: DiscoverConfig
-  /** Count in memory, whatever a daemon spends. */
   ownCount: boolean
   nowMs(): number
   waitMs(ms: number): Promise<void>
 }
 
-/** While a daemon spends the slots, how often to look for a free one. */
+/** Looks for a free slot again after this time. */
 const againMs = 500
 
-/** Opens the ledger's budget, which daemons spend from, too; a count of its own if there is no budget. @throws ConfigInvalid if no ledger is configured */
+/** Opens the ledger's budget, or counts in memory if there is none. @throws ConfigInvalid if no ledger is configured */
 export async function openDiscoverSlots(
   context: CommandContext,
   { config, ownCount, nowMs, waitMs }: Options,
@@ -135,7 +134,6 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
   }
 }
 
-/** Reads what the budget gave: a slot, or why sending is paused. */
 function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
   if (lent.kind === 'slot') return lent
   const why = `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`

@@ -60,7 +60,7 @@ Examples:
   outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
   outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
-  /** Prints the outcomes of records and the acts of operators. @returns 3 if there is nothing */
+  /** @returns 3 if there is nothing */
   async action(context, options): Promise<number> {
     const span = readSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
@@ -118,7 +118,6 @@ function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
   }
 }
 
-/** Prints totals when all was read. */
 function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
   const show = csv ? sumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : sumsText
   return {
@@ -131,7 +130,7 @@ function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
   }
 }
 
-/** Waits for the reader of stdout, so that a million lines are never in memory. */
+/** Waits for the reader of stdout, so that the output never piles up in memory. */
 async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
   if (text === '' || stdout.write(text)) return
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
@@ -150,7 +149,7 @@ function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): st
   return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons beside them${lost}.`
 }
 
-/** Computes the chain of the logs again. @returns 1 if something is not as it says, 3 if there is no chain yet */
+/** @returns 1 if the chain is broken, 3 if there is no chain yet */
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)
@@ -169,7 +168,7 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
   })
 }
 
-/** @returns undefined if it is none */
+/** Returns undefined if the text is not a head. */
 function readHead(text: string): ChainHead | undefined {
   const [, number, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text.trim()) ?? []
   return number === undefined || hash === undefined ? undefined : { number, hash }

@@ -18,7 +18,7 @@ export const command: CommandModule = {
   source <(outboxd completion bash)      for this shell only`,
 }
 
-/** Prints the script, made from the same definitions as `--help`. Where an option takes a value, it completes file names. */
+/** Prints the script, made from the definitions of `--help`. An option with a value completes file names. */
 async function completion({ stdout }: CommandContext, shell: Shell, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
   stdout.write(`${{ bash, zsh, fish }[shell](program, program.commands).join('\n')}\n`)
@@ -30,7 +30,7 @@ const flagsOf = ({ long, short }: Option) => [long, short].filter((flag) => flag
 const takesValue = ({ required, optional }: Option) => required || optional
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
 
-/** An apostrophe ends the quotation, is quoted itself, and begins the next. */
+/** Ends the quotation at an apostrophe, quotes that, and begins the next. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(program: Command, commands: readonly Command[]): string[] {

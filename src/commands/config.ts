@@ -6,7 +6,6 @@ import { variables } from '../variables.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
-/** A variable as people read it. */
 interface Row {
   name: string
   /** In the variable's own unit; "required" or "none" if there is no default. */
@@ -14,7 +13,7 @@ interface Row {
   /** Whether instances may have different values. */
   instances: Sharing
   about: string
-  /** The variable that may name a file with the value instead; null if there is none. */
+  /** The variable that may name a file with the value; null if there is none. */
   file: string | null
 }
 
@@ -31,7 +30,6 @@ runs has what was there when it started.
 Examples:
   outboxd config --effective
   outboxd --env-file /etc/outboxd/env config --effective --json`,
-  /** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */
   async action(context, options): Promise<number> {
     if (options.effective) return printEffective(context, options)
     const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
@@ -43,7 +41,6 @@ Examples:
 
 type ConfigOptions = OptionsOf<typeof command>
 
-/** @returns 2 if the configuration cannot be used */
 function printEffective(context: CommandContext, { json }: ConfigOptions): number {
   const rows = effectiveConfig(context)
   if (json) printJson(context, rows)
@@ -60,7 +57,6 @@ function printEffective(context: CommandContext, { json }: ConfigOptions): numbe
   return mistakes.length > 0 ? exit.usage : exit.done
 }
 
-/** Problems of the whole configuration, also those between variables. */
 function mistakesIn({ env }: CommandContext): readonly string[] {
   try {
     readConfig(env)
@@ -84,7 +80,6 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
   }
 }
 
-/** The table's words for variables that should be the same on all instances. */
 const alike: Readonly<Record<string, string>> = {
   'same: reported': 'the same; `status` says who differs',
   'same: refused': 'the same, or the daemon does not start',
@@ -98,18 +93,16 @@ function markdown(rows: readonly Row[]): string {
   return ['| variable | default | on all instances | |', '|---|---|---|---|', ...lines, ''].join('\n')
 }
 
-/** A variable as it is in force. */
 export interface EffectiveVariable {
   name: string
-  /** In the variable's own unit; of a secret `set` or `not set` alone; null if there is none, or it is invalid. */
+  /** In the variable's own unit; only `set` or `not set` for a secret; null if there is none, or it is invalid. */
   value: string | null
-  /** `environment`, `default`, or the file it came from; null if it is not set and has no default. */
+  /** `environment`, `default`, or a file's path; null if it is not set and has no default. */
   from: string | null
-  /** The problem with the value; null if there is none. */
   problem: string | null
 }
 
-/** Returns every variable with the value that a daemon started now would have, and its source. */
+/** Returns every variable as a daemon started now would read it. */
 export function effectiveConfig({ env, envFile = null }: CommandContext): EffectiveVariable[] {
   const fromOf = (name: string): string =>
     envFile?.values[name] !== undefined && envFile.values[name] === env[name] ? envFile.path : 'environment'

@@ -27,10 +27,7 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/**
- * For all who look: what everybody looks at is read once for all of them. A person waits: a table that somebody has locked is
- * said to be so, and not waited for.
- */
+/** Shared by all viewers. A person does not wait long for a table that is locked. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
 export const command = defineCommand({
@@ -54,7 +51,7 @@ Examples:
   outboxd console --read-only --port 9466         to show it to others
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
   ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
-  /** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 if it must not or cannot listen */
+  /** @returns 2 if it must not or cannot listen */
   async action(context, options): Promise<number> {
     if (options.hashPassword) return printHash(context)
     const { host, port } = options
@@ -86,7 +83,7 @@ Examples:
 
 type ConsoleOptions = OptionsOf<typeof command>
 
-/** Reads the service's credentials only when it is asked. */
+/** Reads the service's credentials only when needed. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
   try {
     return await askForTransaction(readConfig(context.env), transaction, askingAloud(context))
@@ -116,7 +113,6 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
   return `The console is at ${url}${changes}. Ctrl-C ends it.${asked}\n${clear}`
 }
 
-/** @returns 2 if it is no password to rely on */
 async function printHash(context: CommandContext): Promise<number> {
   const password = await readSecret(context, 'The password that operators will share: ')
   const problem = passwordProblem(password)
@@ -129,7 +125,7 @@ function passwordProblem(password: string): string | null {
   const count = [...password].length
   if (count < passwordCharsMin)
     return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four words that nobody would say together`
-  // The page to sign in takes one line and no longer text, so such a password could never be given.
+  // The sign-in form takes one line of at most this length.
   const bytes = Buffer.byteLength(password)
   if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
   return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null
@@ -141,13 +137,12 @@ function portNumber(text: string): number {
   return port
 }
 
-/** The command that opens an address, by platform. */
 const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Opens an address in this machine's browser, and says so if there is none. Does not wait for it. */
+/** Opens an address in this machine's browser without waiting for it. */
 export function openInBrowser(url: string, say: (line: string) => void): void {
   const [command, ...args] = openers[platform()] ?? ['xdg-open']
   const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })

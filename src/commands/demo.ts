@@ -25,7 +25,7 @@ Examples:
   outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
   outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
-  /** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */
+  /** @returns 1 if a record did not end as it should, or the demo was stopped before that was known */
   async action(context, { records, keep = false }): Promise<number> {
     const { env, stdout, stderr } = context
     const signal = endWithNpx(context.signal, env)
@@ -48,7 +48,7 @@ Examples:
   },
 })
 
-/** @throws CommandEnded when the daemon, the sandbox or the console ends although nobody stopped it */
+/** @throws CommandEnded if the daemon, the sandbox or the console ends by itself */
 async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   if (signal.aborted) return

@@ -26,7 +26,7 @@ name or with --state accepted, and it asks.
 Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"
   outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
-  /** Gives submissions up. @returns 1 if some could not be discarded, 3 if there are none */
+  /** @returns 1 if some could not be discarded, 3 if there are none */
   async action(context, ids: readonly string[], options): Promise<number> {
     const problems = [
       ...selectionProblems(discardChange, ids, options),

@@ -52,7 +52,7 @@ Examples:
   outboxd discover --list
   outboxd discover --customer C1 --unknown-customer NOBODY --write .env.discovered
   outboxd discover --only token-unit,unknown-id --save exchanges`,
-  /** Asks the service. @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
+  /** @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
   async action(context, options): Promise<number> {
     if (options.list) return list(context, options)
     const only = options.only?.split(',').map((name) => name.trim()) ?? null
@@ -84,7 +84,7 @@ Examples:
 `),
         ),
     })
-    // First, so that a file that cannot be written takes nothing with it.
+    // First, because writing a file may fail.
     tell(context, answered, { requests, json: options.json ?? false })
     if (options.save !== undefined)
       save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
@@ -153,7 +153,6 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   return problems
 }
 
-/** Says what will be asked and created, before anything is sent. */
 function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
   const { asked, left, recordsMax } = plan
   const samples = new Set(asked.flatMap((question) => [...samplesOf(question)]))
@@ -202,7 +201,7 @@ function writeSettings(
   answered: readonly Answered[],
   { service }: DiscoverConfig,
 ): void {
-  // In one step, so that whatever ends us leaves the one before or this one.
+  // In one step, so that the file is whole whenever the process ends.
   const unfinished = `${file}.${process.pid}`
   writeFileSync(unfinished, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
   renameSync(unfinished, file)
@@ -211,7 +210,7 @@ function writeSettings(
   )
 }
 
-/** Only the owner may read these files: they show what was sent and answered. */
+/** Makes files that only the owner may read, because they hold requests and answers. */
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o700)
@@ -229,7 +228,7 @@ function wholeNumber(text: string): number {
   return Number(text)
 }
 
-/** The report for people: a table, what the daemon cannot handle, what to set. Pure. */
+/** The report for people. */
 export function discoverReport(answered: readonly Answered[]): string {
   return [
     table(answered),
@@ -271,6 +270,5 @@ const open = (answered: readonly Answered[]) =>
     finding.found === null ? [`${question.name} (${finding.certainty}): ${finding.why}`] : [],
   )
 
-/** A part with a head; empty if it has no lines. */
 const section = (head: string, lines: readonly string[]) =>
   lines.length === 0 ? '' : `${head}\n${lines.map((line) => `  ${line.replace(/\s+/g, ' ')}\n`).join('')}`

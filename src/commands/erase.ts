@@ -27,7 +27,7 @@ The rows of the outbox, logs, backups and the service's own data are not ours to
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
-  /** Erases a key's data. @returns 1 if some of it had to stay, 3 if there is none, 4 if it was not confirmed */
+  /** @returns 1 if some data had to stay, 3 if there is none, 4 if it was not confirmed */
   async action(context, options): Promise<number> {
     const { key = '', dryRun = false } = options
     const problems = actorProblems({ ...options, reason: options.reason ?? '' })

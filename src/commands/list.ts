@@ -22,10 +22,9 @@ import { causeJson, causesTable, submissionCsv, submissionJson, submissionTable 
 
 const limitDefault = 50
 
-/** A file may be longer than a screen. */
 const csvLimitDefault = 100_000
 
-/** Each is read, to take the values from its reason. */
+/** The reason of each is read, to leave values out of it. */
 const causesOfMax = 100_000
 
 export const command = defineCommand({
@@ -51,7 +50,7 @@ Examples:
   outboxd list --by-cause                   what stands in the way, most frequent first
   outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
-  /** Prints the matching submissions. @returns 3 if there are none */
+  /** @returns 3 if there are none */
   async action(context, options): Promise<number> {
     const read = readListFilters(options, systemClock.nowMs())
     const problems = read.kind === 'invalid' ? read.problems : []
@@ -132,7 +131,7 @@ function noneMessage(options: ListOptions): string {
 
 const problemsRead = 200
 
-/** Rows that never became submissions are in no table of ours: words below it name them. */
+/** Names the rows that never became submissions. */
 async function sayWhatIsSkipped(context: CommandContext, databases: Databases): Promise<void> {
   for (const message of skippedRowMessages(await readProblems(databases.ledger, problemsRead)))
     context.stderr.write(`${message}\n`)

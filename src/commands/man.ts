@@ -14,7 +14,7 @@ export const command: CommandModule = {
   outboxd man > /usr/local/share/man/man1/outboxd.1      then: man outboxd`,
 }
 
-/** Prints the page in roff, for `man`: the help of every command, and the variables. */
+/** Prints the page in roff: the help of every command, and the variables. */
 async function man({ stdout }: CommandContext, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
   const exitCodes = /Exit codes: (.*)$/s.exec(helpOf(program))?.[1] ?? ''
@@ -37,7 +37,6 @@ async function man({ stdout }: CommandContext, _: object, own: Command): Promise
   return exit.done
 }
 
-/** Returns what `outboxd COMMAND --help` prints. */
 function helpOf(command: Command): string {
   let text = ''
   command.configureOutput({
@@ -53,7 +52,10 @@ function helpOf(command: Command): string {
 
 const verbatim = (text: string) => ['.nf', ...text.split('\n').map(escaped), '.fi']
 
-/** A backslash is a command, and so is a line that begins with a dot or an apostrophe; beyond ASCII, roff wants numbers. */
+/**
+ * In roff a backslash begins a command, and so does a dot or an apostrophe at a line's start. Characters beyond ASCII
+ * are numbers.
+ */
 function escaped(line: string): string {
   return line
     .replaceAll('\\', '\\e')

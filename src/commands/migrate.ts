@@ -58,7 +58,7 @@ Print them again after an upgrade: it may bring tables. Each role still needs a 
 
 const namedMax = 3
 
-/** Many are named by the first and the last; --json and --plan name each. */
+/** Names many migrations by the first and the last; --json and --plan name each. */
 function namesOf(migrations: readonly string[]): string {
   if (migrations.length <= namedMax) return migrations.join(', ')
   return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`
@@ -72,7 +72,7 @@ async function createOutbox(
   return `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }
 
-/** Says what the daemon would find in the table at its first start. `check` tells if the outbox cannot be read. */
+/** Says which rows the daemon would find at its first start. `check` tells if the outbox cannot be read. */
 async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)
@@ -88,7 +88,7 @@ interface GrantOptions {
   json: boolean
 }
 
-/** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 if the outbox's table is not there */
+/** Prints the SQL that grants a role the least it needs. @returns 1 if the outbox's table does not exist */
 async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)

@@ -5,7 +5,6 @@ import { pluralize } from '../plainText.ts'
 import { showDuration } from '../time.ts'
 import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
-/** Prints what `migrate` would do to the ledger, migration by migration: what it makes, what it locks, for how long. */
 export async function migratePlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
   const { missing, sizes, queue } = await readMigrationPlan(readStoreConfig(context.env).stateDatabaseUrl)
   const planned = missing.map((cost) => planMigration(cost, sizes))
@@ -32,7 +31,7 @@ const meanwhile = {
   nobody: 'nobody waits',
 }
 
-/** Whom each lock stops for as long as it is held. */
+/** Who waits while each lock is held. */
 const stopsBy = {
   AccessExclusiveLock: 'all',
   ExclusiveLock: 'writes',
@@ -44,7 +43,10 @@ const stopsBy = {
   AccessShareLock: 'nobody',
 } as const satisfies Record<TableCost['lock'], keyof typeof meanwhile>
 
-/** `submission (1000000 rows, 1302 MB), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds 3 indexes`. */
+/**
+ * `submission (1000000 rows, 1302 MB), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds
+ * 3 indexes`.
+ */
 function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
   const work = [
     ...(does.reads > 0 ? [`reads it ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),
@@ -76,23 +78,28 @@ function queueMessage({ installed, needed }: QueueVersions): string {
 
 const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${showDuration(ms)}`)
 
-/** A table that a migration locks or reads. */
 interface PlannedTable extends TableCost, TableSize {
   stops: keyof typeof meanwhile
 }
 
 interface PlannedMigration extends Pick<MigrationCost, 'name' | 'adds' | 'drops'> {
   tables: PlannedTable[]
-  /** From its first lock to its end, by the sizes of the tables. */
+  /** From the first lock to its end. */
   aboutMs: number
 }
 
-/** As measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md, "Upgrading"). */
+/**
+ * Measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md,
+ * "Upgrading").
+ */
 const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
-/** Estimates what a migration does to tables of these sizes. A table that is missing is made by an earlier migration, and is empty. Pure. */
+/**
+ * Estimates a migration for tables of these sizes. A missing table counts as empty, because an earlier migration makes
+ * it.
+ */
 export function planMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,

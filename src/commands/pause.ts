@@ -21,7 +21,6 @@ export const command = defineCommand({
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h
   outboxd pause --reason "year-end closing"`,
-  /** Pauses all instances. */
   async action(context, options): Promise<number> {
     const read = readPause({ reason: options.reason, for: options.for })
     const problems = actorProblems({ as: options.as })

@@ -26,7 +26,7 @@ interrupted or another process held it up, 3 if nothing is due.
 Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
-  /** Deletes what is due. @returns 3 if nothing is, 1 if some of it is left */
+  /** @returns 3 if nothing is due, 1 if some of it is left */
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)

@@ -61,7 +61,7 @@ Examples:
   outboxd recover --dry-run
   outboxd recover --as uncertain
   outboxd recover --as uncertain --as "Erin Bell" --reason "restored from last night's backup"`,
-  /** Takes in what may have been sent. @returns 3 if there is nothing, 4 if nobody confirmed, 1 if it was interrupted */
+  /** @returns 3 if there is nothing, 4 if it was not confirmed, 1 if it was interrupted */
   async action(context, options): Promise<number> {
     const { states, names } = readAs(options)
     const [as] = states
@@ -138,10 +138,9 @@ Examples:
   },
 })
 
-/** `as`: what becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
 type RecoverOptions = OptionsOf<typeof command>
 
-/** `--as` says a state, as it did before every command had `--as NAME`; `--by` is the older word for the name. */
+/** Tells states from names in `--as`: it took only a state before 0.2. `--by` is the older option for the name. */
 function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names: string[] } {
   const words = [as].flat()
   const isState = (word: string) => word === 'uncertain' || word === 'new'
@@ -166,7 +165,7 @@ function question({ gap, history }: Loss, as: RecoveredAs): string {
   return `${what} as ${as}${exceptFor(named)}${history === null ? '' : ', and go on'}?${risk}`
 }
 
-/** @param isStanding whether everyone pauses until it is through */
+/** @param isStanding whether all sending is paused until `recover` ends */
 async function conclude(
   databases: Databases,
   taken: TakenIn,

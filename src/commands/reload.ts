@@ -13,7 +13,7 @@ export const command = defineCommand({
   help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
 files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
 exit code is 1 if that is so, if the table could not be tried yet, and if one does not answer.`,
-  /** Asks the daemons, and waits for what they say. @returns 3 if none runs */
+  /** @returns 3 if no daemon runs */
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)
@@ -35,11 +35,11 @@ exit code is 1 if that is so, if the table could not be tried yet, and if one do
   },
 })
 
-/** A sign of life comes every three seconds; one may be lost. */
+/** A heartbeat comes every three seconds. */
 const patienceMs = 15_000
 const askAgainMs = 250
 
-/** Waits until all daemons that were asked have answered, or `patienceMs` is over. A daemon that has left counts as answered. */
+/** Waits until all daemons have answered or left, or `patienceMs` is over. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],

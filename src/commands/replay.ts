@@ -33,7 +33,7 @@ Examples:
   outboxd replay --state failed --since 2h --dry-run   after an outage: first look
   outboxd replay --state failed --since 2h             then do it
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
-  /** Sends failed and rejected submissions again. @returns 1 if some could not be replayed, 3 if there are none */
+  /** @returns 1 if some could not be replayed, 3 if there are none */
   async action(context, ids: readonly string[], options): Promise<number> {
     const { refresh = false, evenIfArrived = false, newKey = false } = options
     const terms = { refresh, evenIfArrived, newKey }

@@ -62,10 +62,7 @@ Examples:
   outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
-  /**
-   * Settles one submission, or those of a file. @returns 1 if that is not possible, 3 if there is none, 4 if it was
-   * not confirmed
-   */
+  /** @returns 1 if that is not possible, 3 if there is none, 4 if it was not confirmed */
   async action(context, name, options): Promise<number> {
     if (options.file === undefined) return resolveOne(context, name ?? '', options)
     const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
@@ -76,12 +73,6 @@ Examples:
 
 type ResolveOptions = OptionsOf<typeof command>
 
-/**
- * Settles one submission.
- *
- * @param name how a person names it
- * @returns 1 if that is not possible, 3 if there is none, 4 if it was not confirmed
- */
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)
   const problems = name === '' ? ['give the id of a submission, or --file'] : []
@@ -133,7 +124,7 @@ const carryOut = (context: CommandContext, operator: Operator, settling: Settlin
     answer,
   )
 
-/** Says what came of it, with the keys that --json has for a file of answers. @returns the exit code */
+/** Says the outcome, with the JSON fields that `--file` has. */
 function conclude(
   context: CommandContext,
   { submission: { id, outboxId } }: Settling,

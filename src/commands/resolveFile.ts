@@ -21,8 +21,6 @@ export interface ResolveFileOptions extends ActorOptions {
 }
 
 /**
- * Settles what a file says became of uncertain records.
- *
  * @returns 1 if some were left alone, 2 if a line is wrong, 3 if nothing is to be settled, 4 if it was not confirmed
  */
 export async function resolveFile(context: CommandContext, path: string, options: ResolveFileOptions): Promise<number> {
@@ -139,14 +137,14 @@ type ArrivedLine = SettlingLine & { transaction: TransactionRef }
 
 const isArrived = (each: SettlingLine): each is ArrivedLine => each.transaction !== null
 
-/** Few enough to ask for all of them with one token before the slots expire. */
+/** The service answers this many before the slots expire. */
 const askedAtOnce = 5
 
-/** Gives up after this many batches without a slot, each after ten seconds: the daemon spends the budget, too. */
+/** Gives up after this many batches without a slot, each after ten seconds. */
 const unaskedMax = 30
 const silentMax = 2
 
-/** Asks for a few at a time and writes what is known of them, for as long as the service answers. */
+/** Asks for a batch at a time and writes the answers, as long as the service answers. */
 async function settleArrived(run: Run, lines: readonly ArrivedLine[]): Promise<void> {
   const { context, options, progress } = run
   let waiting = [...lines]
@@ -181,7 +179,7 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
     askingAloud(context, 'free slots'),
   )
 
-/** @returns why it was left alone; null if it is followed from here on */
+/** Returns why it was left alone; null if it is tracked now. */
 async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
   const settled = await writeArrived(operator, submission, transaction)
   if (settled.kind === 'changed') return changed

@@ -27,7 +27,6 @@ records are rejected like any other, and can be replayed when the mapping or the
 Examples:
   outboxd resume
   outboxd resume --all   the credentials are right now: do not wait the minute`,
-  /** Ends the operator's pause, and says which others remain. */
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)

@@ -19,10 +19,10 @@ import type { CommandModule } from './terminal/command.ts'
 import type { CommandContext } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
-/** Some record's outcome could not be found out or written. */
+/** Some outcome could not be found out or written. */
 const leftInDoubt = 1
 
-/** Broken files are noticed this often, before a daemon is started with them. */
+/** Looks for broken files this often, before another daemon is started with them. */
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
@@ -52,7 +52,10 @@ a database that does not answer, when it does, or after ten minutes with 1. A se
 Any number of instances may run on the same databases.`,
 }
 
-/** Runs until the context's signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error when a database is unusable */
+/**
+ * Runs until the signal is aborted.
+ * @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error if a database is unusable
+ */
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
@@ -80,7 +83,6 @@ export async function run(context: CommandContext): Promise<number> {
       metrics.mappingsBroken()
       log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
     },
-    // While it starts, the start itself tries it.
     tryTable: async (table) => app?.tryOutboxTable(table) ?? { kind: 'unknown' },
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
@@ -135,7 +137,7 @@ export async function run(context: CommandContext): Promise<number> {
   }
 }
 
-/** Where a table cannot be read as a new outbox.yaml says, it is read as before. */
+/** Starts with the former outbox.yaml if the table cannot be read by the new one. */
 async function startWith(files: FilesInForce, deps: Omit<AppDeps, 'outboxTable'>): Promise<App | null> {
   try {
     return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
@@ -145,7 +147,7 @@ async function startWith(files: FilesInForce, deps: Omit<AppDeps, 'outboxTable'>
   }
 }
 
-/** @returns null if it was the daemon was told to stop before it had begun */
+/** Returns null if it was told to stop before it had begun. */
 async function startUntilAborted(deps: AppDeps): Promise<App | null> {
   try {
     return await startApp(deps)

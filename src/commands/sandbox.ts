@@ -44,11 +44,7 @@ export const command = defineCommand({
     ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
   ],
   help: help(),
-  /**
-   * Serves until SIGINT or SIGTERM.
-   *
-   * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL has ended, 2 when the settings are wrong
-   */
+  /** @returns 1 if it could not start or its PostgreSQL has ended, 2 if the settings are wrong */
   async action(context, options): Promise<number> {
     const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
       ...(options.port === undefined ? {} : { port: options.port }),
@@ -94,12 +90,12 @@ export const command = defineCommand({
   },
 })
 
-/** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
+/** For scripts: only the address of an embedded PostgreSQL, because any other holds a password. */
 function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: Settings) {
   return { url, port, clientId: clientIds[0], ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
-/** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
+/** Says at once which of the daemon's variables are used, because this may be a shell of production. */
 function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string {
   const effects: Partial<Record<Borrowed['setting'], string>> = {
     databaseUrl: `the schemas sandbox and sandbox_queue are made in ${databaseOf(settings.databaseUrl)}`,
@@ -112,7 +108,7 @@ function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string
     .join('')
 }
 
-/** A database's name and where it is, never its password. */
+/** Names a database and its host, never the password. */
 function databaseOf(url = ''): string {
   if (!URL.canParse(url)) return 'its database'
   const { hostname, port, pathname } = new URL(url)

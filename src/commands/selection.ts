@@ -20,7 +20,6 @@ import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
 
-/** The filters of `list` as options. */
 export const filterOptions = (defaultStates: readonly State[], limitHelp: string) =>
   [
     ['--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`],
@@ -36,26 +35,20 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--limit <number>', limitHelp],
   ] as const
 
-/** Options of a change in bulk, beside the filters. */
 export interface BulkOptions extends FilterOptions {
   dryRun?: boolean | undefined
   yes?: boolean | undefined
   json?: boolean | undefined
 }
 
-/** The chosen submissions, or the exit code if nothing is to be done and that was said. */
+/** The chosen submissions, or the exit code if there is nothing to do. */
 type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
-/** Problems of a command's ids and filters. */
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
   return choiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
 
-/**
- * Chooses the submissions that a change is for, shows what it would do where it is more than one, and asks.
- *
- * @throws nothing of its own; the options have passed `selectionProblems`
- */
+/** Chooses submissions, shows what would become of several, and asks. */
 async function selectForChange(
   context: CommandContext,
   databases: Databases,
@@ -94,7 +87,7 @@ async function selectForChange(
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
-/** Chooses the submissions that a change is for, asks, changes them with `carryOut`, and says what was done. @returns the exit code */
+/** Chooses submissions, asks, changes them with `carryOut`, and says what was done. @returns the exit code */
 export async function changeSubmissions(
   context: CommandContext,
   databases: Databases,
@@ -116,13 +109,13 @@ export async function changeSubmissions(
   return options.dryRun && submissions.length > 0 ? exit.done : exitCode
 }
 
-/** A change as it is said of what was done, and the key of that in JSON. */
+/** The change in words; `did` is its key in JSON, too. */
 export interface DoneWords {
   verb: string
   did: string
 }
 
-/** Says how many were changed and left alone; with --json, which. @returns 1 if some were left alone, or it was interrupted */
+/** Says how many were changed and left alone. @returns 1 if some were left alone, or it was interrupted */
 export function sayDone(
   context: CommandContext,
   { verb, did }: DoneWords,
@@ -143,7 +136,6 @@ export function sayDone(
   return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }
 
-/** Shows what a change would do: how many of each kind, and the first few. @param chosen see `previewChange` */
 function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
@@ -175,7 +167,6 @@ function preview(
 
 const skippedShownMax = 20
 
-/** Says which submissions were left alone and why, a line each, the first twenty. */
 export function skippedLines(skipped: readonly Skipped[]): string {
   const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
   return renderFirst(lines, skippedShownMax)

@@ -45,7 +45,7 @@ Examples:
   outboxd show transaction:7f0c9f2e             what the service calls it
   outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
-  /** Prints all that is known of a submission. @returns 3 if there is none of that name */
+  /** @returns 3 if no submission has that name */
   async action(context, name, options): Promise<number> {
     return withDatabases(context, async (databases) => {
       const several = await findSeveral(databases, name)
@@ -75,7 +75,7 @@ Examples:
 
 type ShowOptions = OptionsOf<typeof command>
 
-/** Tries a name that fits no submission as the id of an outbox row: only here, because looking changes nothing. */
+/** Takes a name that fits no submission for the id of an outbox row. Only `show` does, because it changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
   const found = await findAll(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found

@@ -29,7 +29,7 @@ another session has the outbox's table locked, it is named within 3 seconds. --w
   outboxd status --watch                       # on a terminal
   outboxd status --watch --every 1m >> log     # a line a minute
   outboxd status --json --watch | jq .backlog`,
-  /** Prints the status. @returns 1 if the outbox cannot be read */
+  /** @returns 1 if the outbox cannot be read */
   async action(context, options): Promise<number> {
     const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
     if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
@@ -44,7 +44,7 @@ another session has the outbox's table locked, it is named within 3 seconds. --w
 
 const usualEveryMs = 2_000
 
-/** If the outbox takes longer than this, the ledger's half is printed first. */
+/** Prints the ledger's half first if the outbox takes longer. */
 const patienceMs = 1_000
 
 async function look(
@@ -88,7 +88,7 @@ interface Watch {
   json: boolean
 }
 
-/** Looks until the command is ended. A database that is away is said, and asked again. */
+/** Looks until the command is ended. A database that is away is asked again. */
 async function watch(context: CommandContext, { databases, config, everyMs, json }: Watch): Promise<number> {
   const { signal, stdout } = context
   const view = createStatusView(stdout, { json, everyMs })

@@ -21,7 +21,7 @@ const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
 const connectionsMax = 1_000
 
-/** What is being answered when the console ends has so long. */
+/** Time for answers that are under way when the console ends. */
 const closeWithinMs = 3_000
 
 const limits = {
@@ -34,10 +34,8 @@ const limits = {
 }
 
 /**
- * Builds the console's HTTP server with every page; does not listen yet. `close` ends the streams that are open, and gives what is
- * being answered a moment.
- *
- * A page is a folder here with what reads, what renders (a view in, html out) and `routes.ts`.
+ * Builds the console's HTTP server; does not listen yet. A page is a folder here: it reads, renders a view to HTML, and
+ * has `routes.ts`.
  */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const closing = new AbortController()
@@ -63,7 +61,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   return app
 }
 
-/** Nothing comes from elsewhere, nothing that stands in a page runs, and no other page may frame it or be sent a form. */
+/** A page loads nothing from elsewhere, runs no inline script, cannot be framed, and gets no form of other sites. */
 const headers = {
   contentSecurityPolicy: {
     useDefaults: false,
@@ -83,7 +81,6 @@ const headers = {
   xFrameOptions: { action: 'deny' as const },
 }
 
-/** Each file by its name: nothing else of the folders is served. */
 function assetRoutes(app: FastifyInstance): void {
   for (const name of ['console.css', 'console.js', 'console.svg'])
     app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>

@@ -1,13 +1,12 @@
 import { Refused } from './errors.ts'
 
-/** Lets a few things be done at once; the rest waits, first come first served. */
+/** Lets a few things run at once; the rest waits, first come first served. */
 export interface Turns {
-  /** Waits for a turn, which its disposal ends. @throws Refused if too many wait already */
+  /** @throws Refused if too many wait already */
   take(): Promise<Disposable>
   isIdle(): boolean
 }
 
-/** @param waitingMax more than this many that wait are refused */
 export function createTurns(atOnceMax: number, waitingMax: number): Turns {
   let running = 0
   const waiting: (() => void)[] = []

@@ -7,7 +7,7 @@ import { waitedForLock } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 
-/** A request that is not answered as it was meant; the message is for the page. */
+/** Refuses a request; the message is shown on the page. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly statusCode: number
@@ -17,17 +17,15 @@ export class Refused extends Error {
   }
 }
 
-/** What an error means for the viewer. */
 export interface Trouble {
   status: number
   title: string
-  /** A sentence. */
   words: string
-  /** Whether it may be over soon by itself. */
+  /** Whether it may pass by itself. */
   isPassing: boolean
 }
 
-/** A table, column, function or schema is missing: the ledger is of a different version, or gone. */
+/** Postgres lacks a table, column, function or schema: the ledger is of another version, or gone. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
@@ -37,7 +35,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
   const { message } = explain(error)
-  // What the outbox's database says comes as DatabaseUnusable: the rest is the ledger's.
+  // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger is not as this version needs it (${message}): run \`outboxd migrate\`.` }
   if (isPassing(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
@@ -47,7 +45,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
 }
 
-/** A statement took too long, or waited too long for a lock: the page does not ask again by itself, because it would cost the same. */
+/** A statement or a lock took too long. The page does not retry, because that would cost the same. */
 function isOfWhatWasAsked(error: Error): boolean {
   return isLock(error instanceof DatabaseUnusable ? error.cause : error)
 }
@@ -58,7 +56,6 @@ const tooLarge =
 const tooLong = (error: Error) =>
   `The database did not get through with it (${explain(error).message}): ask for less, or again when it has less to do.`
 
-/** An error in a sentence. */
 export function troubleOf(error: unknown): string {
   return readTrouble(error instanceof Error ? error : new Error(String(error))).words
 }
@@ -67,7 +64,6 @@ function sentence(message: string): string {
   return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 }
 
-/** Answers if a page cannot be shown: a database is away, there is no such page, a request is refused. */
 export function errorRoutes(app: FastifyInstance, say: (line: string) => void): void {
   app.setNotFoundHandler((request, reply) =>
     sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
@@ -80,7 +76,7 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
   })
 }
 
-/** Answers an address that cannot be read. Hooks do not run then, so the headers are set here. */
+/** Answers an address that cannot be read. Hooks do not run then, so it sets the headers. */
 export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
@@ -93,7 +89,7 @@ interface Message {
   isPassing?: boolean
 }
 
-/** What passes shows itself when it is over: the page Now is read for that. */
+/** A page in passing trouble follows the topic `now`, and loads again when that answers. */
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
   const live = isPassing ? { live: { topic: 'now' } } : {}

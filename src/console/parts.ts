@@ -6,22 +6,21 @@ import type { Databases } from '../operations/databases.ts'
 import type { Live } from './live/createLive.ts'
 import type { Searches } from './searches.ts'
 
-/** What every page of the console is made with. */
 export interface ConsoleParts {
-  /** The databases (`openLater`). @throws DatabaseUnusable; a route lets it through, and the viewer is told in words */
+  /** @throws DatabaseUnusable; the error page says so */
   databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
-  /** Tells viewers what has changed. */
+  /** Tells viewers of changes. */
   live: Live
   searches: Searches
   /** Asks the service once for a transaction, with slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<Testimony>
-  /** Writes a line for the person who runs the console; the data of a record never stand in it. */
+  /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void
 }
 
-/** Opens something when it is first asked for, keeps it open, and tries again if that failed. Disposal closes it. */
+/** Opens when first asked, keeps it open, and tries again after a failure. */
 export function openLater<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined
   return {

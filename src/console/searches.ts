@@ -2,11 +2,10 @@ import type { Clock } from '../clock.ts'
 import type { SearchText } from '../operations/filters.ts'
 import { createTurns, type Turns } from './createTurns.ts'
 
-/** The console's searches for a text, of all viewers. */
 export interface Searches {
-  /** A turn for whatever takes up to ten seconds, so that some of the ledger's connections are left for other pages. */
+  /** A search takes up to ten seconds, so only some run at once. */
   turns: Turns
-  /** Gives what was found less than a minute ago: the next page of a list does not search again. */
+  /** Gives what was found within the last minute, for the next page of a list. */
   remember: (search: SearchText) => SearchText
 }
 

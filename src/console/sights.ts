@@ -9,24 +9,23 @@ import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /**
- * Pages mask the values of records. A viewer who asks for them sees them for a quarter of an hour, and is logged before that: in
- * the ledger, as an act of theirs. With --read-only it is a line of the console's own log, because such a console, and the role it
- * has, writes nothing to the ledger.
+ * Pages mask values. A viewer who asks sees them for a quarter of an hour, and is logged first: as an act in the
+ * ledger, or with --read-only in the console's own log, because such a role cannot write to the ledger.
  */
 
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
 type Who = Pick<Viewer, 'who' | 'canChange'>
 
-/** An act in the log names at most this many records; it counts the others. */
+/** An act names at most this many records, and counts the others. */
 const namedMax = 100
 
-/** Logs that values are about to be seen. @throws Error when it cannot be logged: nothing may be shown then */
+/** Logs that values are about to be shown. @throws Error if it cannot be logged: show nothing then */
 export async function noteSight({ databases, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
   if (canChange) await logSight(operatorOf(await databases(), { who, reason: null }), sight)
   else say(`${who} ${sightWords(sight)}`)
 }
 
-/** Logs a download of values. @param records null: of every record */
+/** @param records null for all records */
 export function noteDownload(
   parts: Noting,
   viewer: Who,
@@ -39,8 +38,8 @@ export function noteDownload(
 }
 
 /**
- * Searches for this viewer, and logs it: what a search finds, and what it does not find, tells a masked value piece by piece. The
- * log names each record that was looked at, or, if these were more than 100, those that were found.
+ * Searches and logs it, because results tell masked values piece by piece. The log names the records looked at, or the
+ * found ones if these were over 100.
  */
 export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
   const { turns, remember } = parts.searches
@@ -63,7 +62,6 @@ export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
   }
 }
 
-/** What a viewer reads before they ask for values. Pure. */
 export const maskedWords = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
   `Values are masked: they may be a person’s. ${
     canChange
@@ -87,7 +85,6 @@ function sightWords({ act, records, unnamed, detail = {} }: Sight): string {
   }
 }
 
-/** The records whose values each viewer has asked for. */
 export interface ShownRecords {
   show(viewer: Pick<Viewer, 'csrf'>, name: string): void
   hide(viewer: Pick<Viewer, 'csrf'>, name: string): void

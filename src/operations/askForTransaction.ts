@@ -11,21 +11,19 @@ import { decideToken, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { showDuration } from '../time.ts'
 
-/** While a daemon spends the slots, how long to wait for free ones. */
+/** Waits this long for slots that a daemon spends. */
 export const slotsWithinMs = 10_000
 
-/** The service's answer about a transaction that a person names. */
 export interface Testimony {
   kind: /** It knows it: it is completed, failed or pending. */
     | 'known'
-    /** It does not know it, or speaks of another. */
+    /** It does not know the transaction, or answers about another. */
     | 'denied'
-    /** It could not be asked, or its answer says nothing of it. */
+    /** It could not be asked, or its answer does not tell. */
     | 'silent'
   message: string
 }
 
-/** How a command or a page asks: when to stop, and what to do while no slot of the budget is free. */
 interface Asking {
   signal: AbortSignal
   onWait(): void
@@ -41,14 +39,10 @@ export async function askForTransaction(
   return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
 }
 
-/** The service's answer, or `unasked`: no slot was free, or the slot expired. */
+/** `unasked`: no slot was free, or the slot expired. */
 export type AskedTestimony = Testimony | { kind: 'unasked' }
 
-/**
- * Asks the service once for each of a few transactions, one after the other, with slots of the budget and one token.
- *
- * @returns what it says of each, in their order
- */
+/** Asks for a few transactions one after the other, with one token. @returns an answer for each, in their order */
 export async function askForTransactions(
   config: Config,
   transactions: readonly TransactionRef[],
@@ -92,7 +86,7 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-/** Reads what an answer to a GET says about the transaction that was asked for. Pure. */
+/** Reads what an answer to a GET says of the transaction. */
 export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
@@ -120,36 +114,33 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   }
 }
 
-/** docs/interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */
+/** docs/interface.md, 3.1 and 3.2; whether `accepted` belongs here is not shown. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const slotsAgainMs = 500
 
-/** The result of asking, or why the service was not asked. */
 export type Asked<T> =
   | { kind: 'asked'; result: T }
   /** A daemon spends the budget. */
   | { kind: 'none-free' }
-  /** The ledger cannot be read or written, so what a daemon has spent is unknown. */
+  /** The ledger cannot be read or written, so spent slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
 
 export interface AskingDeps<T> {
   signal: AbortSignal
-  /** Ask though the ledger cannot say what is left of the budget. */
+  /** Ask even if the ledger cannot tell the budget. */
   askAnyway: boolean
-  /** No slot is free at the moment, and it is waited for one. */
+  /** No slot is free yet. */
   onWait(): void
-  /** Requests to take slots for; fewer if the rate limit is lower. */
+  /** Slots to take; fewer if the rate limit is lower. */
   requestsMax: number
-  /** The service showed a certificate that ends then, epoch ms. */
   onCertificate(expiresAtMs: number): void
-  /** @param mayLeave whether the slots may still be used  @param requests how many may be made */
+  /** @param mayLeave whether the slots are still valid  @param requests how many may be made */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
 /**
- * Lets a command ask the service, and pays from the budget if there is one.
- *
+ * Lets a command ask the service, paid from the budget if there is one.
  * @throws ForeignService if the ledger belongs to another service
  */
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {

@@ -11,47 +11,41 @@ import {
 } from './filters.ts'
 import { findAll } from './references.ts'
 
-/** A change to many submissions: its name, and what it can be done to. */
 export interface BulkChange {
   verb: 'replay' | 'discard'
   did: 'replayed' | 'discarded'
   allowedStates: readonly State[]
-  /** Without ids and a state. */
+  /** The states without ids and --state. */
   defaultStates: readonly State[]
-  /** Why a submission in another state is left alone, and what to do instead. */
   whyNotAllowed: (state: State) => string
-  /** Why those that may have arrived are left alone unless they are named; null where they are not. */
+  /** Why records that may have arrived are left alone unless named; null if they are not. */
   whySpared: string | null
-  /** What is risked with these, one sentence a line; empty where nothing is. */
+  /** The risk, a sentence a line; empty if there is none. */
   riskOf: (submissions: readonly ListedSubmission[]) => string
-  /** Whether it asks even where this is the only one. */
+  /** Whether it asks even about a single record. */
   asksAlways: (submission: ListedSubmission) => boolean
 }
 
-/** A submission that is left as it is. */
 export interface Skipped {
   submission: Pick<ListedSubmission, 'id' | 'outboxId'>
   reason: string
 }
 
-/** What was done, by id, and what was left as it is; what an interruption has kept from being tried is in neither. */
+/** Ids that were changed, and records left alone. Records untried after an interruption are in neither. */
 export interface CarriedOut {
   done: string[]
   skipped: Skipped[]
 }
 
-/** How a change in bulk runs. */
 export interface BulkRun {
-  /** Aborted: the batch in hand is finished, the rest is not touched. */
+  /** Aborted: finishes the batch, and leaves the rest. */
   signal: AbortSignal
-  /** After each batch: how many of all have been looked at. */
+  /** @param done records looked at */
   onProgress(done: number): void
 }
 
-/** Why what took a step since it was chosen is left as it is. */
 export const changedMeanwhile = 'changed meanwhile and was left alone'
 
-/** Hands a batch after the other to `work`, and joins what came of them. */
 export async function inBatches<T>(
   items: readonly T[],
   size: number,
@@ -71,29 +65,26 @@ export async function inBatches<T>(
   return all
 }
 
-/** The pieces of a list, at most `size` long. */
 export function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
 }
 
-/** Which submissions a change is for: by name, or by the filters of `list`. */
 export interface Choice {
   ids: readonly string[]
-  /** Read where there are no ids. */
+  /** Read if there are no ids. */
   filters: FilterOptions
   nowMs: number
 }
 
-/** What was chosen; or what is wrong with the choice, or names nothing. */
 export type Chosen =
   | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: Skipped[] }
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
-/** More at once would only be held in memory; the rest is for the next run. */
+/** More would only be held in memory; the rest is for the next run. */
 export const mostAtOnce = 100_000
 
-/** Whether ids and filters make sense together. Pure. @returns what is wrong, in words */
+/** Says what is wrong with ids and filters. */
 export function choiceProblems(change: BulkChange, choice: Choice): string[] {
   const { ids, filters } = choice
   if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined)) return ['give ids or filters, not both']
@@ -102,9 +93,8 @@ export function choiceProblems(change: BulkChange, choice: Choice): string[] {
 }
 
 /**
- * Chooses the submissions that a change is for, each with the revision under which it was seen.
- *
- * @param onCut told where a search for a text did not look at all of them
+ * Chooses submissions, each with the revision under which it was seen.
+ * @param onCut called if a text search did not look at all of them
  */
 export async function chooseSubmissions(
   ledger: Database,

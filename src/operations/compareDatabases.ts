@@ -22,11 +22,7 @@ import { slotReachMs } from '../slotReach.ts'
 
 import { type Databases, withOutbox } from './databases.ts'
 
-/*
- * Questions that only the outbox and the ledger together can answer.
- */
-
-/** Says that a daemon of another ledger serves the outbox, and what to do; null if none does. */
+/** Says that a daemon of another ledger serves the outbox; null if none does. */
 export function describeOtherDaemons(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) => {
@@ -35,7 +31,7 @@ export function describeOtherDaemons(databases: Databases): Promise<string | nul
   })
 }
 
-/** Finds a ledger in the outbox's own database that is not ours. */
+/** Finds another ledger in the outbox's own database. */
 export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) =>
@@ -43,7 +39,7 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
   )
 }
 
-/** Reads a row of the outbox; null if there is none, or if what the row holds raises an error. */
+/** Reads a row of the outbox; null if there is none, or its contents raise an error. */
 export function readReadable(databases: Databases, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
     readRecord(outbox, outboxId).catch((error: unknown) => {
@@ -55,9 +51,7 @@ export function readReadable(databases: Databases, outboxId: string): Promise<Ou
 
 /**
  * Finds rows that say they were taken and that the ledger does not know.
- *
- * @param goOn asked between slices
- * @param isWaitingToo also rows that wait and name a transaction: nobody captures meanwhile
+ * @param isWaitingToo also waiting rows that name a transaction, as no daemon captures meanwhile
  */
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
@@ -68,13 +62,13 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
   )
 }
 
-/** Finds rows that wait behind the position up to which the table was read. @param goOn asked between slices */
+/** Finds waiting rows behind the position up to which the table was read. */
 export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<PassedOver> {
   const { sliceRows } = comparisonBounds
   return withOutbox(databases, (outbox) => findPassedOver(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
-/** Counts rows whose status the description does not name. @param goOn asked between slices */
+/** Counts rows whose status outbox.yaml does not name. */
 export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<StatusCount> {
   const { sliceRows } = comparisonBounds
   return withOutbox(databases, (outbox) =>
@@ -83,9 +77,9 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
 }
 
 /**
- * Tells whether rows that wait may have been sent: their outbox may have gone back with the ledger, or they do not say at once that they
- * are taken. The outbox did not go back if it lies where it lay when the ledger was last right, and the ledger lies elsewhere now, or on
- * another server. A folder or rows that were put back in place look the same, so there the server decides.
+ * Tells whether waiting rows may have been sent: the outbox may have gone back, too, or its rows do not say at once
+ * that they are taken. It did not go back if it lies where it last lay and the ledger moved. Data restored in place
+ * looks the same, so then the server decides.
  */
 export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
   const { saysTaken, place } = await withOutbox(databases, async (outbox) => ({
@@ -96,7 +90,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
   return !liesElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
-/** True if the ledger's history is not the one that was agreed to, and no daemon has looked at it yet. */
+/** True if the ledger's history differs from the agreed one, and no daemon has looked yet. */
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readTaken(outbox, after, true)).find())
@@ -106,18 +100,17 @@ export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
 }
 
 /**
- * Reads what was found of the ledger's history; null if it is as it was agreed to.
- *
- * @param sayer a person who says that the ledger was put back, as if that was found now
+ * Reads the finding about the ledger's history; null if there is none.
+ * @param sayer a person who says that the ledger was restored, as if found now
  */
 export function readFoundHistory(ledger: Database, sayer?: string): Promise<FoundHistory | null> {
   return readFound(ledger, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer })
 }
 
-/** The longest that a request takes, if no daemon has said how long its requests may take. */
+/** If no daemon has published its request timeout. */
 const usualTimeoutMs = 30_000
 
-/** Says that the ledger was put back as it had been: every daemon stops. */
+/** Declares the ledger restored, so that every daemon stops. */
 export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
@@ -125,11 +118,7 @@ export function stopAsRestored({ config }: Databases, { ledger, actor }: Operato
   })
 }
 
-/**
- * Compares the outbox with the ledger and notes how it stands. Rows that know less of their ends are told again.
- *
- * @returns how many are told again
- */
+/** Compares the outbox with the ledger, and reports again what rows do not know. @returns how many */
 export async function compareOutbox(
   databases: Databases,
   { ledger, actor }: Operator,

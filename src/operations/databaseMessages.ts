@@ -17,7 +17,7 @@ export function sessionsMessage(sessions: readonly LockingSession[]): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')
 }
 
-/** How to end the first session, as the end of a sentence. @param whose the database, such as `the ERP’s` */
+/** How to end the first session, as a sentence's end. @param whose such as `the ERP’s` */
 export function endMessage([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''
@@ -35,7 +35,6 @@ function sessionMessage({ pid, application, state, statement, openForMs }: Locki
   return known.length === 0 ? `pid ${pid}` : `pid ${pid} (${known.join(', ')})`
 }
 
-/** A database that cannot be written, by the half of ours that lives there. */
 export interface ReadOnlyDatabase {
   of: 'ledger' | 'outbox'
   cause: ReadOnlyCause
@@ -52,7 +51,7 @@ const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
     `default_transaction_read_only is on for us: somebody has set it by hand, or a provider because the disk is full; look at the disk, and at \`show default_transaction_read_only\` where ${variable} leads`,
 }
 
-/** What follows from a read-only database, and where to look. Begins with a small letter. */
+/** What follows from a read-only database, and where to look. */
 export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   const variable = of === 'ledger' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : 'DATABASE_URL'
   return `the ${of}’s database is read-only, so ${consequences[of]}; ${remedies[cause](variable)}`
@@ -73,7 +72,7 @@ export function startMessage(start: StartPosition | null): string | null {
   return null
 }
 
-/** Says that the table has a history, that all of it will be sent, and how to prevent that; null if it has none. */
+/** Says that all rows of an existing table will be sent, and how to prevent that; null if there are none. */
 export function historyMessage(history: OutboxHistory | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history
@@ -82,7 +81,6 @@ export function historyMessage(history: OutboxHistory | null): string | null {
   return `nothing was captured yet, and ${count} wait${rows === 1 ? 's' : ''}${times}: the daemon sends all of them, unless you say before where to begin (outboxd adopt --start now, id:N or since:D)`
 }
 
-/** Says whether inserts wake the daemon, what that costs the ERP, and the command that changes it. */
 export function wakeMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
   const prepared = `max_prepared_transactions is ${preparedMax}`
   const fails = `PREPARE TRANSACTION fails after an insert that ${wakes === 'always' ? 'the trigger announces' : 'found the daemon asleep'}`

@@ -20,29 +20,27 @@ export interface Databases extends AsyncDisposable {
   /** user@host that gives the command, for the logs. */
   readonly account: string
   readonly ledger: Pool
-  /** The ERP's database. A statement waits 2.5 s for a lock: a person waits for the answer. */
+  /** The ERP's database. A statement waits 2.5 s for a lock, because a person waits. */
   readonly erp: Pool
-  /** Sees whose locks `erp` waits for, on a connection of its own. */
+  /** Sees whose locks `erp` waits for. */
   readonly locks: Pool
-  /** The outbox as it is described. Use `withOutbox`. */
+  /** Use `withOutbox`. */
   readonly outboxTable: () => Outbox
 }
 
 export interface LedgerSessions {
   connections?: number
-  /** How long each waits for a lock of another session. */
   lockMs?: number
 }
 
 const outboxName = 'outboxd command outbox'
 
-/** How long closing waits for a question that was given up and still has no answer. */
+/** Closing waits this long for an abandoned question. */
 const goodbyeMs = 1_000
 
 /**
- * Opens the databases for a person. The ERP's is first asked by `withOutbox`.
- *
- * @param outboxTable how to read the outbox, asked when it is first used: a broken description does not prevent a pause
+ * Opens the databases. `withOutbox` first asks the ERP's.
+ * @param outboxTable read when first used, so that a broken description does not prevent a pause
  * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
  */
 export async function openDatabases(
@@ -88,7 +86,7 @@ export async function openDatabases(
   }
 }
 
-/** Asks the outbox. @throws DatabaseUnusable that names the ERP's database, if the question fails because of it */
+/** @throws DatabaseUnusable that names the ERP's database */
 export function withOutbox<T>(
   { config, outboxTable }: Pick<Databases, 'config' | 'outboxTable'>,
   ask: (outbox: Outbox) => Promise<T>,
@@ -96,12 +94,11 @@ export function withOutbox<T>(
   return withDatabase('DATABASE_URL', config.databaseUrl, async () => ask(outboxTable()))
 }
 
-/** The ledger, as this person changes it. */
 export function operatorOf({ config, ledger, account }: Databases, actor: StatedActor): Operator {
   const { stateDatabaseUrl: url, keyOnFailure } = config
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }
 
-/** Sessions whose locks a question to the outbox waits for, whichever command asked it. */
+/** Sessions whose locks any command's question to the outbox waits for. */
 export const readOutboxLocks = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
   readLockingSessions(locks, outboxName)

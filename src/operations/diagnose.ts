@@ -9,27 +9,23 @@ import { problemMessage } from './problemMessage.ts'
 import { joinFacts, type LedgerHalf, type OutboxHalf, type StatusFacts } from './readStatus.ts'
 import { targetsMissed, totalOf } from './serviceTargets.ts'
 
-/** The status with what it means. */
 export interface StatusReport extends StatusFacts {
   diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-/** Joins both halves and diagnoses them. Pure. */
 export function joinHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: StoreConfig): StatusReport {
   const facts = joinFacts(ledger, outbox, config)
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
-/** A sentence for the person on call, and which condition it says does not hold. */
+/** A sentence for the person on call, and the condition that does not hold. */
 export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
 
-/** Returns a sentence for each thing that is wrong; nothing if the condition holds. */
 type Condition = (status: StatusFacts) => readonly string[]
 
 /**
- * All is well if each of these holds. They stand in the order in which they are told: the most urgent first.
- *
- * A new condition is one row here, and one row in test/operations/diagnose.test.ts, which shows a status in which it alone is false.
+ * All is well if each of these holds. The most urgent comes first. A new condition is a row here, and one in
+ * test/operations/diagnose.test.ts.
  */
 export const wellConditions = {
   'no pause for the ledger’s history': ({ pauses, standing, nowMs }) =>
@@ -54,14 +50,13 @@ export const wellConditions = {
 
 export type WellCondition = keyof typeof wellConditions | typeof lastCondition
 
-/** Only judged if all others hold: any of them would explain why nothing is sent. */
+/** Judged only if all others hold, because any of them would explain it. */
 const lastCondition = 'waiting rows are taken'
 
 const some = (message: string | null): string[] => (message === null ? [] : [message])
 const isForHistory = ({ reason }: StatusFacts['pauses'][number]) => reason === 'history'
 const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
 
-/** The conditions that do not hold, each with its sentences. Pure. */
 export function brokenConditions(status: StatusFacts): { condition: WellCondition; messages: readonly string[] }[] {
   const names = Object.keys(wellConditions) as (keyof typeof wellConditions)[]
   const broken = names
@@ -72,19 +67,15 @@ export function brokenConditions(status: StatusFacts): { condition: WellConditio
   return messages.length > 0 ? [{ condition: lastCondition, messages }] : []
 }
 
-/** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
+/** The same as in the alerts OutboxdBehind and OutboxdTransactionsSlow. */
 const lateMs = 3_600_000
 
-/** If slots are free, a row is taken within seconds. */
 const untakenMs = 60_000
 
-/** An outcome is told within seconds, and a row that is locked for a moment a little later. */
+/** A locked row is told a little later. */
 const untoldMs = 300_000
 
-/**
- * What is wrong, the most urgent first, each with the command that explains or helps; or one sentence that all is well.
- * Pure.
- */
+/** What is wrong, the most urgent first, each with a command; or one sentence that all is well. */
 export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
   const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
@@ -110,7 +101,7 @@ function outboxAway({ outbox }: StatusFacts): string | null {
 
 const sentence = (message: string) => `${capitalize(message)}.`
 
-/** A daemon cannot give a sign of life if the ledger cannot be written. */
+/** A daemon has no heartbeat if the ledger cannot be written. */
 function noDaemon({ instances, daemonConnected, lastSilentMs, heldUpBy, readOnly, nowMs }: StatusFacts): string | null {
   if (instances.length > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
   if (!daemonConnected) return 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
@@ -140,7 +131,7 @@ function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number)
   )
 }
 
-/** Above this number, a list by cause is more useful. */
+/** Above this, a list by cause is more useful. */
 const eachMax = 10
 
 function waitsForPerson({ submissions }: StatusFacts): string | null {
@@ -176,11 +167,10 @@ function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string |
   return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not yet told to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}: a daemon tells it as soon as it can write to the table; outboxd check tries one row.`
 }
 
-/** The outbox's backlog; none while it could not be read. */
 const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>
   outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
 
-/** An operator decided where to begin, so rows before it are not wrong. They will never be sent, so their number is said. */
+/** An operator chose the start position, so rows before it are no fault, but their number is told. */
 function leftBehind({ outbox }: StatusFacts): string | null {
   const hidden = outbox.kind === 'read' ? outbox.hidden : null
   if (hidden === null || hidden.rows === 0) return null

@@ -7,7 +7,6 @@ import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBat
 
 const discardable: readonly State[] = [...waitingForPerson, 'accepted']
 
-/** What can be given up, and what that risks. */
 export const discardChange: BulkChange = {
   verb: 'discard',
   did: 'discarded',
@@ -32,12 +31,12 @@ function isAccepted({ state }: Pick<ListedSubmission, 'state'>): boolean {
   return state === 'accepted'
 }
 
-/** What a discard works on: as seen when it was chosen. */
+/** As seen when it was chosen. */
 export type Discarded = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key' | 'state'>
 
 const batchSize = 500
 
-/** Gives these up, each as it was seen; what took a step since is left as it is. */
+/** Discards each as it was seen; a record that took a step since stays. */
 export function discardSubmissions(
   operator: Operator,
   submissions: readonly Discarded[],

@@ -2,7 +2,7 @@ import { eraseRecords, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
 
-/** Why a record keeps its data; null where it may be erased. Pure. */
+/** Why a record keeps its data; null if it may be erased. */
 export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
   if (mayBeErased) return null
   if (state === 'completed' || state === 'discarded')
@@ -12,10 +12,9 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
   return `is ${state}, and not ended: try again when it is, or discard it first`
 }
 
-/** A batch's locks last milliseconds. */
 const batchSize = 100
 
-/** Erases the data of these, each as it was seen; what took a step since is left as it is. */
+/** Erases each as it was seen; a record that took a step since stays. */
 export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
     const erased = new Set(await eraseRecords(operator, batch))

@@ -9,16 +9,15 @@ import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endMessage, sessionsMessage } from './databaseMessages.ts'
 
-/** The command that was given. One that only looks needs no more than `migrate --print-grants ROLE --read-only` prints. */
+/** One that only looks needs what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
   name: string
   onlyLooks: boolean
 }
 
 /**
- * What an error means for a person: a message, and the exit code (README.md, "Commands").
- *
- * @param command to say which rights it needs; null: of a page or a finding
+ * An error for a person, with the exit code.
+ * @param command to say which rights it needs; null for a page or a finding
  */
 export function explain(error: unknown, command: GivenCommand | null = null): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
@@ -37,7 +36,6 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
   return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }
 
-/** The message of a database that refused a right (42501), as a sentence; null for other errors. */
 function refusedRight(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   if (codeOf(error) === '42501' || codeOf(error.cause) === '42501') return `${error.message} (42501).`

@@ -2,7 +2,6 @@ import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmi
 import type { State } from '../model.ts'
 import { showDuration, showMoment, showTime } from '../time.ts'
 
-/** Why a submission is where it is, and what happens next, in words. */
 export interface Explanation {
   why: string
   /** All of `advice`, a line a sentence and a line a command. */
@@ -10,21 +9,19 @@ export interface Explanation {
   advice: readonly Advice[]
 }
 
-/** A sentence about what is next, and what a person may do then. */
 export interface Advice {
   words: string
   ways: readonly Way[]
 }
 
-/** Something that a person may do, what it means, and the command that does it. */
+/** A command that a person may give, and what it means. */
 export interface Way {
   kind: 'arrived' | 'not-arrived' | 'replay' | 'discard' | 'correct'
   command: string
-  /** Shown after the command; empty if the command says enough. */
+  /** Empty if the command says enough. */
   means: string
 }
 
-/** Explains a submission's state. Pure. */
 export function explainSubmission(detail: SubmissionDetail): Explanation {
   const { why, next } = explained[detail.state](detail)
   const advice = [...next, ...noDaemon(detail)]
@@ -32,7 +29,6 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
   return { why, next: lines.join('\n'), advice }
 }
 
-/** Sending, polls and writing the outbox row happen only while a daemon runs. */
 function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
   const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
   return needsDaemon && !daemonLives
@@ -52,7 +48,6 @@ interface Explained {
   next: Advice[]
 }
 
-/** Why a record is in each state, and what is next. */
 const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
   queued: (detail) => {
     const [why, next] = queued(detail)
@@ -122,7 +117,6 @@ function probing(detail: SubmissionDetail): Explained {
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
-/** The number of useless polls, and the cause of the last one. */
 function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
   if (fruitless === 0) return []
   const cause = events.at(-1)?.cause
@@ -153,7 +147,7 @@ function accepted(detail: SubmissionDetail): Explained {
   return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
 }
 
-/** What is next for a record that is polled; if it takes too long, also what a person can do. */
+/** What is next for a polled record; after too long, also what a person can do. */
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   if (!polledRarely) return [advise(next)]
   const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
@@ -199,7 +193,7 @@ const itDid = 'it did: we follow it to its end'
 const itDidNot = 'it did not: we send it again'
 const noMatter = 'it no longer matters'
 
-/** An id that a person gave may belong to another record: how to correct it. */
+/** How to correct an id that a person gave. */
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
   const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`

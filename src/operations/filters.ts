@@ -7,7 +7,7 @@ import type { Database } from '../postgres/database.ts'
 import { parseMoment } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** The filters of `list` as given on the command line. */
+/** The filters of `list` as given. */
 export interface FilterOptions {
   state?: string | undefined
   code?: string | undefined
@@ -22,27 +22,24 @@ export interface FilterOptions {
   limit?: string | undefined
 }
 
-/** The filters that were read, or every mistake in them. */
 export type FiltersRead =
   | {
       kind: 'value'
       filter: SubmissionFilter
-      /** Only those with this text in them, as a search finds them (narrowByText.ts). */
+      /** The text that records must contain. */
       containing: string | null
       limit: number | null
     }
   | { kind: 'invalid'; problems: string[] }
 
 export interface FilterCircumstances {
-  /** Without --state. */
   defaultStates: readonly State[]
-  /** States that the command works on, and what to say about the others. */
+  /** States that the command works on, and why not the others. */
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number
 }
 
-/** Reads the filters. Pure. */
 export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
   const problems: string[] = []
   const moment = (name: 'since' | 'until') => readBound(name, options[name], now.nowMs, problems)
@@ -69,17 +66,16 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
-/** Reads the filters of a list: without --state it shows what waits for a person, or looks everywhere. Pure. */
+/** Without --state, a list shows what needs a person, or every state for a lookup. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
   const defaultStates = isLookup(options) ? states : waitingForPerson
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
-/** True if a certain record is looked for: its state is then not known. */
+/** A lookup is for a certain record in any state. */
 export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
   transaction !== undefined || containing !== undefined
 
-/** True if a filter is given; --limit is not a filter. */
 export function hasFilters(options: FilterOptions): boolean {
   return filterNames.some((name) => options[name] !== undefined)
 }
@@ -99,7 +95,6 @@ const filterNames = [
 
 const limitMax = 1_000_000
 
-/** @returns null if none is given */
 export function readLimit(text: string | undefined, problems: string[]): number | null {
   if (text === undefined) return null
   const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
@@ -121,19 +116,17 @@ function unknownState(word: string): string {
   return `--state ${word}: there is no such state${didYouMean(word, states)} (there are: ${states.join(', ')})`
 }
 
-/** A span of time as given on the command line, or in a form. */
 export interface SpanOptions {
   since?: string | undefined
   until?: string | undefined
 }
 
-/** Epoch milliseconds; null: no bound. */
+/** Epoch milliseconds; null for no bound. */
 export interface Span {
   sinceMs: number | null
   untilMs: number | null
 }
 
-/** Reads it, or says every mistake in it. Pure. */
 export function readSpan(
   options: SpanOptions,
   nowMs: number,
@@ -145,7 +138,6 @@ export function readSpan(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
 }
 
-/** @param problems takes what is wrong @returns null if nothing is given */
 export function readBound(
   name: 'since' | 'until',
   text: string | undefined,
@@ -164,7 +156,6 @@ export function readBound(
 /** A search reads every payload that it looks at. */
 const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
-/** Looks for a text in the records that a filter matches, within bounds. */
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
 
 export const searchIn =

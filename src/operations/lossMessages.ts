@@ -9,7 +9,7 @@ import { countNamed, type Loss, type LostHistory, type Named } from './recover.t
 const rowsShown = 10
 const namedShown = 5
 
-/** What was found, for a person; one sentence a line. Pure. */
+/** What was found, a sentence a line. */
 export function lossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
@@ -106,11 +106,9 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
   ]
 }
 
-/** Who took in last what the ledger had lost, as a sentence; null if nobody did. Pure. */
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
   last && `${last.who} took it in as ${last.as} at ${showTime(last.atMs)}: outboxd audit shows it.`
 
-/** The same for programs. Pure. */
 export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
   canTell,
   isComplete: !isCut,

@@ -5,13 +5,12 @@ import type { OutboxRecord } from '../model.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Stands for the submission's id, which a record gets when it is captured. */
+/** Stands for the id that a record gets when it is captured. */
 export const exampleId = '00000000-0000-7000-8000-000000000000'
 
-/** What the daemon would make of a record, and how people know it. */
 export type MapPreview = { name: string; type: string } & MappedRecord
 
-/** The type that payloads without a row are of: the given one, or that of the only mapping file. Pure. */
+/** The type of payloads without a row: the given one, or that of the only mapping file. */
 export function chooseType(
   mappings: Mappings,
   given: string | undefined,
@@ -27,7 +26,6 @@ export function chooseType(
   }
 }
 
-/** What payloads of a type would become: one, or one a line. Pure. */
 export function mapPayloads(mappings: Mappings, type: string, content: string): MapPreview[] {
   return payloadsIn(content.replace(/^\uFEFF/, '')).map(({ name, payload }) => ({
     name,
@@ -36,7 +34,7 @@ export function mapPayloads(mappings: Mappings, type: string, content: string): 
   }))
 }
 
-/** One payload, or one a line where every line looks like an object of its own. Pure. */
+/** One payload, or one a line if every line looks like an object. */
 export function payloadsIn(content: string): { name: string; payload: string }[] {
   const lines = content
     .split('\n')
@@ -49,12 +47,12 @@ export function payloadsIn(content: string): { name: string; payload: string }[]
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
 
-/** What a row would become, by the daemon's own mapper: a preview that may differ is none. Pure. */
+/** Maps a row by the daemon's own mapper. */
 export function mapRow(mappings: Mappings, record: OutboxRecord): MapPreview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
 
-/** What the service may refuse of these although they map. Pure. */
+/** What the service may refuse although it maps. */
 export function bodyWarnings(mappings: Mappings, previews: readonly Pick<MapPreview, 'type'>[]): string[] {
   return [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
     const mapping = mappings.get(type)

@@ -6,33 +6,27 @@ import { resourceNames } from '../resources.ts'
 import type { Databases } from './databases.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
 
-/** A line of a file and the submission that it settles. */
 export interface SettlingLine {
   line: number
   submission: ListedSubmission
-  /** Null: it did not arrive. */
+  /** Null if it did not arrive. */
   transaction: TransactionRef | null
   /** A person has said otherwise before. */
   isCorrection: boolean
 }
 
-/** A line whose submission stays as it is. */
 export interface SkippedLine {
   line: number
   submission: ListedSubmission
   reason: string
 }
 
-/** The lines to settle and to skip, or every line that contradicts the ledger or another line. */
+/** The lines to settle and to skip, or all contradictions. */
 export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-/**
- * Finds what each line speaks of, and holds it against the ledger and the other lines. Writes nothing.
- *
- * @param onLine called before each, with its place from 0
- */
+/** Compares each line with the ledger and the other lines. @param onLine called with each line's index */
 export async function matchAnswers(
   databases: Databases,
   lines: readonly AnsweredLine[],
@@ -42,7 +36,7 @@ export async function matchAnswers(
   const skipped: SkippedLine[] = []
   const problems: string[] = []
   const lineOf = new Map<string, number>()
-  /** @returns whether it is the first line that says this */
+  /** Returns whether it is the first line that says this. */
   const isFirst = (line: number, what: string, name: string) => {
     const before = lineOf.get(what)
     if (before === undefined) lineOf.set(what, line)
@@ -76,7 +70,7 @@ export async function matchAnswers(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
 }
 
-/** @returns what is wrong where the line names no submission, or more than one */
+/** Returns the problem if the line names no submission, or several. */
 async function findSubmission(
   ledger: Database,
   { outboxId, submissionId }: AnsweredLine,
@@ -93,17 +87,15 @@ async function findSubmission(
   return first
 }
 
-/** The transaction of a submission that a person gives the id of. */
 export const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
   resource: resource ?? resourceNames[0],
   transactionId,
 })
 
-/** Says which record has the id already, and where to look. */
 export const takenMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
 
-/** A second transaction on the line. The one that the ledger has came with the list, and does not contradict. */
+/** A second transaction on the line, other than the one that the ledger has. */
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: AnsweredLine): string | undefined {
   const other = besides.find((beside) => beside !== detail.transactionId)
   if (other === undefined) return undefined
@@ -112,8 +104,8 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: Answe
 }
 
 /**
- * Why a record stays as it is although a line of a file answers for it; null if it does not. A file is older than what
- * it is held against: what was done since then is not undone by it, and nothing is sent again on an answer of before. Pure.
+ * Why a record stays although a line answers for it; null if it does not. A file is older than the ledger: later steps
+ * are not undone by it, and nothing is sent again on an old answer.
  */
 export function whySkipped(detail: SubmissionDetail, answered: AnsweredLine): string | null {
   const { state, transactionId, attempt } = detail
@@ -122,12 +114,12 @@ export function whySkipped(detail: SubmissionDetail, answered: AnsweredLine): st
     return `is ${state} as ${arrivedAs} already`
   const why = whyNotSettled(detail)
   if (why !== null) return `is ${state}${why}`
-  // What was true of an earlier attempt says nothing of the one in doubt now.
+  // An earlier attempt tells nothing of the one in doubt.
   if (attempts !== null && attempts !== attempt) return 'was sent again since the file was made: ask again'
   return whySaidOtherwise(detail, answered) ?? (arrivedAs === null ? whyNotSentAgain(detail, attempts) : null)
 }
 
-/** A person has settled it, and the line does not show that it knows of that. */
+/** A person has settled it, and the file does not know that. */
 function whySaidOtherwise(
   { outboxId, state, transactionId, idByPerson, events }: SubmissionDetail,
   { arrivedAs, attempts, besides }: AnsweredLine,
@@ -140,9 +132,9 @@ function whySaidOtherwise(
     : null
 }
 
-/** Without its count a line may be from before the last attempt. That it arrived, instead, is true of whichever. */
+/** Without a count, the line may be older than the last attempt. */
 function whyNotSentAgain({ state, attempt, events }: SubmissionDetail, attempts: number | null): string | null {
-  // The count alone does not tell: a record that was recovered begins at 0.
+  // A recovered record begins at attempt 0 again.
   const isFirst =
     attempt === 1 && !events.some(({ from, to }) => to === 'queued' && from !== null && from !== 'sending')
   return attempts !== null || isFirst
@@ -150,7 +142,7 @@ function whyNotSentAgain({ state, attempt, events }: SubmissionDetail, attempts:
     : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
 }
 
-/** Why a person cannot settle a submission, to be read after its state; null if that is possible. */
+/** Why a person cannot settle a submission, to be read after its state; null if it is possible. */
 export function whyNotSettled({
   state,
   probing,

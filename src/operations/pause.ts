@@ -8,21 +8,19 @@ import type { Database } from '../postgres/database.ts'
 import { parseDurationMs, showMoment } from '../time.ts'
 import { reasonProblem } from './actor.ts'
 
-/** A pause as a person asks for it. */
 export interface PauseRequest {
   reason: string | undefined
-  /** A duration such as 2h; undefined: until somebody resumes. */
+  /** Such as 2h; undefined for a pause without an end. */
   for: string | undefined
 }
 
-/** What was asked for, or what is wrong with it: each to be read after the name of the field. */
+/** A problem is read after the name of its field. */
 export type PauseRead =
   | { kind: 'value'; reason: string; forMs: number | null }
   | { kind: 'invalid'; problems: { field: keyof PauseRequest; problem: string }[] }
 
 const longestMs = 366 * 86_400_000
 
-/** Reads what a person asks for. Pure. */
 export function readPause(request: PauseRequest): PauseRead {
   const reason = request.reason?.replace(/\s+/g, ' ').trim() ?? ''
   const forMs = request.for === undefined ? null : parseDurationMs(request.for)
@@ -40,38 +38,32 @@ function durationProblem(text: string, forMs: number | null): string | null {
   return forMs > longestMs ? `${text}: give at most a year, or leave it out` : null
 }
 
-/** What a pause would do, or has done. Pure. @param forMs null: until somebody resumes */
+/** @param forMs null for a pause without an end */
 export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: boolean; nowMs: number }): string {
   const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`
   return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
 }
 
-/** How far a resume goes. */
 export interface ResumeTerms {
-  /** Also do not wait for the end of the other pauses. */
+  /** Also try the other pauses at once. */
   all: boolean
-  /** Take mass refusals at their word. */
+  /** Reject the records that the service refuses alike. */
   believeRefusals: boolean
 }
 
-/** How long refusals in the same words are taken at their word. */
 const believedMs = 86_400_000
 
-/** There is one mass refusal a resource. */
 const problemsMax = 1_000
 
-/** What was, or would be, changed. */
 export interface Resumed {
-  /** What was said when the operator's pause was raised; null if there was none. */
+  /** The detail of the operator's pause; null if there was none. */
   ended: string | null
-  /** Refusals that are taken at their word. */
   believed: readonly string[]
   /** Pauses that now end with the first good answer. */
   shortened: readonly PauseReason[]
   remaining: LedgerSnapshot['pauses']
 }
 
-/** Ends the operator's pause, and what else the terms name. */
 export async function resumeSending(operator: Operator, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
   const ended = await endOperatorPause(operator)
   const believed = believeRefusals ? await believeMassRefusals(operator, believedMs) : []
@@ -80,7 +72,6 @@ export async function resumeSending(operator: Operator, { all, believeRefusals }
   return { ended, believed, shortened, remaining: pauses }
 }
 
-/** What `resumeSending` would do, from what stands. */
 export async function previewResume(ledger: Database, { all, believeRefusals }: ResumeTerms): Promise<Resumed> {
   const { pauses } = await readSnapshot(ledger)
   const problems = await readProblems(ledger, problemsMax)
@@ -95,7 +86,7 @@ export async function previewResume(ledger: Database, { all, believeRefusals }: 
   }
 }
 
-/** What was done, or would be, and which pauses remain; one sentence a line. Pure. */
+/** A sentence a line. */
 export function resumeMessages(
   { ended, believed, shortened, remaining }: Resumed,
   { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
@@ -133,5 +124,5 @@ function endedMessage(ended: string | null, remaining: number, tried: number, dr
   return tried > 0 ? [] : ['No operator had paused.']
 }
 
-/** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */
+/** Drops the advice to give this very command (ledger/refusals.ts). */
 const withoutAdvice = (detail: string) => detail.replace(/; if it is right, outboxd resume --believe-refusals.*$/s, '')

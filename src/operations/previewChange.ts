@@ -8,32 +8,25 @@ import { type BulkChange, mostAtOnce } from './bulkChange.ts'
 import type { Databases } from './databases.ts'
 import { estimateBacklog } from './readStatus.ts'
 
-/** Submissions that are alike to whoever decides about them. */
 export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
   count: number
 }
 
-/** What a change would do. */
 export interface ChangePreview {
   verb: BulkChange['verb']
   count: number
-  /** How many of each kind, the most first. */
+  /** The most frequent first. */
   groups: Group[]
-  /** The first few. */
   first: readonly ListedSubmission[]
-  /** There may be more that match: so many are done at once. */
+  /** More may match than are done at once. */
   isCapped: boolean
-  /** What is risked, one sentence a line; empty where nothing is. */
+  /** A sentence a line; empty if there is none. */
   risk: string
 }
 
 const firstMax = 5
 
-/**
- * Says what a change would do to these. Pure.
- *
- * @param chosen how many they were before some of them were found to be left alone
- */
+/** @param chosen how many they were before some were found to be left alone */
 export function previewChange(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
@@ -63,15 +56,14 @@ function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
 }
 
-/** What sending so many again costs. */
 export interface Cost {
-  /** Requests of the budget: each is sent, and asked for as often as the last ones were. */
+  /** Each is sent, and polled as often as the last ones were. */
   requests: number
-  /** How long the whole budget is spent on them, where nothing else wants it. */
+  /** If nothing else wants the budget. */
   durationMs: number
 }
 
-/** Reckons what a replay of so many costs, as `status` reckons the backlog. */
+/** Estimates a replay's cost, as `status` does for the backlog. */
 export async function readReplayCost(
   { ledger, config }: Pick<Databases, 'ledger' | 'config'>,
   count: number,
@@ -89,7 +81,6 @@ export async function readReplayCost(
   return { requests: Math.ceil(count * (1 + polls)), durationMs }
 }
 
-/** What it costs, in a sentence. Pure. */
 export function costMessage({ requests, durationMs }: Cost): string {
   return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
 }

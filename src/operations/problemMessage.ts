@@ -4,7 +4,7 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showTime } from '../time.ts'
 import { conflictAdvice } from './submissionFacts.ts'
 
-/** What `outboxd status` says about open problems of each kind, with the command that explains or helps. */
+/** A sentence for the problems of each kind, with the command that helps. */
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
     `The daemon has put off ${pluralize(rows.length, 'row')} of the outbox, since capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
@@ -68,13 +68,13 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `${history?.detail}: if you do not want that, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
 }
 
-/** One sentence for each kind of problem that stands, in the order of the kinds first seen. */
+/** A sentence for each kind of problem, the first seen first. */
 export function problemMessage(problems: readonly Problem[]): string[] {
   const kinds = Map.groupBy(problems, ({ kind }) => kind)
   return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
 }
 
-/** A newer version of the daemon may know kinds that this one does not. */
+/** A newer daemon may know further kinds. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3
@@ -94,7 +94,6 @@ function first(problems: readonly Problem[]): string {
   return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join(', ')
 }
 
-/** The first subjects, each with its detail. */
 function firstDetails(problems: readonly Problem[]): string {
   const shown = problems
     .slice(0, subjectsShown)
@@ -106,7 +105,7 @@ const detailMax = 300
 
 const shownMax = 20
 
-/** Says of the rows that never became submissions why, a line each, the first twenty. Pure. */
+/** Says why rows never became submissions, a line each, the first twenty. */
 export function skippedRowMessages(problems: readonly Problem[]): string[] {
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   const lines = skipped.slice(0, shownMax).map(({ subject, detail, retryMs }) => {

@@ -4,7 +4,7 @@ import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/pr
 import { findPresent } from '../outbox/rows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-/** Deletes and empties what the retention of this configuration says, after it has chained the logs. */
+/** Deletes and empties what the retention says, after chaining the logs. */
 export async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,

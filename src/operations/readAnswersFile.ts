@@ -2,22 +2,18 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { pluralize } from '../plainText.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
-/** One line of a file: what became of a record. */
 export interface AnsweredLine {
-  /** Counted from 1. */
   line: number
-  /** At least one of the two is there. */
   outboxId: string | null
   submissionId: string | null
-  /** The transaction as which it arrived; null: it did not. */
+  /** Null if it did not arrive. */
   arrivedAs: string | null
-  /** Transactions that further columns name: those of the list, or a contradiction. */
+  /** Transactions in further columns: those of the list, or a contradiction. */
   besides: string[]
   /** Attempts when the file was made; null if the file does not say. */
   attempts: number | null
 }
 
-/** The answers of a file, or every line that is wrong. */
 export type AnswersRead =
   | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
   | { kind: 'invalid'; problems: string[] }
@@ -25,8 +21,7 @@ export type AnswersRead =
 const linesMax = 10_000
 
 /**
- * Reads who arrived and who did not, as `submissionCsv` has made it and a person has filled it in, or two columns without a
- * header. Separated by commas, semicolons or tabs, as spreadsheets write it. Pure.
+ * Reads a filled-in file of `submissionCsv`, or two columns without a header, separated by commas, semicolons or tabs.
  */
 export function readAnswersFile(text: string): AnswersRead {
   const rows = readRows(text)
@@ -69,13 +64,12 @@ function readRows(text: string): Row[] | string {
   }
 }
 
-/** The one that the first line has, outside of quotes. */
 function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
 }
 
-/** The places of each value in a row, the likeliest first; empty if the row does not have it. */
+/** The places of each value in a row, the likeliest first. */
 type Columns = Record<keyof typeof names, number[]>
 
 const names = {
@@ -85,7 +79,7 @@ const names = {
   attempts: ['attempts'],
 }
 
-/** @returns null if the row is not a header; the problem if it is a header that cannot be used */
+/** Returns null if the row is not a header; the problem if it cannot be used. */
 function readHeader(cells: readonly string[]): Columns | null | string {
   const heads = cells.map((cell) => cell.toLowerCase().replace(/[ -]/g, '_'))
   const at = (known: readonly string[]) => known.map((name) => heads.indexOf(name)).filter((place) => place >= 0)
@@ -104,10 +98,9 @@ function readHeader(cells: readonly string[]): Columns | null | string {
   return twice === undefined ? columns : `two columns are called ${twice}: keep one`
 }
 
-/** Without a header. */
 const twoColumns: Columns = { outboxId: [0], submissionId: [], answer: [1], attempts: [] }
 
-/** @returns null if the line has no answer; the problem if the line is wrong */
+/** Returns null if the line has no answer; the problem if it is wrong. */
 function readLine({ line, cells }: Row, columns: Columns | null, width: number): AnsweredLine | null | string {
   const wrong = (problem: string) => `line ${line}: ${problem}`
   const count = pluralize(cells.length, 'column')
@@ -136,13 +129,13 @@ function readLine({ line, cells }: Row, columns: Columns | null, width: number):
 const notArrived = 'not-arrived'
 const isNotArrived = (cell: string) => /^not[ _-]?arrived$/i.test(cell)
 
-/** The different values of some cells; empty ones are none. */
+/** The different values of some cells, without empty ones. */
 function valuesOf(cells: readonly string[], at: readonly number[], read: (cell: string) => string): string[] {
   const values = at.map((place) => read(cells[place] ?? '')).filter((value) => value !== '')
   return [...new Set(values)]
 }
 
-/** A text that looks like a submission's id is one. If ids of the outbox look like that, write outbox:ID. */
+/** A text in the form of a submission's id is one. Write outbox:ID if ids of the outbox look so. */
 function readId(text: string): Pick<AnsweredLine, 'outboxId' | 'submissionId'> {
   return isUuid(text) ? { outboxId: null, submissionId: text } : { outboxId: outboxIdIn(text), submissionId: null }
 }
@@ -151,10 +144,9 @@ const outboxIdIn = (text: string) => text.replace(/^outbox:/, '') || null
 
 const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)
 
-/** The longest id of the service (service/wire.ts). */
 const transactionIdMaxChars = 255
 
-/** Words of scripts and spreadsheets for a missing id, and answers to other questions. */
+/** Placeholders of scripts and spreadsheets, and answers to other questions. */
 const noIds: ReadonlySet<string> = new Set([
   'null',
   'undefined',
@@ -185,7 +177,7 @@ const noIds: ReadonlySet<string> = new Set([
   ...['received', 'found', 'missing', 'lost', 'accepted', 'completed', 'failed', 'rejected', 'pending', 'uncertain'],
 ])
 
-/** Why a text cannot be a transaction's id; null if it can. Pure. */
+/** Why a text cannot be a transaction's id; null if it can. */
 export function transactionIdProblem(id: string): string | null {
   if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
     return `a transaction's id has no blanks and at most ${transactionIdMaxChars} characters`

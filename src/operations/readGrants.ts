@@ -5,19 +5,15 @@ import { readOutboxGrants } from '../outbox/findRightProblems.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
-/** Statements for whoever owns the tables, in their order. */
 export interface RoleGrants {
-  /** In the ledger's database. */
   ledger: string[]
-  /** In the ERP's; null where the outbox's table is not there yet. */
+  /** Null if the outbox's table does not exist yet. */
   outbox: string[] | null
 }
 
 /**
- * The least that a role needs: of our schemas what daemons and commands do, of the outbox's table to read it and to write our
- * columns. Nothing is changed.
- *
- * @throws DatabaseUnusable if a database cannot be reached, or the ledger's has not been migrated
+ * The least rights of a role, for daemons and commands or for looking.
+ * @throws DatabaseUnusable if a database cannot be reached, or the ledger's was not migrated
  */
 export async function readGrants(
   config: Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>,
@@ -40,6 +36,6 @@ export async function readGrants(
       return grants && [...(await readRoleStatements(db, role)), ...grants]
     },
   })
-  // In one database the role is made once.
+  // In one database the role is created once.
   return { ledger, outbox: outbox?.filter((statement) => !ledger.includes(statement)) ?? null }
 }

@@ -16,18 +16,15 @@ import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
 import { explain } from './explainError.ts'
 
-/** The ledger's half of the status. */
 export interface LedgerHalf extends LedgerSnapshot, Activity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
-  /** Requests of the last hour, day and 28 days. */
   recent: RecentCounts
   /** Sessions whose locks a silent daemon waits for. */
   heldUpBy: LockingSession[]
 }
 
-/** The outbox's half of the status. */
 export type OutboxHalf =
   | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
@@ -35,25 +32,23 @@ export type OutboxHalf =
   /** It has not answered yet. */
   | { kind: 'awaited' }
 
-/** The facts of the status. */
 export interface StatusFacts extends LedgerHalf {
   outbox: OutboxHalf
-  /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
+  /** Creation of the oldest row that is not accepted yet, in the outbox or captured. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** What must be mended before the backlog moves, in words that follow "once"; null if nothing is known. */
+  /** What must be mended before the backlog moves, to follow "once"; null if nothing is known. */
   backlogStandsUntil: string | null
-  /** When the backlog is through; null if nothing waits, or it is not known when it moves. */
+  /** Null if nothing waits, or it is not known when the backlog moves. */
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
-  /** Nothing was sent or asked for as long as the limit's window is. */
+  /** Nothing was sent or asked for a whole window. */
   isBudgetUnused: boolean
 }
 
-/** Each problem is a sentence or a line; more are in the table. */
 const problemsMax = 200
 
-/** What the ledger's half is made of. The console reads each as often as it changes. */
+/** The console reads each as often as it changes. */
 export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
   return {
     readSnapshot: () => readSnapshot(ledger),
@@ -82,7 +77,6 @@ export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
-/** What the outbox's half is made of. */
 export function outboxReads(databases: Databases) {
   return {
     readBacklog: () => withOutbox(databases, readBacklog),
@@ -94,7 +88,7 @@ export function outboxReads(databases: Databases) {
 
 export type OutboxReads = ReturnType<typeof outboxReads>
 
-/** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
+/** Asks the outbox, or says within two seconds whose lock the answer waits for. Never throws. */
 export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
   const watch = new AbortController()
   try {
@@ -104,7 +98,7 @@ export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
   }
 }
 
-/** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
+/** @param patient waits for a lock twice, because its holder may take longer to see */
 async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
@@ -121,7 +115,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
 
 const lookEveryMs = 300
 
-/** Returns when a lock is seen twice: a lock that lets go at once does not matter. */
+/** Returns when a lock is seen twice: a short one does not matter. */
 async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
@@ -131,7 +125,6 @@ async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Pro
   }
 }
 
-/** Joins both halves. Pure. */
 export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusFacts {
   const { nowMs, pauses, submissions } = ledger
   const outbox = half.kind === 'read' ? half.outbox : null
@@ -164,7 +157,7 @@ export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreCon
   }
 }
 
-/** An estimate at the rate limit holds only for a daemon that works. */
+/** The estimate holds only if a daemon works. */
 function standsUntil({ instances, standing }: LedgerHalf): string | null {
   if (instances.length === 0) return 'a daemon runs'
   return standing.some(({ kind }) => kind === 'loop_failing') ? 'the part of the daemon that fails works again' : null
@@ -178,20 +171,18 @@ function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyD
   ]
 }
 
-/** An estimate of how long the records that wait will take. */
 export interface Backlog {
   records: number
   durationMs: number
-  /** Polls that a record is reckoned with. */
   pollsPerRecord: number
 }
 
-/** Until a record has completed: one poll a record, which late polling approaches. */
+/** Until a record has completed. Late polling approaches one poll a record. */
 const pollsAssumed = 1
 
 /**
- * Reckons every record that waits at one request and the polls that the last ones took, and every one that is being
- * tracked at those polls alone, all at the rate limit; but none is through before it is due. Pure.
+ * Counts a request and the average polls for each waiting record, the polls for each tracked one, at the rate limit,
+ * but not before the last is due.
  */
 export function estimateBacklog(now: {
   toSend: number
@@ -199,7 +190,6 @@ export function estimateBacklog(now: {
   pollsPerRecord: number | null
   capacity: number
   windowMs: number
-  /** The last record that may go is due in so long. */
   lastDueInMs: number
 }): Backlog {
   const pollsPerRecord = now.pollsPerRecord ?? pollsAssumed
@@ -209,8 +199,7 @@ export function estimateBacklog(now: {
 }
 
 /**
- * When the backlog is through: from now on, or from when the last pause ends. Pure.
- *
+ * From now on, or from the end of the last pause.
  * @returns epoch milliseconds; null if nothing waits, or a pause has no end
  */
 export function throughAtMs(

@@ -29,51 +29,44 @@ import { compareOutbox, findLostRows, mayWaitingBeSent, readFoundHistory, readRe
 import { type Databases, withOutbox } from './databases.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 
-/** A row that the ledger does not know. */
 export type LostRow = LedgerGap['rows'][number]
 
-/** What the ledger may have lost. */
 export interface Loss {
-  /** Rows that say they were taken and that the ledger does not know. */
   gap: LedgerGap
-  /** The transactions that several rows name: of `gap.rows`, or of records that the ledger knows. */
+  /** Transactions that several rows name. */
   shared: ReadonlySet<string>
-  /** Null if the ledger's history is as the daemons have agreed to. */
+  /** Null if the ledger's history is as agreed. */
   history: LostHistory | null
 }
 
 export interface LostHistory {
   found: FoundHistory
   doubtful: DoubtfulRecords
-  /** Records whose rows name a transaction that is news to the ledger. */
+  /** Records whose rows name a transaction that the ledger does not know. */
   named: readonly Named[]
-  /** Rows that wait and were recorded before may have been captured and sent. */
+  /** Rows that wait and were recorded before may have been sent. */
   isOutboxInDoubt: boolean
-  /** Rows that wait and that a daemon has claimed: the ledger may have had them, and they may be marked yet. */
+  /** Rows that wait and that a daemon has claimed: the ledger may have had them. */
   inHandRows: readonly LostRow[]
-  /** Rows that wait, if they are in doubt and their table does not say when they were recorded. */
+  /** Rows that wait, are in doubt, and have no date. */
   undatedRows: readonly LostRow[]
 }
 
-/** A record whose row names a transaction, with what the row's state says. */
 export type Named = NamedRecord & Pick<NamingRow, 'said'>
 
-/** If more rows than these have no date, those written meanwhile are not told apart. */
+/** Of more rows without a date, those written meanwhile are not told apart. */
 const undatedMax = 10_000
 
-/** How reading goes on. */
 export interface Reading {
-  /** Asked now and then: false ends it. */
+  /** Returns false to end it. */
   goOn(): boolean
-  /** Told how many rows of doubtful records were read. */
   onProgress(done: number, of: number): void
 }
 
 /**
  * Finds out what the ledger may have lost.
- *
- * @param isWaitingToo what the operator knows: the outbox went back as well, or did not; undefined: nothing
- * @param sayer who says that the ledger was put back, as if a daemon had found it
+ * @param isWaitingToo whether the outbox went back, too; undefined if the operator does not say
+ * @param sayer who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
 export async function findLoss(
@@ -83,7 +76,7 @@ export async function findLoss(
 ): Promise<Loss> {
   const { ledger } = databases
   const found = await readFoundHistory(ledger, sayer)
-  // Before the rows are compared: what is in hand now may say by then that it was taken.
+  // Before the rows are compared, because a claimed row may say afterwards that it was taken.
   const inHand = found === null ? [] : await withOutbox(databases, readInHand)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
@@ -99,7 +92,6 @@ export async function findLoss(
   return { gap, shared, history: { found, doubtful, named, isOutboxInDoubt, inHandRows, undatedRows } }
 }
 
-/** Those that are not among others, as rows that the ledger does not know. */
 function waitingRows(
   rows: readonly Pick<OutboxRecord, 'outboxId' | 'stamp' | 'createdAt'>[],
   others: ReadonlySet<string>,
@@ -147,7 +139,7 @@ async function readNamedRecords(
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
 }
 
-/** The transactions that several rows name: nobody can say whose they are. Pure. */
+/** The transactions that several rows name, so that nobody knows whose they are. */
 export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(
@@ -157,18 +149,16 @@ export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>
   )
 }
 
-/** Why the transaction that a row names is not believed; null if it is. Pure. */
+/** Why the transaction that a row names is not believed; null if it is. */
 export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)
   return problem && `its outbox row names a transaction that is none: ${problem}`
 }
 
-/** How many rows name a transaction. Pure. */
 export const countNamed = (rows: readonly LostRow[]): number =>
   rows.filter(({ transactionId }) => transactionId !== null).length
 
-/** What taking in needs. `say` is told what was done, a sentence at a time. */
 export interface TakingIn extends Reading {
   databases: Databases
   operator: Operator
@@ -177,10 +167,10 @@ export interface TakingIn extends Reading {
   say(sentence: string): void
 }
 
-/** How it ended. `changed`: another finding stands, or another person was quicker. `incomplete`: rows are left for another run. */
+/** `changed`: another finding stands, or another person was quicker. `incomplete`: rows are left for another run. */
 export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 
-/** Takes in what the ledger has lost, in batches; what was taken in stays so. Sending goes on after the last one. */
+/** Takes in what the ledger has lost, in batches that stay. Sending goes on after the last one. */
 export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as: RecoveredAs): Promise<TakenIn> {
   const { databases, operator, goOn, say } = parts
   if (history !== null && (await readFound(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
@@ -200,10 +190,10 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
   return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-/** What of a number is not as the person says, for the end of a sentence. */
+/** Names an exception, as a sentence's end. */
 export const exceptFor = (named: number): string => (named === 0 ? '' : `, but for ${named} that name a transaction`)
 
-/** Compares what the ledger has now with the outbox, and has rows told again that know less. */
+/** Compares the outbox with the ledger, and reports again what rows do not know. */
 export async function compareAgain({
   databases,
   operator,
@@ -236,7 +226,7 @@ async function takeInRows(
   return taken
 }
 
-/** The row as the ledger would have kept it. What does not map cannot have been sent by us: it is rejected. */
+/** The row as the ledger would have kept it. What does not map was never sent by us, so it is rejected. */
 function keep(
   { unreadable, ...record }: OutboxRecord,
   { stateText, transactionId }: LostRow,
@@ -262,7 +252,7 @@ function keep(
   return { ...given, transactionId, doubt }
 }
 
-/** Tracks what the rows name, then takes all else as the person says, and lets everyone go on. */
+/** Tracks what the rows name, then takes the rest as the person says, and lets sending go on. */
 async function goOnAfter(
   parts: TakingIn,
   { found, named: seen, isOutboxInDoubt }: LostHistory,
@@ -270,7 +260,7 @@ async function goOnAfter(
 ): Promise<TakenIn> {
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
-  // What took a step since it was looked at is looked at again, before anything is sent.
+  // What took a step since is looked at again, before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, parts)) {
     let done = 0
     for (const batch of batches(named, batchSize)) {

@@ -11,7 +11,6 @@ import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-/** The submissions that a person named, or why not all were found. */
 export type Found =
   | { kind: 'found'; submissions: ListedSubmission[] }
   | { kind: 'missing'; problems: string[] }
@@ -20,10 +19,9 @@ export type Found =
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
-/** A submission's whole id. */
 export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Reads `--record`. @param problems takes what is wrong @returns null if nothing is given */
+/** Reads `--record`; null if it is not given. */
 export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
@@ -42,10 +40,8 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
 }
 
 /**
- * The meanings that a name can have, the likeliest first. The first that fits a submission is used. Pure.
- *
- * Without a prefix and in hex digits it is an id, by its beginning or its end (those of one time begin alike), or an
- * idempotency key; whatever else has no other meaning, a transaction's id.
+ * The meanings of a name, the likeliest first; the first that fits is used. Hex digits are an id's beginning or end
+ * (ids of one time begin alike), or an idempotency key. Anything else without a prefix is a transaction's id.
  */
 export function readReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
@@ -63,13 +59,12 @@ function readHexDigits(name: string): SubmissionReference[] {
     : [range, { kind: 'ending', digits }]
 }
 
-/** The submissions that a name fits, up to `limit`, and what it was taken for. */
 export interface NamedSubmissions {
   by: SubmissionReference['kind']
   submissions: ListedSubmission[]
 }
 
-/** Finds what a name fits. @returns null if it fits nothing */
+/** Returns null if the name fits nothing. */
 export async function findNamed(ledger: Database, name: string, limit: number): Promise<NamedSubmissions | null> {
   for (const reference of readReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
@@ -78,7 +73,7 @@ export async function findNamed(ledger: Database, name: string, limit: number): 
   return null
 }
 
-/** Finds each submission by the name given for it; all of them, or none and what is wrong. */
+/** Finds a submission for each name; all of them, or what is wrong. */
 export async function findAll(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
@@ -101,7 +96,9 @@ export async function findAll(ledger: Database, names: readonly string[]): Promi
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** True if a text has the form of a name. Any text may be a transaction's id, so one without a prefix does not count. */
+/**
+ * True if a text has the form of a name. Any text may be a transaction's id, so one without a prefix does not count.
+ */
 function isName(name: string): boolean {
   const [likeliest] = readReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
@@ -116,10 +113,7 @@ function severalMessage(
   return `${name} fits ${first.id} and ${second.id}, and perhaps more: ${more}`
 }
 
-/**
- * Why a name fits no submission. A row that has not been captured yet is not missing: it waits in the outbox; and of what was
- * pruned it is known how it ended.
- */
+/** Says why a name fits no submission: its row may wait in the outbox, or it was pruned. */
 export async function explainMissing(databases: Databases, name: string): Promise<string> {
   const [reference] = readReferences(name)
   if (reference?.kind === 'outbox')
@@ -133,7 +127,7 @@ export async function explainMissing(databases: Databases, name: string): Promis
   )
 }
 
-/** Why an outbox row has no submission; null if there is no such row and never was. */
+/** Why an outbox row has no submission; null if there never was such a row. */
 export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
   const pruned = await readPruned(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)

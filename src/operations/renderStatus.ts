@@ -9,24 +9,21 @@ import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
 
 type Row = readonly [name: string, message: string]
 
-/** The report for people: what is wrong, or that all is well, and then the figures. */
 export function renderStatus(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...flowRows(report), ...ledgerRows(report)].map(line)])
 }
 
-/** Renders the ledger's half while the outbox has not answered. */
 export function renderLedgerHalf(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
 }
 
-/** Renders the rest when the outbox has answered. @param said the report that was printed before */
+/** Renders the rest. @param said the report that was printed before */
 export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
   const before = new Set(said.diagnoses.map(({ message }) => message))
   const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
   return lines(['', ...news, ...outboxRows(report).map(line)])
 }
 
-/** The report in one line, for a log of looks. */
 export function renderStatusLine({
   diagnoses: [first, ...others],
   outbox,
@@ -56,7 +53,6 @@ function flowRows(report: StatusReport): Row[] {
   return [...(toSend ? [toSend] : []), ...atServiceRows(report), ...rest]
 }
 
-/** Rows that need the outbox. */
 function outboxRows(report: StatusReport): Row[] {
   const { submissions, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
@@ -101,8 +97,8 @@ function forPerson(submissions: Record<State, number>): string {
 }
 
 /**
- * How many outcomes the outbox has yet to hear. It knows every outcome only if each of these holds: no report is due, the
- * outbox was read just now, and no problem says that a report was refused or that no daemon writes to this outbox.
+ * How many outcomes the outbox has yet to hear. All are told only if no report is due, the outbox was just read, and no
+ * problem keeps reports back.
  */
 export function reportsMessage({
   reportsDue,
@@ -122,7 +118,7 @@ export function reportsMessage({
     : `none is due, but ${pluralize(against.length, 'problem')} may keep rows from showing their outcomes`
 }
 
-/** Kinds of problems during which a row may say something else than the ledger, though no report is due. */
+/** During these a row may differ from the ledger, though no report is due. */
 export const keepsOutcome: ReadonlySet<ProblemKind> = new Set([
   ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
   ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),
@@ -132,7 +128,6 @@ function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
 }
 
-/** Says how long the backlog will take. */
 export function backlogMessage({
   backlog,
   backlogStandsUntil,
@@ -159,7 +154,6 @@ function showClock(ms: number, nowMs: number): string {
   return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-/** Says how many records are held back, as the end of a sentence. */
 export function heldMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
@@ -181,7 +175,6 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
   })
 }
 
-/** Until when a pause stands. */
 export function pauseEnd(
   { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
   nowMs: number,
@@ -212,7 +205,7 @@ function instanceRows(report: StatusReport): Row[] {
   ])
 }
 
-/** Says what is known of the instances if none gives a sign of life. */
+/** Says what is known if no instance has a heartbeat. */
 export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown: no instance can report while the ledger is read-only'
   const which = daemonConnected ? 'one connected and silent' : 'none alive'

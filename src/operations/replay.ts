@@ -24,17 +24,15 @@ import { type Databases, withOutbox } from './databases.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
 
-/** How records are sent again. */
 export interface ReplayTerms {
-  /** Payload, type and key are read from the outbox row anew. */
+  /** Read payload, type and key from the outbox row. */
   refresh: boolean
-  /** Also those that may have arrived, although nobody named them. */
+  /** Also those that may have arrived, though not named. */
   evenIfArrived: boolean
-  /** Also what may have arrived gets a new idempotency key. */
+  /** A new idempotency key also for what may have arrived. */
   newKey: boolean
 }
 
-/** What a replay can be done to, and what it risks. Pure. */
 export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'>): BulkChange => ({
   verb: 'replay',
   did: 'replayed',
@@ -54,7 +52,7 @@ export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'
   asksAlways: () => false,
 })
 
-/** What is risked by sending again what may have arrived; empty where none of them may. */
+/** The risk of sending again what may have arrived; empty if none may. */
 function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<ReplayTerms, 'newKey'>): string {
   const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
   if (count === 0) return ''
@@ -64,19 +62,18 @@ function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<
   return `${pluralize(count, 'record')} may have arrived before: the service then has it ${key}.\n`
 }
 
-/** Who a replay works with. */
 export interface ReplayParts {
   databases: Databases
   mappings: Mappings
 }
 
-/** What a replay works on: as seen when it was chosen. */
+/** As seen when it was chosen. */
 export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
 
-/** Payloads can be large: so many are in memory at once. */
+/** Payloads can be large. */
 const batchSize = 100
 
-/** Sends these again, each as it was seen; what does not map, and what took a step since, is left as it is. */
+/** Sends each again as it was seen; a record that does not map, or took a step since, stays. */
 export function replaySubmissions(
   parts: ReplayParts & { operator: Operator },
   submissions: readonly Replayed[],
@@ -91,7 +88,7 @@ export function replaySubmissions(
   })
 }
 
-/** What `replaySubmissions` would do, and what still does not map; changes nothing. */
+/** Finds out what `replaySubmissions` would do. */
 export function tryReplay(
   parts: ReplayParts,
   submissions: readonly Replayed[],
@@ -109,7 +106,6 @@ interface Prepared {
   skipped: Skipped[]
 }
 
-/** Maps a batch anew. */
 async function prepare(
   { databases, mappings }: ReplayParts,
   batch: readonly Replayed[],
@@ -134,7 +130,7 @@ async function prepare(
   return { replays, skipped }
 }
 
-/** @param refresh where the row is read anew; null: the stored payload is mapped */
+/** @param refresh to read the row; null maps the stored payload */
 async function readPayload(
   { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
   mappings: Mappings,
@@ -151,17 +147,15 @@ async function readPayload(
   return record
 }
 
-/** By when it was recorded alone: that its content is another is what it is read anew for. */
+/** Compares only the time: contents may differ, that is what the row is read for. */
 const isAnother = (known: string | null, read: string | null) =>
   known !== null && read !== null && differInTime(known, read)
 
-/** What took a step between being chosen and being read. */
 function moved(batch: readonly Replayed[], found: readonly ReplayableSubmission[]): Skipped[] {
   const ids = new Set(found.map(({ id }) => id))
   return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
 }
 
-/** What took a step between being read and being written. */
 function overtaken(batch: readonly Replayed[], ready: Set<string>, replayed: Set<string>): Skipped[] {
   return batch
     .filter(({ id }) => ready.has(id) && !replayed.has(id))

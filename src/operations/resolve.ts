@@ -11,38 +11,32 @@ import { takenMessage, transactionOf, whyNotSettled } from './matchAnswers.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 import { findAll } from './references.ts'
 
-/** What a person says became of a submission. */
 export interface Answer {
-  /** It arrived as this transaction. */
   arrived?: string | undefined
   notArrived: boolean
-  /** The id that a person gave is wrong, and no other is known. */
+  /** The id that a person gave is wrong, and the right one unknown. */
   takeBack: boolean
-  /** The service is not asked for the transaction first. */
+  /** Do not ask the service first. */
   unchecked: boolean
-  /** It is sent again under a new idempotency key. */
   newKey: boolean
 }
 
-/** What came of it, or would come of it. */
 export type ResolveOutcome =
   | { kind: 'settled'; state: State; arrivedAs: string | null; message: string }
   | { kind: 'left'; reason: string }
 
-/** A submission that is to be settled, as it was seen. */
+/** As it was seen. */
 export interface Settling {
   submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
   detail: SubmissionDetail
 }
 
-/** A question to ask before anything is changed. */
 export interface Question {
   text: string
-  /** Where nobody can be asked, as in a script, the command itself is the word that it is meant. */
+  /** Without a terminal, as in a script, the command is the confirmation. */
   isImplied: boolean
 }
 
-/** What is wrong with an answer. Pure. */
 export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
   if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
     return ['give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back']
@@ -56,7 +50,6 @@ export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKe
   return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
-/** Finds what is to be settled. @param name as a person gives it */
 export async function findSettling(
   databases: Databases,
   name: string,
@@ -73,7 +66,7 @@ export async function findSettling(
     : { kind: 'found', settling: { submission, detail } }
 }
 
-/** Why the answer cannot be taken, as far as the ledger knows; null where it can. @param name as a person calls it */
+/** Why the ledger cannot take the answer; null if it can. @param name as a person calls it */
 export async function whyNotResolved(
   ledger: Database,
   { submission, detail }: Settling,
@@ -93,7 +86,6 @@ const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
 const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
   arrived === undefined ? null : transactionOf(detail, arrived)
 
-/** What the answer would come to. Pure. */
 export function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which a person said` : ''}.`
   if (answer.takeBack)
@@ -111,8 +103,8 @@ export function previewResolve({ detail }: Settling, answer: Answer): ResolveOut
 }
 
 /**
- * What to ask before. What has ended by a person's word is not undone in passing. Nor is anything sent again without a
- * question to whoever can be asked; a script that names one record is believed, as with `replay ID`. Pure.
+ * The questions before a change: undoing what a person settled, and sending again. A script that names one record is
+ * believed, as with `replay ID`.
  */
 export function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
   const name = nameOf(detail)
@@ -129,16 +121,14 @@ export function questionsBefore({ detail }: Settling, { arrived, notArrived, unc
 
 const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
 
-/** Who settles. */
 export interface ResolveParts {
   operator: Operator
-  /** Asks the service for a transaction. */
   askService(transaction: TransactionRef): Promise<Testimony>
-  /** Told what the service says of it, where that lets it be settled. */
+  /** Called with the service's answer if the record can be settled. */
   onTestimony(message: string): void
 }
 
-/** Writes what a person says, under the revision that was seen. `whyNotResolved` has found nothing against it. */
+/** Writes the answer under the revision that was seen. */
 export async function resolveSubmission(
   parts: ResolveParts,
   settling: Settling,

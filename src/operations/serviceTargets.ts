@@ -1,9 +1,9 @@
 import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
 
-/** The service's targets (docs/interface.md, section 8). */
+/** docs/interface.md, section 8. */
 export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
 
-/** The requests of a period against the targets; shares are null if there were none. */
+/** Shares are null if there were no requests. */
 export interface Performance {
   counts: RequestCounts
   successShare: number | null
@@ -31,16 +31,18 @@ function against(share: number, target: number): string {
   return `${percent(share)} (${share < target ? 'below ' : 'target '}${percent(target)})`
 }
 
-/** Rounded down: what is below a target never reads as if it were met. */
+/** Rounds down, so that a missed target never reads as met. */
 export function percent(share: number): string {
-  // A share such as 0.992 is a little less than that as a number.
+  // 0.992 as a number is a little less.
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
 
-/** The alerts OutboxdServiceFailing and OutboxdServiceSlow go by the same for their last hour: 14.4 times what is allowed, and 10 requests. */
+/**
+ * The same as in the alerts OutboxdServiceFailing and OutboxdServiceSlow: 14.4 times the allowed share, and 10
+ * requests.
+ */
 const alarming = { share: 0.144, requestsMin: 10 }
 
-/** A sentence for each target that the service has missed in its last hour. Pure. */
 export function targetsMissed({ requests, failed, answered, slow }: RequestCounts): string[] {
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
   return [
@@ -53,7 +55,6 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
   ].filter((message) => message !== null)
 }
 
-/** For `--json`. */
 export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts) {
   return { targets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay), last28Days: timeJson(last28Days) }
 }

@@ -4,10 +4,9 @@ import { readRecord } from '../outbox/rows.ts'
 import { isoTime, showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-/** A fact about a submission: a text, or a moment. */
 export type Fact = string | { atMs: number }
 
-/** The facts about a submission, each under its name; unknown ones are left out. Pure. */
+/** The facts about a submission, without unknown ones. */
 export function submissionFacts(detail: SubmissionDetail): [name: string, fact: Fact][] {
   const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
   const all: [string, Fact | null][] = [
@@ -34,15 +33,13 @@ export function submissionFacts(detail: SubmissionDetail): [name: string, fact: 
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/**
- * What an event keeps beside its cause; a body or payload of before is there for whoever must know what was sent when. Pure.
- */
+/** What an event keeps beside its cause, such as an earlier body. */
 export function eventDetails({
   detail,
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // By its claim an owner finds what was put in doubt behind its back, by the digest audit --verify a changed body; they tell a person nothing.
+  // The claim serves a daemon and the digest `audit --verify`; neither tells a person anything.
   const {
     former,
     claim: _,
@@ -58,7 +55,7 @@ export function eventDetails({
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
 }
 
-/** Shown in place of a payload or body that is gone. Pure. */
+/** Shown in place of a payload or body that is gone. */
 export function noneBecause(
   { emptiedMs, erasedMs }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs'>,
   otherwise: string,
@@ -79,7 +76,7 @@ export interface OtherRow {
   createdAt: string | null
 }
 
-/** Lines that compare a record with its changed outbox row; none if they are the same. Pure. */
+/** Compares a record with its changed outbox row; empty if they are the same. */
 export function conflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: OtherRow | null,
@@ -95,11 +92,9 @@ export function conflictLines(
   ]
 }
 
-/** How a conflict between a record and its row is solved. */
 export const conflictAdvice =
   'If the ERP edited the row: undo a change of created_at; outboxd adopt --same accepts any other edit. Once its record is rejected or failed, outboxd replay --refresh sends the row as it is. If the row is another order: give it an id that was never used. A row with a new id is a new record and is sent, also if the service has that order already. Only if all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.'
 
-/** Returns what a person who decides on a record must know beside its state. */
 export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
 }

@@ -8,7 +8,7 @@ import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
-/** Questions that create nothing, so that production may be asked. */
+/** Questions that create nothing, so production may be asked. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = [
   'token-unit',
@@ -24,7 +24,7 @@ const asked = [
 const budget = 12
 const nobody = { customer: null, unknownCustomer: null, orderCustomer: null, slow: false, rate: false, size: false }
 
-/** Asks the service what creates nothing, and compares with what `outboxd discover` saw. */
+/** Asks the questions that create nothing, and compares the answers with those that `outboxd discover` saw. */
 export async function checkContract(context: CommandContext): Promise<Finding[]> {
   const config = readDiscoverConfig(context.env)
   const { discoveredContract: expected } = config
@@ -48,7 +48,6 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
   }
 }
 
-/** Pure. */
 function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
   const said: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
   const other = otherThanService(expected, said, answered)
@@ -79,7 +78,7 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** Why something else than the service seems to answer; null if the service may have answered. */
+/** Why something other than the service seems to answer; null if the service may have answered. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]
@@ -92,7 +91,7 @@ function otherThanService(expected: Contract, said: Contract, answered: readonly
     : null
 }
 
-/** Pairs of which a service answers some otherwise than others, and a page in its place all alike. */
+/** A service gives some of these different answers. A page in its place answers all alike. */
 const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path', 'other_method'] as const
 
 /** Why the first question stayed open; null if all were answered. */

@@ -1,14 +1,13 @@
-/** What came of looking at one thing, and what to do next. */
 export interface Finding {
   what: string
   mark: Mark
   message: string
 }
 
-/** `warning`: it works, and may not be what was meant. `not-asked`: nobody could look, so it is neither well nor wrong. */
+/** `warning`: works, but may not be intended. `not-asked`: could not be looked at. */
 export type Mark = keyof typeof marks
 
-/** How each mark is shown, all with one width, and the value of `ok` in JSON. */
+/** How each mark is shown, and its value of `ok` in JSON. */
 export const marks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },
@@ -16,32 +15,29 @@ export const marks = {
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
-/** How far a clock is ahead of this host's, at least and at most: two clocks are never read at the same moment. */
+/** How far a clock is ahead of this host's. Two clocks are never read at the same moment, so it is a range. */
 export interface ClockReading {
-  /** As in "the clock of … is". */
+  /** Follows "the clock of". */
   whose: string
   leastMs: number
   mostMs: number
 }
 
-/** When a certificate ends. */
 export interface CertificateEnd {
   whose: string
   endsMs: number
 }
 
-/** Clocks and certificates that were seen on the way; they are judged at the end. */
+/** Clocks and certificates seen by the other looks; they are judged last. */
 export interface Noticed {
   clocks: ClockReading[]
   certificates: CertificateEnd[]
 }
 
-/** Returns a finding; several sentences stand on a line each. */
 export const finding = (what: string, mark: Mark, ...lines: readonly string[]): Finding => ({
   what,
   mark,
   message: lines.join('\n'),
 })
 
-/** Returns a finding for something that could not be looked at. */
 export const notAsked = (what: string, why: string): Finding => finding(what, 'not-asked', `not asked: ${why}`)

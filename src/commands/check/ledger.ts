@@ -10,7 +10,10 @@ import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './finding.ts'
 
-/** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable if it cannot be reached or lacks a migration */
+/**
+ * Looks at the ledger's database and at the problems in it.
+ * @throws DatabaseUnusable if it cannot be reached or lacks a migration
+ */
 export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
   const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
@@ -47,7 +50,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   ]
 }
 
-/** Says what the first daemon would find in the ledger's history, if none has looked yet. */
+/** Says what the first daemon would find in the ledger's history, if no daemon has looked yet. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await judgeHistory(db, nothingRemembered, { standby, findNamed })
@@ -57,7 +60,6 @@ async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStand
   return `its history is another than the daemons had agreed to (${verdict.detail}): nothing is sent until outboxd recover, once a daemon that is started has looked at it`
 }
 
-/** Nothing at all is sent while the history is another. */
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
   const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
   return {

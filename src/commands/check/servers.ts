@@ -16,7 +16,7 @@ import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/s
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
-/** Looks at what the databases' servers have left: connections, disk; and notices their clocks. */
+/** Looks at connections and disks of the databases' servers, and notes their clocks. */
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
@@ -54,7 +54,7 @@ function look({ of, variable, url }: Database) {
   })
 }
 
-/** What is wrong with the databases' encodings; null if both are UTF8. Pure. */
+/** The problem with the databases' encodings; null if both are UTF8. */
 export function judgeEncodings(databases: readonly { of: Database['of']; encoding: string }[]): Finding | null {
   const what = 'encoding'
   const told = (judge: (encoding: string) => string | null) =>
@@ -68,7 +68,6 @@ export function judgeEncodings(databases: readonly { of: Database['of']; encodin
   return warned.length > 0 ? finding(what, 'warning', ...warned) : null
 }
 
-/** The disk of a folder. */
 export interface Disk {
   folder: string
   freeBytes: number
@@ -85,7 +84,7 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
   }
 }
 
-/** Whether the servers let a daemon in, with all connections that it may open. Pure. */
+/** Judges whether the servers let a daemon open all its connections. */
 export function judgeRoom(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAsked(what, 'no database can be reached')
@@ -111,11 +110,10 @@ export function judgeRoom(databases: readonly { of: Database['of']; room: Server
 }
 
 const gigabyte = 1e9
-/** Below, Postgres soon stops: it cannot write its log any more. */
+/** Below this, Postgres soon cannot write its WAL. */
 const problemBytes = 0.2 * gigabyte
 const warningBytes = 2 * gigabyte
 
-/** Pure. */
 export function judgeDisks(disks: readonly Disk[]): Finding {
   const what = 'disk'
   if (disks.length === 0) return notAsked(what, 'no server lets us see its disk from here; look at it there (df)')
@@ -130,7 +128,7 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   return finding(what, mark, ...message, ...next)
 }
 
-/** Whether the ledger keeps what it commits; null: it cannot be reached. Pure. */
+/** Judges whether the ledger keeps what it commits. @param durability null if the ledger cannot be reached */
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
@@ -155,14 +153,13 @@ function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** From here on a warning: times in the ledger and in logs will not fit together. */
+/** Warns from here on: times in the ledger and in logs no longer fit together. */
 export const clockWarningMs = 2_000
-/** From here on the daemon raises the problem clock_off, too. */
+/** The daemon raises the problem clock_off from here on. */
 export const clockProblemMs = 5_000
 
 const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }
 
-/** Compares each clock with each other. Pure. */
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
   if (readings.length === 0) return notAsked(what, 'neither a database nor the service could be asked for the time')
@@ -178,7 +175,7 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
   return finding(what, isProblem ? 'problem' : 'warning', ...message, next)
 }
 
-/** By how much the first is certainly ahead. */
+/** By how much the first clock is certainly ahead. */
 function compare(a: ClockReading, b: ClockReading): { one: string; other: string; apartMs: number } {
   const leastMs = b.leastMs - a.mostMs
   const mostMs = b.mostMs - a.leastMs
@@ -191,11 +188,7 @@ function names(clocks: readonly ClockReading[]): string {
   return `${whose.slice(0, -1).join(', ')} and ${whose.at(-1)}`
 }
 
-/**
- * The service's clock by the Date of an answer, which is whole seconds.
- *
- * @param nowMs when the answer was read
- */
+/** Reads the service's clock from an answer's Date, which has whole seconds. @param nowMs when the answer was read */
 export function serviceClock(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,

@@ -14,8 +14,8 @@ import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } fr
 import { serviceClock } from './servers.ts'
 
 /**
- * Asks for a token and makes one harmless call, each a finding; if that is answered 404, another to compare with. Spends
- * slots if there is a budget to take them from. If nobody can know what a daemon has spent, it asks only with `askAnyway`.
+ * Asks for a token and for a transaction that does not exist, and compares with another path if that is answered 404.
+ * Pays from the budget if there is one. If the budget cannot be read, it asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -52,7 +52,7 @@ const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks nevertheless`
 const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
 
-/** Where the mappings are broken, which is a finding of its own, the first resource is asked. */
+/** The resource to ask for; the first one if the mappings are broken. */
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
     return usedResource(loadMappings(mappingsDir))
@@ -87,11 +87,9 @@ async function ask(
 }
 
 /**
- * What the answer to a question about nothing says. The transaction does not exist: whoever says so, and answers
- * otherwise where nothing is served, knows the API, whatever the words. Without a comparison whatever says so in the manner of
- * a service is as good as a success, and we cannot tell whose a 404 without a word is.
- *
- * @param beside the answer to a question for an address that cannot exist; null if it was not asked
+ * Judges the answer about a transaction that does not exist. An answer that differs from `beside` comes from the API.
+ * Without `beside`, any answer in the manner of a service counts, and a bare 404 decides nothing.
+ * @param beside the answer for a path that cannot exist; null if it was not asked
  */
 export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
@@ -125,11 +123,10 @@ function foreign(answer: Response, beside: Answer | null): string | null {
   return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
 }
 
-/** False for a pause or a server error: such an answer says nothing about an address. */
+/** A pause or a server error says nothing about a path. */
 const canBeCompared = (beside: Answer | null): beside is Response =>
   beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null
 
-/** The ends of the certificates in our own files. */
 export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
@@ -141,7 +138,6 @@ export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>):
 /** The same as in the alerts OutboxdCertificateExpires and OutboxdCertificateExpiresNow. */
 const warnMs = 14 * 86_400_000
 
-/** Whether certificates last; nothing if there are none. Pure. */
 export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs: number): Finding[] {
   if (certificates.length === 0) return []
   const leftMs = Math.min(...certificates.map(({ endsMs }) => endsMs)) - nowMs

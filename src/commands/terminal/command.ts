@@ -17,7 +17,6 @@ export interface CommandModule extends Help {
   action(context: CommandContext, ...given: never[]): Promise<number>
 }
 
-/** What `--help` says of a command, and how the program treats it. */
 interface Help {
   description: string
   arguments?: readonly ArgumentRow[]
@@ -89,7 +88,7 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-/** Adds a module to a commander command: `--help`, completion and the manual page are made from it. */
+/** Adds a module to a commander command, from which `--help`, completion and the manual page are made. */
 export function describeCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {

@@ -5,10 +5,9 @@ import type { CommandContext } from './context.ts'
 
 type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
-/** The answer to a question on the terminal. */
 export type Confirmed = 'yes' | 'no' | 'no-terminal'
 
-/** True if the operator confirms a change. If not, says that nothing was changed. */
+/** Says that nothing was changed if the operator does not confirm. */
 export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no-terminal')
@@ -17,18 +16,18 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
   return answer === 'yes'
 }
 
-/** True unless the operator says no. Without a terminal, as in a script, the command itself is the confirmation. */
+/** True unless the operator says no. Without a terminal, as in a script, the command is the confirmation. */
 export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer !== 'no'
 }
 
-/** Asks on the terminal, if standard input is one. Anything but y or yes is a no. */
+/** Asks if standard input is a terminal. Anything but y or yes is a no. */
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })
-  // The end of input (ctrl-D) closes the terminal and answers nothing.
+  // The end of input (ctrl-D) closes the terminal without an answer.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), ended])
@@ -41,7 +40,7 @@ export async function confirm({ stdin, stderr, signal }: AskingContext, question
   }
 }
 
-/** A line from standard input: on a terminal it is asked for and not shown while it is typed. Without its line end. */
+/** Reads a line from standard input, unseen on a terminal. */
 export async function readSecret({ stdin, stderr, signal }: CommandContext, question: string): Promise<string> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return (await text(stdin as AsyncIterable<string>)).replace(/\r?\n$/, '')
   stderr.write(question)

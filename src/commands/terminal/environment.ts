@@ -5,7 +5,6 @@ import { ConfigInvalid, type Environment, type Variable } from '../../readVariab
 import { variables } from '../../variables.ts'
 import { nearestWord } from '../../yaml/nearestWord.ts'
 
-/** Variables that were read from a file. */
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
@@ -13,21 +12,20 @@ export interface EnvironmentFile {
   impliesMappings: boolean
 }
 
-/** Reads the named file of variables; in development without a name `.env`, if there is one. @throws ConfigInvalid */
+/** Reads the named file, or in development `.env` if there is one. @throws ConfigInvalid */
 export function findEnvironmentFile(named: string | undefined, env: Environment): EnvironmentFile | null {
   if (named !== undefined) return readEnvironmentFile(named)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** The file of variables beside which the folder of mappings lies; null if the process itself, or nothing, names the folder. */
+/** The file beside which the mappings lie; null unless that file implies the folder. */
 export function impliedBy(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
 /**
- * Reads a file of variables, `NAME=value` a line, so that a command works from any folder: a relative path in it starts at
- * the file's own folder, and so does the folder `mappings` where the file names no other.
- *
+ * Reads a file of variables so that a command works from any folder: relative paths in it, and its `mappings`, start at
+ * the file's folder.
  * @throws ConfigInvalid if it cannot be read
  */
 export function readEnvironmentFile(path: string): EnvironmentFile {
@@ -53,13 +51,12 @@ function readText(path: string): string {
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
-/** All variables: what is set for the process goes before what the file says. An empty one counts as not set. */
+/** Joins both: the process's variables win, and an empty one counts as not set. */
 export function withFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
 }
 
-/** Notes on variables of others that could be expected to change our connections. */
 export interface EnvironmentNotes {
   /** Variables that endanger secrets. */
   warnings: string[]
@@ -67,7 +64,7 @@ export interface EnvironmentNotes {
   notes: string[]
 }
 
-/** Sentences, each with a variable's name and no value: a proxy's address may hold a password. */
+/** Names variables without their values: a proxy's address may hold a password. */
 export function findEnvironmentNotes(env: Environment): EnvironmentNotes {
   const options = (env.NODE_OPTIONS ?? '').split(/\s+/).map((option) => option.replace(/=.*/s, ''))
   const has = (option: RegExp) => options.some((each) => option.test(each))
@@ -111,17 +108,11 @@ function authorityNotes(env: Environment, has: (option: RegExp) => boolean): str
   return [`${names.join(', ')} set: Node takes from it which authorities we believe; ${meaning}`]
 }
 
-/** Every name that we read. */
 const known: readonly string[] = Object.entries(variables).flatMap(([name, { secret }]: [string, Variable]) =>
   secret ? [name, `${name}_FILE`] : [name],
 )
 
-/**
- * Says which variables of the environment look like a slip of one of ours, and are read by nobody: other programs have variables,
- * too, so that none of them is an error.
- *
- * @returns one sentence each, without a value
- */
+/** Names variables that look like a slip of ours. They are no errors, because other programs have variables, too. */
 export function findMistypedVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => env[name] && !known.includes(name))
@@ -132,10 +123,12 @@ export function findMistypedVariables(env: Environment): string[] {
     })
 }
 
-/** One letter in six may differ, two at most: HTTP_PROXY is not our HTTP_PORT. Or a part of the name is left out, or its unit is another. */
+/**
+ * Finds the variable that was meant: up to two letters differ (one in six), a part is left out, or the unit differs.
+ */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
-  // Short names are near to many: theirs begin as ours do, or are not meant.
+  // A short name is near to many, so it must begin as ours does.
   const candidates = name.length < shortBelow ? known.filter((each) => each.startsWith(firstPart(name))) : known
   return nearestWord(name, candidates, steps) ?? known.find((each) => isLeftOut(name, each)) ?? null
 }

@@ -6,17 +6,15 @@ import { escapeControl } from '../../plainText.ts'
 import type { LockingSession } from '../../postgres/locks.ts'
 import { isoTime, isoTimeOrNull, showDuration, showTime } from '../../time.ts'
 
-/** Shows one report after the other. */
 export interface StatusView {
   show(report: StatusReport): void
-  /** The ledger could not be read. @param nowMs on this machine's clock */
+  /** Shows that the ledger could not be read. @param nowMs by this machine's clock */
   failed(message: string, nowMs: number): void
 }
 
-/** A stream that may be a terminal; a pipe has none of these fields. */
 export type Screen = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
 
-/** Redraws a terminal; anywhere else each report is one line. */
+/** Redraws a terminal; writes a line per report elsewhere. */
 export function createStatusView(screen: Screen, options: { json: boolean; everyMs: number }): StatusView {
   if (options.json) return writingJson(screen)
   return screen.isTTY ? redrawing(screen, options.everyMs) : writingLines(screen)
@@ -74,7 +72,7 @@ function redrawing(screen: Screen, everyMs: number): StatusView {
   }
 }
 
-/** Returns as many lines as a terminal shows at once. Its last row stays free for the cursor; long lines wrap. Pure. */
+/** Cuts lines to a terminal's window, with one row left for the cursor. */
 export function fitWindow(lines: readonly string[], { columns, rows }: { columns: number; rows: number }): string[] {
   const heights = lines.map((line) => Math.max(1, Math.ceil(line.length / columns)))
   const room = rows - 1
@@ -87,7 +85,7 @@ export function fitWindow(lines: readonly string[], { columns, rows }: { columns
   return [...fitting, '… more than the window shows'.slice(0, columns)]
 }
 
-/** The report for programs; the keys are promises. */
+/** The report for programs; its keys are promises. */
 export function statusJson(report: StatusReport) {
   const { outbox } = report
   const [first] = report.diagnoses

@@ -5,7 +5,6 @@ import { noteOn } from '../../operations/submissionFacts.ts'
 import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../../time.ts'
 
-/** The table of `list` and of previews. */
 export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
   const columns: Record<string, (submission: ListedSubmission) => string> = {
     ID: ({ id }) => id,
@@ -21,7 +20,7 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
   return renderColumns(submissions, columns, terminal)
 }
 
-/** A listed submission as `--json` has it: times as ISO 8601, under their names without the unit. */
+/** Times as ISO 8601, under their names without the unit. */
 export function submissionJson(submission: ListedSubmission) {
   const { id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs } = submission
   const { transactionId, idempotencyKey, attempts } = submission
@@ -36,7 +35,7 @@ export function submissionJson(submission: ListedSubmission) {
   }
 }
 
-/** The column that you fill in, for `outboxd resolve --file`: a transaction's id, or `not-arrived`. */
+/** The column that you fill in for `outboxd resolve --file`. */
 export const answerColumn = 'arrived_as'
 
 const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => string>> = {
@@ -57,9 +56,8 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
 }
 
 /**
- * Submissions as a table for a spreadsheet (RFC 4180), for somebody who can look at the service: when each was sent and under
- * which idempotency key, nothing of what it holds, and an empty column for the answer. What a spreadsheet would calculate is
- * marked with an apostrophe. What moves a terminal's cursor is written out, but not in ids, which are read again.
+ * A spreadsheet for a person who can look into the service: times and keys, no contents, and an empty column for the
+ * answer. Ids are not escaped, because `resolve --file` reads them again.
  */
 export function submissionCsv(submissions: readonly ListedSubmission[]): string {
   const names = Object.keys(csvColumns)
@@ -69,13 +67,11 @@ export function submissionCsv(submissions: readonly ListedSubmission[]): string 
   return `${csvHead(names)}${csvLines(rows, names)}`
 }
 
-/** The filters of a list by cause. */
 export interface AskedFilters {
   filter: SubmissionFilter
   containing: string | null
 }
 
-/** One line a cause, with the command that takes care of it. */
 export function causesTable(causes: readonly Cause[], asked: AskedFilters): string {
   return renderColumns(causes, {
     COUNT: ({ count }) => String(count),
@@ -99,7 +95,7 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
   }
 }
 
-/** The command for a cause's submissions, with the filters that match exactly these. Pure. */
+/** The command for a cause's submissions, with filters that match exactly these. */
 export function commandFor({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived
@@ -121,5 +117,4 @@ function filterArguments({ filter, containing }: AskedFilters): string[] {
   return given.flatMap(([name, value]) => (value === null ? [] : [`--${name} ${quoted(value)}`]))
 }
 
-/** Quotes a word for a shell, if it needs that. */
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)

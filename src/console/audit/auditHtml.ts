@@ -3,7 +3,6 @@ import type { ActRecord, Hand, HandsPosition } from '../../ledger/audit/readActs
 import { escapeControl } from '../../plainText.ts'
 import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
 
-/** The page's filters, as its address has them. */
 export interface AuditQuery {
   since: string | undefined
   until: string | undefined
@@ -14,14 +13,13 @@ export interface AuditQuery {
 
 export interface AuditView {
   query: AuditQuery
-  /** What is wrong with it; nothing is shown then. */
+  /** The problems with the query; nothing is shown then. */
   problems: readonly string[]
   hands: readonly Hand[]
-  /** The position at which the older acts begin. */
+  /** Where the older acts begin. */
   next: HandsPosition | null
 }
 
-/** Who did what, newest first; a form for which of it, and a link to all of it as CSV. */
 export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValue {
   return html`${filters(query)}
 ${problems.map((problem) => notice('bad', html`<p>${problem}</p>`))}

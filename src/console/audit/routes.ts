@@ -44,7 +44,7 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
 }
 
-/** The records that a download is about; null if it is narrowed to neither a key nor a record. */
+/** The records that a download is about; null if it has neither a key nor a record. */
 async function recordsOf(databases: Databases, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
   if (record !== null)
     return 'id' in record
@@ -53,17 +53,17 @@ async function recordsOf(databases: Databases, { key, record }: AuditSpan): Prom
   return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', key }, countedMax)
 }
 
-/** A key may have more records than this: the log says so then. */
+/** The log says so if a key has more records. */
 const countedMax = 1_000
 
-/** Reads the first entry before anything is sent, so that a ledger that cannot be read is answered with an error, not with an empty CSV. */
+/** Reads the first entry before anything is sent, so that an unreadable ledger is an error and not an empty CSV. */
 async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
   const entries = readAudit(databases.ledger, span)
   const first = await entries.next()
   return csvOf(first, entries, parts)
 }
 
-/** Reads on only while the browser takes lines. If reading fails, the download breaks off, so that the browser notices. */
+/** Reads on while the browser takes lines. If reading fails, the download breaks off, so the browser notices. */
 async function* csvOf(
   first: IteratorResult<AuditEntry, void>,
   others: AsyncIterable<AuditEntry>,
@@ -81,7 +81,7 @@ async function* csvOf(
   }
 }
 
-/** Reads the filters in an address; an empty field is no filter. Pure. */
+/** Reads the filters in an address. */
 export function readAuditQuery(parameters: unknown, nowMs: number) {
   const text = (name: string) => textAsTyped(parameters, name) || undefined
   const query: AuditQuery = {

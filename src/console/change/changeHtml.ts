@@ -11,7 +11,7 @@ import { recordTable } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
 import type { KeptChange } from './keptChanges.ts'
 
-/** A change in bulk: what it would do, how far it is, or what it did. @param problem what was wrong with the confirmation */
+/** @param problem what was wrong with the confirmation */
 export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, problem: string | null = null): string {
   const { request, progress } = change
   const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]
@@ -23,7 +23,6 @@ export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, 
   ])
 }
 
-/** Why nothing was chosen, and nothing done. */
 export function renderRefusedChange(problems: readonly string[], viewer: Viewer): string {
   return layout({ title: 'Nothing was changed', current: '/records', viewer }, [
     notice('bad', problems.map(paragraph)),
@@ -31,7 +30,6 @@ export function renderRefusedChange(problems: readonly string[], viewer: Viewer)
   ])
 }
 
-/** The list that it was chosen from. */
 const backPath = ({ request: { filters } }: KeptChange) =>
   recordsPath({ filters, order: 'longest', byCause: false, from: null })
 
@@ -64,7 +62,7 @@ function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue
   ]
 }
 
-/** The count in words; a bound if some were not tried. */
+/** The count in words; an upper bound if some were not tried. */
 const howMany = ({ untried, preview: { count } }: KeptChange) =>
   `${untried > 0 ? 'up to ' : ''}${pluralize(count, 'record')}`
 
@@ -81,7 +79,7 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
     ]),
   )
 
-/** How records are sent again; a different answer makes a new preview. */
+/** The terms of a replay; changing them makes a new preview. */
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
   const term = (name: OptionName, isOn: boolean, words: string) =>
     html`<p>${tick(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
@@ -138,7 +136,6 @@ ${all.length > 0 ? html`<section><h2>Left alone</h2>${skippedList(all)}</section
 const reasonsShown = 50
 const namedShown = 20
 
-/** A line for each reason with its records, the most frequent first. */
 function skippedList(skipped: readonly Skipped[]): HtmlValue {
   const alike = [...Map.groupBy(skipped, ({ reason }) => reason)].sort(([, a], [, b]) => b.length - a.length)
   const items = alike.slice(0, reasonsShown).map(([reason, all]) => {

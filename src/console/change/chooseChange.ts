@@ -12,17 +12,16 @@ import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
 import type { ChangeRequest, KeptChange } from './keptChanges.ts'
 
-/** The records that were chosen, with what would be done to them; or why none were. */
 export type Choosing =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
-/** More would take longer to map than a person waits. If a record of the rest does not map, that is found when it is sent. */
+/** Mapping more would keep a person waiting. The rest is mapped when it is sent. */
 const triedMax = 10_000
-/** A record that is read anew from the outbox costs a statement. */
+/** Each record read from the outbox costs a statement. */
 const triedWithinMs = 15_000
 
-/** Chooses the records that a change is for, as its command does, and looks at what it would do. */
+/** Chooses records as the command does, and finds out what would become of them. */
 export async function chooseChange(
   databases: Databases,
   search: SearchText,
@@ -49,7 +48,7 @@ export async function chooseChange(
   }
 }
 
-/** Tries a replay as the command does: records that do not map are left out, and named. */
+/** Tries a replay: records that do not map are left out, and named. */
 async function tried(
   databases: Databases,
   { mappingsDir }: Pick<ConsoleParts['config'], 'mappingsDir'>,
@@ -71,10 +70,7 @@ const asSeen = ({ id, outboxId, revision, key, state }: ListedSubmission): Disca
   ...{ id, outboxId, revision, key, state },
 })
 
-/**
- * Reads a form of a list: `do` is `replay-ticked`, `replay-all`, `discard-ticked` or `discard-all`, `id` the ticked records, the
- * rest are the filters of the list and the terms of a replay. Pure.
- */
+/** Reads a list's form: `do` says verb and scope, `id` the ticked records, the rest filters and terms. */
 export function readChangeRequest(
   fields: Fields,
 ): { kind: 'value'; request: ChangeRequest } | { kind: 'invalid'; problem: string } {
@@ -88,12 +84,11 @@ export function readChangeRequest(
       kind: 'invalid',
       problem: `The form ticks at most ${rowsMax} records, each by its id: choose all that match instead.`,
     }
-  // The list's limit is the length of a page, and no limit of the change.
+  // The list's limit is a page's length, not a limit of the change.
   const { limit: _, ...filters } = scope === 'all' ? readRecordsQuery(fields).filters : {}
   return { kind: 'value', request: { verb, terms: readTerms(fields), ids, filters } }
 }
 
-/** Reads the ticks of a replay's terms. Pure. */
 export function readTerms(fields: Fields): ReplayTerms {
   const isOn = (name: string) => fields[name] !== undefined
   return { refresh: isOn('refresh'), evenIfArrived: isOn('even-if-arrived'), newKey: isOn('new-key') }

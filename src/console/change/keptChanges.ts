@@ -11,31 +11,29 @@ import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
 import { troubleOf } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/** What a form asks for, and for which records. */
 export interface ChangeRequest {
   verb: BulkChange['verb']
   terms: ReplayTerms
-  /** The records that were ticked; none: all that the filters match. */
+  /** The ticked records; empty for all that the filters match. */
   ids: readonly string[]
   filters: FilterOptions
 }
 
-/** A change in bulk between its preview and its end: what was previewed is what is confirmed, record by record. */
+/** A change in bulk from its preview to its end. What was previewed is what is confirmed, record by record. */
 export interface KeptChange {
   readonly token: string
-  /** Whose form may confirm it: the token of their session. */
+  /** The token of the session that may confirm it. */
   readonly owner: string
   readonly request: ChangeRequest
-  /** What would be done, each record as it was seen. */
+  /** Each record as it was seen. */
   readonly submissions: readonly Discarded[]
-  /** What would be left alone. */
   readonly skipped: readonly Skipped[]
   readonly preview: ChangePreview
   /** Null for a discard. */
   readonly cost: Cost | null
-  /** How many records of a replay were not mapped beforehand, because there were too many. */
+  /** Records of a replay that were too many to map beforehand. */
   readonly untried: number
-  /** Said if a search for a text did not look at all records. */
+  /** Says that a search did not look at all records. */
   readonly cut: string | null
   progress: ChangeProgress
 }
@@ -44,14 +42,14 @@ export type ChangeProgress =
   | { kind: 'previewed' }
   | { kind: 'running'; looked: number }
   | { kind: 'over'; result: CarriedOut }
-  /** It ended early: what was done by then is done. */
+  /** It ended early; earlier batches are done. */
   | { kind: 'failed'; looked: number; message: string }
 
 const changesMax = 50
-/** Each takes a hundred bytes and a few words. */
+/** Each takes a hundred bytes. */
 const submissionsMax = 300_000
 
-/** Keeps a few changes in memory. If there is no room, the oldest of the owner who has most goes, unless it is running. */
+/** Keeps changes in memory. If there is no room, the oldest goes of the owner who has most, unless it runs. */
 export function keepChanges() {
   const kept = new Map<string, KeptChange>()
   const held = () => [...kept.values()].reduce((sum, { submissions }) => sum + submissions.length, 0)
@@ -74,7 +72,7 @@ export function keepChanges() {
       kept.set(token, made)
       return made
     },
-    /** @returns undefined if there is no change of that token, or it is another viewer's */
+    /** Returns undefined if there is none, or it belongs to another viewer. */
     find(token: string, owner: string): KeptChange | undefined {
       const found = kept.get(token)
       return found?.owner === owner ? found : undefined
@@ -82,10 +80,10 @@ export function keepChanges() {
   }
 }
 
-/** Most changes end within this time, and their end is the answer. */
+/** Most changes end within this time, so the answer shows their end. */
 const answerWithinMs = 1_500
 
-/** Carries out changes that were confirmed. A change that takes longer goes on after the answer. */
+/** Carries out confirmed changes. A long one goes on after the answer. */
 export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'databases' | 'config'>) {
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
@@ -105,7 +103,7 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
   }
 
   return {
-    /** Begins a change, unless it has begun before, and returns when it has ended or after a moment. */
+    /** Begins a change once, and returns when it has ended or after a moment. */
     async start(change: KeptChange, actor: StatedActor): Promise<void> {
       if (change.progress.kind !== 'previewed') return
       change.progress = { kind: 'running', looked: 0 }
@@ -114,7 +112,7 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
       void work.then(() => running.delete(work))
       await Promise.race([work, setTimeout(answerWithinMs, undefined, { ref: false })])
     },
-    /** Lets changes that run finish the batch in hand. */
+    /** Lets running changes finish their batch. */
     async stop(): Promise<void> {
       stopping.abort()
       await Promise.all(running)

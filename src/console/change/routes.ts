@@ -10,10 +10,9 @@ import { renderChange, renderRefusedChange } from './changeHtml.ts'
 import { chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
 import { type ChangeRequest, createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
 
-/** While it runs, in seconds. */
 const lookAgainS = 2
 
-/** `/records/choose` and `/records/change/…`: a change to many is chosen, previewed, confirmed and carried out. */
+/** `/records/choose` and `/records/change/…`: choose a bulk change, preview, confirm and carry it out. */
 export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const kept = keepChanges()
   const runner = createChangeRunner(parts)

@@ -3,9 +3,8 @@ import type { ConsoleConfig } from '../../config.ts'
 import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
 import { isLoopback } from './refuseForeign.ts'
 
-/** How the console knows who asks. */
 export type Access =
-  /** Only users of this machine can ask, and they need not sign in. */
+  /** Only users of this machine can ask, without signing in. */
   | { kind: 'open' }
   | { kind: 'password'; hash: PasswordHash }
   /** A proxy signs people in, and names them in a header. */
@@ -13,18 +12,12 @@ export type Access =
 
 export interface AccessRead {
   access: Access
-  /** Whether an address is the proxy's. */
   isProxy: (address: string) => boolean
   /** The console's own names. */
   names: readonly string[]
 }
 
-/**
- * Decides how the console knows who asks. Pure.
- *
- * @param host the value of --host
- * @returns in words why the console must not start like that
- */
+/** Decides how the console knows who asks. @returns problems if it must not start like that */
 export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)

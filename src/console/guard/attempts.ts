@@ -10,7 +10,7 @@ interface Allowance {
 const perAddress: Allowance = { max: 5, everyMs: 60_000 }
 const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
 
-/** More addresses than this are bounded by what all of them have together. */
+/** Further addresses are bounded only by the allowance of all together. */
 const bucketsMax = 10_000
 
 interface Bucket {
@@ -20,18 +20,16 @@ interface Bucket {
 }
 
 /**
- * Bounds the tries of a password: by address, by all addresses together, and apart from both for a browser that has signed in
- * before (OWASP's device cookies), so that tries of others cannot keep it out. A try that is refused costs nothing.
+ * Bounds password tries by address and by all addresses together. A browser that signed in before has tries of its own
+ * (OWASP's device cookies), so that tries of others cannot keep it out. A refused try costs nothing.
  */
 export interface Attempts {
   /**
-   * Takes a try.
-   *
-   * @param device a browser that has signed in before, by its cookie
-   * @returns milliseconds to wait if no try is left; 0: go ahead
+   * @param device the cookie of a browser that signed in before
+   * @returns milliseconds to wait; 0 if the try may be made
    */
   take(address: string, device?: string | null): number
-  /** The password was right: gives the try back. */
+  /** Gives the try of a right password back. */
   succeeded(address: string, device?: string | null): void
 }
 
@@ -73,7 +71,7 @@ function refill(bucket: Bucket, nowMs: number): void {
   bucket.atMs = nowMs
 }
 
-/** The first 64 bits of an address of IPv6: a person who has one of its addresses has all 2^64. */
+/** The first 64 bits of an IPv6 address: its owner has all 2^64 addresses of that net. */
 function netOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

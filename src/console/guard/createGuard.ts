@@ -16,15 +16,15 @@ export interface GuardOptions extends Place {
   isReadOnly: boolean
 }
 
-/** Answers of one session that are under way at once: some connections to the ledger are left for other sessions. */
+/** Answers under way per session, so that one session does not take all connections to the ledger. */
 const answersAtOnce = 4
 const answersWaitingMax = 40
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
 /**
- * Guards every route: is the Host ours, and who asks? For a form: did a page of ours send it, with the token of the viewer whom it
- * was shown to, and may anything be changed at all?
+ * Guards every route: is the Host ours, who asks, and for a form: is it from our page, with this viewer's token, and
+ * may anything change?
  */
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
@@ -34,7 +34,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   app.decorateRequest('viewer')
   const turnsOf = new Map<string, Turns>()
 
-  /** A session that asks for more than is answered at once waits for its own answers; other sessions do not wait for them. */
+  /** Makes a session wait for its own answers. */
   async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
     if (session === '' || needsNoViewer(request) || request.routeOptions.config?.isStream === true) return
     const turns = turnsOf.get(session) ?? createTurns(answersAtOnce, answersWaitingMax)
@@ -75,7 +75,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
-/** @returns null if the viewer has to sign in first @throws Refused if the proxy does not say who asks */
+/** Returns null if the viewer has to sign in first. @throws Refused if the proxy does not say who asks */
 function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
   switch (access.kind) {
     case 'open':
@@ -104,13 +104,13 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
   }
 }
 
-/** The header's name in UTF-8. A header that came twice counts as none: the proxy has let one of them through. */
+/** The header's name in UTF-8. A header that came twice counts as none, because the proxy let one through. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }
 
-/** Refuses the character U+0000, which no text of Postgres can hold, before a database is asked. */
+/** Refuses U+0000 before a database is asked, because no text of Postgres can hold it. */
 export function refuseUnstorable(app: FastifyInstance): void {
   app.addHook('preHandler', async ({ params, query, body }) => {
     if (holdsNul([params, query, body]))

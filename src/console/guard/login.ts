@@ -24,16 +24,15 @@ const passwordCharsMax = 1_000
 
 export interface LoginDeps {
   hash: PasswordHash
-  /** The token of the form. */
   csrf: string
   sessions: Sessions
   parts: ConsoleParts
 }
 
-/** /login and /logout: a password that all operators share, and a name, so that the event log says who. */
+/** /login and /logout: a shared password, and a name for the event log. */
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
-  // A hash takes memory, and a thread that others need, too. No more wait than have a try left.
+  // A hash takes memory and a thread. Tries are bounded, so the queue is.
   const turns = createTurns(1, Number.POSITIVE_INFINITY)
   const isRight = async (password: string) => {
     using _ = await turns.take()
@@ -76,22 +75,22 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
   })
 }
 
-/** Answers with the page to sign in, which leads to the page that was asked for. */
+/** Answers with the sign-in page, which leads to the requested page. */
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
-  // A link on another site's page comes without the cookie even of somebody who has signed in; asked again from here, with it.
+  // A link on another site comes without the cookie. Asked again from here, it comes with it.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
     return sendPage(reply.header('refresh', '0'), renderGoOn(url))
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
   return sendPage(reply.code(401), renderLogin({ csrf, to: ownPath(to), says }))
 }
 
-/** A path of ours, and no other site's address that looks like one. */
+/** A path of ours; `/` for an address of another site. */
 function ownPath(text: string): string {
   const base = 'http://console.invalid'
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
-  // `/./` between slashes is taken out, which may leave two slashes: they begin another site's address.
+  // Normalising `/./` may leave two slashes, which begin another site's address.
   const isOurs = origin === base && pathname !== '/login' && !pathname.startsWith('//')
   return isOurs ? `${pathname}${search}` : '/'
 }

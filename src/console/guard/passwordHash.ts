@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const derive = promisify(argon2)
 
-/** What is kept of a password: argon2id, with what it was derived by (RFC 9106). */
+/** What is kept of a password: argon2id and its parameters (RFC 9106). */
 export interface PasswordHash {
   memoryKiB: number
   passes: number
@@ -12,15 +12,15 @@ export interface PasswordHash {
   tag: Buffer
 }
 
-/** OWASP's, a tenth of a second: a person does not notice, and who tries many does. */
+/** OWASP's parameters: a tenth of a second a try. */
 const usual = { memoryKiB: 47_104, passes: 1, parallelism: 1 }
 
-/** Less is guessed too fast, more would be too much for us. */
+/** Less is guessed too fast, more would exhaust us. */
 const memoryKiB = { least: 7_168, most: 1_048_576 }
 const passesMax = 20
 const parallelismMax = 16
 
-/** @returns the line for CONSOLE_PASSWORD_FILE, a PHC string */
+/** Returns the line for CONSOLE_PASSWORD_FILE, a PHC string. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const tag = await tagOf(password, { ...usual, salt, tag: Buffer.alloc(32) })
@@ -30,7 +30,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** Reads such a line, also of another program; null if it is not one, or is too weak. */
+/** Reads a PHC line, also of another program; null if it is not valid, or too weak. */
 export function readPasswordHash(text: string): PasswordHash | null {
   const [whole, m, t, p, salt = '', tag = ''] = phc.exec(text.trim()) ?? []
   if (whole === undefined) return null
@@ -51,7 +51,7 @@ export function readPasswordHash(text: string): PasswordHash | null {
   return isReliable ? hash : null
 }
 
-/** Whether it is the password. Takes its time on another thread. */
+/** Compares in constant time, on another thread. */
 export async function isPassword(password: string, hash: PasswordHash): Promise<boolean> {
   return timingSafeEqual(await tagOf(password, hash), hash.tag)
 }

@@ -3,7 +3,6 @@ import { hostname as machineName } from 'node:os'
 import type { FastifyRequest } from 'fastify'
 import { Refused } from '../errors.ts'
 
-/** Where the console listens, and its names. */
 export interface Place {
   /** The value of --host. */
   host: string
@@ -14,7 +13,6 @@ export interface Place {
 
 const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
-/** Whether the proxy asks; the proxy knows its own names. */
 export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
 
 /** @throws Refused if the Host is not ours: to the browser the page would belong to another site */
@@ -29,31 +27,22 @@ export function refuseForeignHost(request: FastifyRequest, place: Place): void {
     )
 }
 
-/**
- * Lets only forms through that a page of ours sends. Every browser of today says whose page it is.
- *
- * @throws Refused
- */
+/** Refuses forms of other sites' pages. Every current browser says whose page sends a form. @throws Refused */
 export function refuseForeignForm(request: FastifyRequest, place: Place): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
-  // A proxy may ask us under another name than the browser used: then only the browser's word counts.
+  // A proxy may ask under another name than the browser used: then only the browser's word counts.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
   if (!isOurs) throw new Refused(403, 'The page of another site sent this form. Nothing was changed.')
 }
 
-/**
- * Lets a link on another site's page lead here, and refuses it everything else: frames, pictures, streams.
- *
- * @throws Refused
- */
+/** Lets a link on another site lead here, but no frame, picture or stream. @throws Refused */
 export function refuseForeignUse({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return
   if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'The page of another site asks for this.')
 }
 
-/** Whether an address or a name leads to this machine only. */
 export function isLoopback(host: string): boolean {
   const name = bare(host)
   return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
@@ -64,17 +53,15 @@ function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }
 
-/** The name in a Host header, without the port, which a tunnel may have changed; null if the header is not valid. */
+/** The name in a Host header, without the port (a tunnel may change it); null if the header is not valid. */
 export function nameInHost(header: string | undefined): string | null {
   if (header === undefined || !/^[\w.:[\]-]+$/.test(header) || !URL.canParse(`http://${header}`)) return null
   return bare(new URL(`http://${header}`).hostname)
 }
 
 /**
- * Whether a Host names us, so that no other site's page can have the browser ask us under a name of its own (DNS rebinding): this
- * machine, the address that was asked, the name that --host gave, or one of CONSOLE_NAME. Each name is compared as a whole.
- *
- * @param names in lower case
+ * Whether a Host names us: this machine, the address asked, the name of --host, or one of CONSOLE_NAME, compared as a
+ * whole. So no other site can have a browser ask us under its own name (DNS rebinding).
  */
 export function namesUs(
   name: string,

@@ -4,19 +4,17 @@ import type { Clock } from '../../clock.ts'
 import type { PasswordHash } from './passwordHash.ts'
 import { isSameToken } from './viewer.ts'
 
-/** A working day; then the password is asked for again. */
+/** A working day. */
 const sessionMs = 12 * 3_600_000
 
-/** The oldest goes when one more comes. */
 const sessionsMax = 1_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Keeps who has signed in, in this process's memory: it ends with the process. */
+/** Keeps who has signed in, in memory only. */
 export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
   const sessions = new Map<string, { name: string; ageMs: () => number }>()
   return {
-    /** @returns the session's id, for its cookie */
     begin(name: string): string {
       const id = randomBytes(24).toString('base64url')
       sessions.set(id, { name, ageMs: clock.stopwatch() })
@@ -24,7 +22,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
       if (sessions.size > sessionsMax && oldest !== undefined) sessions.delete(oldest)
       return id
     },
-    /** The name that was given at the beginning; null if there is no such session, or it is over. */
+    /** Returns null if there is no such session, or it is over. */
     nameOf(id: string): string | null {
       const session = sessions.get(id)
       if (session === undefined) return null
@@ -36,7 +34,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
   }
 }
 
-/** Cookies of a host are sent to all its ports, so each port's has a name of its own. */
+/** Browsers send a host's cookies to all its ports, so each port has its own name. */
 const cookieName = ({ socket }: FastifyRequest) => `outboxd_console_${socket.localPort ?? 0}`
 
 /** The session that a request's cookie names; '' if there is none, or another process signed it. */
@@ -45,7 +43,6 @@ export function sessionIdOf(request: FastifyRequest): string {
   return valid ? value : ''
 }
 
-/** Gives the session to the browser, for this console only; the browser does not send it with another site's requests. */
 export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, id: string): void {
   reply.setCookie(cookieName(request), id, { ...strict(request), signed: true, maxAge: sessionMs / 1_000 })
 }
@@ -64,13 +61,13 @@ const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${soc
 const deviceTag = (device: string, { tag }: PasswordHash) =>
   createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
 
-/** The id of a browser that has signed in with this password before; else null. */
+/** The id of a browser that signed in with this password before; else null. */
 export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | null {
   const [device = '', tag = ''] = (request.cookies[deviceName(request)] ?? '').split('.', 2)
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
-/** Marks the browser as one that has signed in. The mark opens nothing; it gives the browser tries of its own (attempts.ts). */
+/** Marks a browser that signed in. The mark only gives it tries of its own (attempts.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
   const device = deviceOf(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`

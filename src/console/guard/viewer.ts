@@ -1,16 +1,14 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** The person who asks for a page: `request.viewer` of every route. */
 export interface Viewer {
   /** `operator NAME`, for the event log. */
   who: string
-  /** The token that a form of theirs must carry. */
+  /** The token of their forms. */
   csrf: string
-  /** Their session, or the proxy's name for them; '' if nobody is asked to sign in. */
+  /** Their session, or the proxy's name for them; '' if nobody has to sign in. */
   session: string
-  /** Whether they may change something; false with --read-only. */
+  /** False with --read-only. */
   canChange: boolean
-  /** Whether they signed in with a password. */
   canSignOut: boolean
 }
 
@@ -19,22 +17,22 @@ declare module 'fastify' {
     viewer: Viewer
   }
   interface FastifyContextConfig {
-    /** Served without signing in: the stylesheet, the page to sign in. */
+    /** Served without signing in. */
     needsNoViewer?: true
-    /** A form that changes nothing in the ledger: it is taken with --read-only, too. */
+    /** Changes nothing in the ledger, so --read-only allows it. */
     changesNothing?: true
-    /** Stays open, so it has bounds of its own (liveRoutes.ts). */
+    /** Stays open, so it has its own bounds (liveRoutes.ts). */
     isStream?: true
   }
 }
 
-/** Makes tokens for forms: each is of use to one viewer, until the console ends. */
+/** Makes a form token per viewer, valid until the console ends. */
 export function createFormTokens(): (whom: string) => string {
   const key = randomBytes(32)
   return (whom) => createHmac('sha256', key).update(whom).digest('base64url')
 }
 
-/** Compares in a time that does not tell how much was right. */
+/** Compares in constant time. */
 export function isSameToken(given: unknown, wanted: string): boolean {
   const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(wanted)]
   return a.length === b.length && timingSafeEqual(a, b)

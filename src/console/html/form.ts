@@ -5,14 +5,11 @@ export interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False for a form that changes nothing in the ledger: viewers who may only read have it, too. */
+  /** False for a form that changes nothing in the ledger, so that --read-only has it, too. */
   changes?: boolean
 }
 
-/**
- * A form with the token that the guard asks for; '' if it would change something and the viewer may only read. Its route answers
- * with 303 to a page.
- */
+/** A form with the guard's token; '' if it would change something and the viewer may not. */
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
@@ -21,11 +18,10 @@ ${fields}
 </form>`
 }
 
-/** A value that a form brings back as it was rendered. */
 export const hidden = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-/** A box to tick. If it is not ticked, the form is sent without its field. */
+/** A box to tick. Unticked, the form has no such field. */
 export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 
@@ -47,15 +43,15 @@ const optionWords = {
 } as const
 export type OptionName = keyof typeof optionWords
 
-/** The label of a field that stands for an option of the commands, with the option: sentences of the commands name that. */
+/** The label of a field for an option of the commands, with the option's name: messages name it. */
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
-/** The text of a form's field, or of an address's; undefined if it is empty, or came twice. */
+/** A field's text; undefined if it is empty, or came twice. */
 export function formText(fields: unknown, name: string): string | undefined {
   return textAsTyped(fields, name).trim() || undefined
 }
 
-/** The same with the white space around it; '' if it was left out. */
+/** The same with the white space around it; '' if it is missing. */
 export function textAsTyped(fields: unknown, name: string): string {
   const value = (fields as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' ? value : ''

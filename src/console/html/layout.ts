@@ -3,7 +3,6 @@ import type { FastifyReply } from 'fastify'
 import type { Viewer } from '../guard/viewer.ts'
 import { form } from './form.ts'
 
-/** The pages, in the order in which they stand on each. */
 const pages = [
   { path: '/', words: 'Now' },
   { path: '/records', words: 'Records' },
@@ -12,11 +11,10 @@ const pages = [
 ] as const
 
 export interface PageHead {
-  /** The page's first heading, and what its tab is called. */
+  /** The heading and the tab's title. */
   title: string
-  /** The page of the navigation that it belongs to; null if none. */
   current: (typeof pages)[number]['path'] | null
-  /** `request.viewer`; null if nobody has signed in. */
+  /** Null if nobody has signed in. */
   viewer: Viewer | null
   /**
    * The topic whose version assets/console.js follows. If the version differs from the rendered one, the script reads the page
@@ -25,7 +23,7 @@ export interface PageHead {
   live?: { topic: string; version?: string }
 }
 
-/** A whole page around `main`. Every value is escaped by `html`; nothing in it is a script, and nothing comes from elsewhere. */
+/** A whole page around `main`. `html` escapes every value. */
 export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">
@@ -77,6 +75,5 @@ function who(viewer: Viewer): HtmlSafeString {
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }
 
-/** Answers with a page that `layout` has made. */
 export const sendPage = (reply: FastifyReply, page: string): FastifyReply =>
   reply.type('text/html; charset=utf-8').send(page)

@@ -1,26 +1,23 @@
-/** Something that a page shows and that may change: `name`, or `name:key` if there are several of its kind. */
+/** Something live on a page: `name`, or `name:key` if there are several. */
 export interface LiveTopic {
   /**
-   * Reads the versions of these keys with one statement: a short text that differs when something has changed, such as a revision, a
-   * time or a hash. A key that is left out does not exist. The only key of a topic without keys is ''.
+   * Reads a short text per key that differs after a change, with one statement. A missing key does not exist. A topic
+   * without keys has the key ''.
    */
   readVersions(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** How often it is read while somebody looks. */
   everyMs: number
 }
 
-/** What a stream is told. */
 export type LiveNews =
   | { kind: 'version'; topic: string; version: string }
-  /** It cannot be read at present, or the database does not answer; a `version` follows when it can. */
+  /** It cannot be read now; a `version` follows when it can. */
   | { kind: 'trouble'; topic: string; message: string }
 
-/** Reads what viewers look at, once for all of them, and tells them. Nothing is read while nobody looks. */
+/** Reads live topics once for all viewers, and only while somebody looks. */
 export interface Live extends Disposable {
   addTopic(name: string, topic: LiveTopic): void
-  /** Whether `name` or `name:key` is a topic. */
   knows(topic: string): boolean
-  /** Tells the present version, and then each change. @returns what stops it */
+  /** Tells the present version, then each change. @returns what stops it */
   follow(topic: string, listener: (news: LiveNews) => void): () => void
 }
 
@@ -28,19 +25,19 @@ interface Watched {
   name: string
   topic: LiveTopic
   listeners: Map<string, Set<(news: LiveNews) => void>>
-  /** The last news of each key, for those who come later. */
+  /** The last news of each key, for later viewers. */
   last: Map<string, LiveNews>
   timer: NodeJS.Timeout | undefined
   reading: 'idle' | 'reading' | 'late'
 }
 
-/** A page of many streams begins all of them at once: the first look waits for them. */
+/** Several streams of a page begin together, so the first look waits for them. */
 const soonMs = 50
 
-/** A reading that takes longer is said to be late: with the second between two of them a page knows within three. */
+/** Tells trouble after this time, so that a page knows within three seconds. */
 const lateMs = 2_000
 
-/** @param explain says in words for the page what an error means */
+/** @param explain an error in words for the page */
 export function createLive(explain: (error: unknown) => string): Live {
   const topics = new Map<string, Watched>()
   let isOver = false
@@ -110,7 +107,6 @@ function tellTrouble(watched: Watched, message: string, keys: Iterable<string> =
   for (const key of keys) tell(watched, key, { kind: 'trouble', topic: fullName(watched, key), message })
 }
 
-/** Tells news, unless it was the last that was told. */
 function tell({ last, listeners }: Watched, key: string, news: LiveNews): void {
   const own = listeners.get(key)
   if (own === undefined || JSON.stringify(last.get(key)) === JSON.stringify(news)) return

@@ -2,29 +2,27 @@ import type { FastifyInstance } from 'fastify'
 import type { ConsoleParts } from '../parts.ts'
 import type { LiveNews } from './createLive.ts'
 
-/** Less than the memory for them would be felt. One more ends the oldest, whose browser comes again. */
+/** Bounds memory. One more ends the oldest, whose browser comes again. */
 const streamsMax = 500
-/** More than a person looks at. One more ends the oldest of the session, so that no session takes all streams. */
+/** One more ends the session's oldest, so that no session takes all streams. */
 const streamsPerSessionMax = 50
-/** A page follows one. Each list that is followed is compared with each step that a record takes. */
 const topicsPerStreamMax = 4
 
-/** Who reads so slowly is let go; its browser comes again. */
+/** Ends a stream whose reader is so far behind; its browser comes again. */
 const behindMaxBytes = 64_000
 
-/** Then a browser comes again, and is asked again who it is. */
+/** A browser then comes again, and its sign-in is checked again. */
 const streamMs = 600_000
 
-/** A reader who is gone without a word is noticed by what cannot be written to it. */
+/** Writing finds readers who left silently. */
 const breathMs = 15_000
 
 /**
- * The stream of server-sent events at /live?on=TOPIC&on=TOPIC…: `version` or `trouble`, each with the topic as JSON.
- *
- * @param closing aborted when the console ends: the streams end with it
+ * The stream of server-sent events `version` and `trouble` at /live?on=TOPIC&on=TOPIC…, each with its topic.
+ * @param closing aborted when the console ends
  */
 export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing: AbortSignal): void {
-  /** What ends each, with whose it is; the oldest first. */
+  /** What ends each stream, and its session; the oldest first. */
   const streams = new Map<() => void, string>()
 
   function makeRoom(session: string): void {

@@ -11,7 +11,6 @@ import { jsonText, mappedTable } from '../record/valuesHtml.ts'
 import { maskedWords } from '../sights.ts'
 import type { MappingResult, MappingView } from './readMapping.ts'
 
-/** What a payload becomes, the rows that wait, and the mapping files. */
 export function renderMapping(view: MappingView, viewer: Viewer): string {
   const { files, result } = view
   return layout({ title: 'Mapping', current: '/mapping', viewer }, [
@@ -108,10 +107,10 @@ ${table(
   ]),
 )}`
 
-/** An option that nearly every type takes is not listed with its types. */
+/** An option that more types take is listed without its types. */
 const typesListedMax = 6
 
-/** What the JSON Schema says of each option of a mapping file. */
+/** Each option of a mapping file, from the JSON Schema. */
 function optionsSection(): HtmlSafeString {
   const options = describeOptions()
   const typesOf = (types: readonly string[] | null) =>

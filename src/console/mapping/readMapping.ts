@@ -7,10 +7,9 @@ import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
 import { readNew } from '../../outbox/rows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/** The mapping files of this machine, or what is wrong with them. */
 export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
-/** Reads the files of MAPPINGS_DIR anew each time, so that a correction shows at once. */
+/** Reads MAPPINGS_DIR each time, so that a correction shows at once. */
 export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(config.mappingsDir) }
@@ -24,18 +23,15 @@ export interface MappingForm {
   payload: string
 }
 
-/** What was mapped, or why nothing was. */
 export type MappingResult =
   | { kind: 'mapped'; previews: MapPreview[]; warnings: string[]; outboxId: string | null }
   | { kind: 'refused'; problem: string }
 
-/** What the page shows. */
 export interface MappingView {
   dir: string
   files: MappingFiles
-  /** Types that only the daemon's files have, or only the files here; null if that cannot be told. */
+  /** Types that only the daemon's files or only the files here have; null if unknown. */
   differing: string[] | null
-  /** The first rows that wait, or why they cannot be read. */
   waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
   form: MappingForm
   result: MappingResult | null
@@ -45,7 +41,6 @@ export interface MappingView {
 
 const waitingShown = 20
 
-/** Reads what is shown beside a result. */
 export async function readMapping(
   databases: Databases,
   parts: Pick<ConsoleParts, 'config'>,
@@ -69,7 +64,6 @@ function differingTypes(files: MappingFiles, published: readonly string[] | null
   return [...here.symmetricDifference(new Set(published))].sort()
 }
 
-/** A result with warnings of what the service may refuse. Pure. */
 export const resultOf = (mappings: Mappings, previews: MapPreview[], outboxId: string | null): MappingResult => ({
   kind: 'mapped',
   ...{ previews, outboxId, warnings: bodyWarnings(mappings, previews) },

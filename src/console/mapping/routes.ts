@@ -11,7 +11,7 @@ import { keepShownRecords, noteSight } from '../sights.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
-/** A larger form would hold up all other viewers for longer than a tenth of a second. */
+/** Mapping more would hold up other viewers for over a tenth of a second. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
@@ -21,7 +21,7 @@ interface Asked {
   isShown?: boolean
 }
 
-/** `/mapping`: what a payload or a row would become, and the mapping files. Nothing here changes anything. */
+/** `/mapping`: what a payload or a row would become, and the mapping files. */
 export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const shown = keepShownRecords(parts.clock)
 
@@ -86,5 +86,4 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   }
 }
 
-/** The row's name for a person, and in the log. */
 const rowName = (outboxId: string) => `outbox:${outboxId}`

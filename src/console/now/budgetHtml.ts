@@ -11,7 +11,7 @@ const words: Record<MarkKind, string> = {
   heldBack: 'held back',
 }
 
-/** The budget as a moving window: each request stands at the time of its answer, and leaves on the left. */
+/** The budget as a moving window: each request stands at the time of its answer. */
 export function budgetSection(window: BudgetWindow): HtmlSafeString {
   if (window.capacity === 0)
     return html`<h2>Budget</h2>${empty('No daemon has set a budget yet: the first that starts does.')}`
@@ -35,7 +35,6 @@ function nextFree({ free, capacity, nextFreeMs }: BudgetWindow): string {
 const columns = 60
 const columnWidth = 10
 const height = 100
-/** The height of a request at most; less if many are answered in one second. */
 const unitMax = 8
 
 function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
@@ -49,7 +48,7 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-/** A path for each kind: a box a mark, stacked in the column of its time. Pure. */
+/** A path per kind: a box per mark, stacked in the column of its time. */
 export function pathsOf({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
   const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
   const heights = [...stacks.values()].map((stack) => requestsOf(stack))
@@ -75,19 +74,17 @@ function columnOf(ageMs: number, windowMs: number): number {
 const requestsOf = (stack: readonly Mark[]) => stack.reduce((sum, { requests }) => sum + requests, 0)
 const round = (length: number) => Math.round(length * 100) / 100
 
-/** What a request was made for, or what keeps a slot from being used. */
 export const markKinds = ['submissions', 'polls', 'others', 'inHand', 'heldBack'] as const
 export type MarkKind = (typeof markKinds)[number]
 
-/** A request, or several that were made with one slot. */
+/** A request, or several made with one slot. */
 export interface Mark {
   kind: MarkKind
   requests: number
-  /** Milliseconds since it was answered, or since it was taken if it is not answered yet. */
+  /** Milliseconds since the answer, or since it was taken if there is none yet. */
   ageMs: number
 }
 
-/** The budget as the window that it is. */
 export interface BudgetWindow {
   windowMs: number
   capacity: number
@@ -98,7 +95,6 @@ export interface BudgetWindow {
   nextFreeMs: number | null
 }
 
-/** Makes marks of slots. Pure. */
 export function budgetWindow({ nowMs, windowMs, capacity, busy }: BudgetSlots): BudgetWindow {
   const marks = busy.flatMap((slot) => marksOf(slot, nowMs, windowMs))
   const count = (kind: MarkKind) => marks.reduce((sum, mark) => sum + (mark.kind === kind ? mark.requests : 0), 0)
@@ -109,16 +105,16 @@ export function budgetWindow({ nowMs, windowMs, capacity, busy }: BudgetSlots): 
 }
 
 function marksOf(slot: BusySlot, nowMs: number, windowMs: number): Mark[] {
-  // The lease of who died is longer than the window.
+  // The lease of an instance that died is longer than the window.
   const ageMs = Math.min(Math.max(0, nowMs - slot.setMs), windowMs)
   if (slot.isTaken) return [{ kind: 'inHand', requests: slot.permits, ageMs }]
   let left = slot.permits
   const spent = (['submissions', 'polls', 'others'] as const).flatMap((kind): Mark[] => {
-    // An instance of an older version notes only its submissions, and leaves what another instance noted before.
+    // An older version notes only its submissions, and leaves what others noted before.
     const requests = Math.min(slot[kind], left)
     left -= requests
     return requests > 0 ? [{ kind, requests, ageMs }] : []
   })
-  // Not free and spent on nothing: somebody else uses the same budget, or it was given back with requests unmade.
+  // Neither free nor spent: another client uses the budget, or it was given back unused.
   return left > 0 ? [...spent, { kind: 'heldBack', requests: left, ageMs }] : spent
 }

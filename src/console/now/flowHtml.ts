@@ -5,7 +5,6 @@ import { backlogMessage, heldMessage, reportsMessage } from '../../operations/re
 import { escapeControl, truncate } from '../../plainText.ts'
 import { age } from '../html/elements.ts'
 
-/** Why it is not known what waits in the outbox. */
 function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {
   if (outbox.kind !== 'unreadable') return ''
   return html`<div><dt>Outbox</dt><dd>${escapeControl(truncate(outbox.problem, 400))}</dd></div>`
@@ -13,16 +12,15 @@ function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {
 
 interface Step {
   name: string
-  /** Null: it is not known. */
+  /** Null if it is not known. */
   count: number | null
-  /** When the oldest came there; null if that is not known, or nothing is there. */
+  /** When the oldest came there; null if unknown, or nothing is there. */
   oldestMs: number | null
   /** The states of the list that it links to; null if there is no list. */
   state: State | 'sending,accepted' | null
   tone?: 'good' | 'bad' | 'attention'
 }
 
-/** The states as the way of a record, from the outbox to its end. */
 export function flowSection(report: StatusReport): HtmlSafeString {
   const { under, ended } = stepsOf(report)
   const held = heldMessage(report.heldForPerson).replace(/^; /, '')

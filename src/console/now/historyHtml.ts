@@ -3,7 +3,6 @@ import type { Period, Span } from '../../ledger/periods.ts'
 import { showDuration } from '../../time.ts'
 import { empty, moment } from '../html/elements.ts'
 
-/** The plots of a range, and links to the other ranges. */
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
   const first = atMs[0]
   const last = atMs.at(-1)
@@ -48,7 +47,7 @@ ${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(thin(lin
 <p class="scale"><span>0</span></p>`
 }
 
-/** A line through the values with a gap for each unknown value; a value between two gaps is a dot. Pure. */
+/** A line with a gap for each unknown value; a value between two gaps is a dot. */
 export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
   const first = atMs[0] ?? 0
   const last = atMs.at(-1) ?? 0
@@ -64,10 +63,9 @@ export function pathOf(values: readonly (number | null)[], atMs: readonly (numbe
     .join('')
 }
 
-/** A picture shows no more points than these. */
 const pointsMax = 300
 
-/** Of so many values after one another the highest, so that no peak is lost. Pure. */
+/** Keeps the highest of neighbouring values, so that no peak is lost. */
 export function thin(values: readonly (number | null)[]): (number | null)[] {
   const size = Math.ceil(values.length / pointsMax)
   return Array.from({ length: Math.ceil(values.length / size) || 0 }, (_, i) =>
@@ -77,21 +75,19 @@ export function thin(values: readonly (number | null)[]): (number | null)[] {
 
 const round = (length: number) => Math.round(length * 10) / 10
 
-/** How far the plots look back. */
 export const ranges = ['hour', 'day', 'week'] as const
 export type Range = (typeof ranges)[number]
 
-/** What a range is made of: minutes are kept for two days, hours for 29. */
+/** Minutes are kept for two days, hours for 29. */
 export const rangeSpans: Record<Range, { span: Span; withinMs: number }> = {
   hour: { span: 'minute', withinMs: 3_600_000 },
   day: { span: 'minute', withinMs: 86_400_000 },
   week: { span: 'hour', withinMs: 7 * 86_400_000 },
 }
 
-/** A line of a plot; null for an unknown value. */
 export interface Series {
   name: string
-  /** How it looks (assets/console.css). */
+  /** Its look in assets/console.css. */
   look: 'first' | 'second'
   values: (number | null)[]
 }
@@ -99,21 +95,18 @@ export interface Series {
 export interface Plot {
   id: 'ended' | 'wait' | 'waiting'
   title: string
-  /** What the plot shows, for screen readers. */
+  /** For screen readers, too. */
   said: string
   unit: 'count' | 'ms'
   series: Series[]
 }
 
-/** What became of records over a range, as plots of one time axis. */
 export interface History {
   range: Range
-  /** When each period began, epoch milliseconds. */
   atMs: number[]
   plots: Plot[]
 }
 
-/** Makes the plots. Pure. */
 export function historyOf(range: Range, periods: readonly Period[]): History {
   const minutes = rangeSpans[range].span === 'hour' ? 60 : 1
   const perMinute = (count: number) => Math.round((count / minutes) * 100) / 100
@@ -156,12 +149,10 @@ export function historyOf(range: Range, periods: readonly Period[]): History {
   }
 }
 
-/** The highest value; null if none is known. */
 export function most(values: readonly (number | null)[]): number | null {
   return values.reduce((highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)), null)
 }
 
-/** A value as it is read. */
 export function shown(value: number | null, unit: Plot['unit']): string {
   if (value === null) return 'nothing known'
   return unit === 'ms' ? showDuration(value) : value.toLocaleString('en', { maximumFractionDigits: 1 })

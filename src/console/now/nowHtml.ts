@@ -13,19 +13,18 @@ import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
 import { type BudgetWindow, budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
 
-/** All that the page shows of this moment. */
 export interface NowView {
   report: StatusReport
   window: BudgetWindow
   forPerson: ForPerson
 }
 
-/** The parts that change by themselves, by the ids of their places. */
+/** The parts that change, by the ids of their elements. */
 export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
 
 const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets', 'daemons', 'problems'] as const
 
-/** Renders what changes by itself: the same for every viewer. Pure. */
+/** Renders what changes: the same for every viewer. */
 export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   const { nowMs, standing } = report
   return {
@@ -40,7 +39,7 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   }
 }
 
-/** The page on which a person sees or ends what is wrong. */
+/** The page that shows or ends what is wrong. */
 const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
   'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },
@@ -56,14 +55,11 @@ function sentence(diagnosis: Diagnosis): HtmlSafeString {
 
 export interface NowPage {
   parts: LiveParts
-  /** Of the parts. */
   version: string
-  /** The plots of the range that is looked at. */
   history: HtmlSafeString
   viewer: Viewer
 }
 
-/** Renders the page. Pure. */
 export function renderNow({ parts, version, history, viewer }: NowPage): string {
   const place = (name: keyof LiveParts): HtmlValue => html`<div id="${name}" data-live>${parts[name]}</div>`
   return layout(
@@ -87,18 +83,16 @@ ${place('problems')}
   )
 }
 
-/** What records wait for a person, by what they have in common. */
 export interface ForPerson {
   causes: readonly Cause[]
   lookedAt: number
-  /** There are more than were looked at. */
+  /** More wait than were looked at. */
   isCut: boolean
 }
 
 const causesShown = 8
 const problemsShown = 20
 
-/** What waits for a person. */
 export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: number): HtmlSafeString {
   if (causes.length === 0) return html`<h2>For a person</h2>${empty('Nothing waits for a person.')}`
   const more = causes.length - causesShown
@@ -118,7 +112,6 @@ ${more > 0 ? html`<p><a href="/records">${pluralize(more, 'more cause')}</a></p>
 ${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that wait.</p>` : ''}`
 }
 
-/** What is wrong and stands. */
 export function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
   const more = problems.length - problemsShown
   const rows = problems
@@ -135,7 +128,6 @@ ${table('problems', ['kind', 'of', 'what was seen', 'since', 'tried again'], row
 ${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
 }
 
-/** How the service does against its targets, over an hour, a day and 28 days. */
 export function targetsSection(recent: RecentCounts): HtmlSafeString {
   const times = [
     ['hour', recent.lastHour],
@@ -165,7 +157,6 @@ function against(share: number | null, target: number): HtmlValue {
   return share < target ? html`<span class="bad">below: ${percent(share)}</span>` : percent(share)
 }
 
-/** The daemons that live. */
 export function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
   if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`

@@ -11,7 +11,7 @@ import { readWhenCountDiffers, shareReading } from './readings.ts'
 
 /** How old each part may be: fewer than five statements a second, however many look. */
 const agesMs = {
-  /** Pauses and counts: read again for each view. */
+  /** Read again for each view. */
   moving: 300,
   activity: 3_900,
   readOnly: 9_900,
@@ -19,16 +19,16 @@ const agesMs = {
   served: 60_000,
 }
 
-/** Problems and causes are read again when the snapshot counts them differently, and now and then. */
+/** Read again when the snapshot counts differ, and now and then. */
 const problemsAge = { minMs: 0, maxMs: 4_900 }
 const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
-/** Telling the causes of this many records apart takes a few milliseconds. */
+/** Comparing the causes of this many takes a few milliseconds. */
 const causesOfMax = 1_000
 
 /**
- * Reads the view of the page Now by the functions of `outboxd status`, each part as often as it changes. To be asked once a second
- * for all viewers.
+ * Reads the page Now by the functions of `outboxd status`, each part as often as it changes, once a second for all
+ * viewers.
  */
 export function createNowReading(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,

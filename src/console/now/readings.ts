@@ -3,10 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/**
- * Shares a reading among all viewers: a value that is less than `forMs` old is given again, and those who ask while it is being
- * read wait for the same. A failure is not kept.
- */
+/** Shares a reading that is less than `forMs` old, or under way. A failure is not kept. */
 export function shareReading<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   forMs: number,
@@ -32,8 +29,8 @@ export function shareReading<T>(
 }
 
 /**
- * Reads again what is counted elsewhere: if the count differs and the last value is `minMs` old, or if it is `maxMs` old. Not to be
- * asked again before it has answered.
+ * Reads again if the count differs and the value is `minMs` old, or if it is `maxMs` old. Await each answer before the
+ * next call.
  */
 export function readWhenCountDiffers<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
@@ -51,14 +48,14 @@ export function readWhenCountDiffers<T>(
 const outboxAgeMs = 5_000
 const hiddenAgeMs = 60_000
 const readOnlyAgeMs = 9_900
-/** An outbox that could not be read, or is locked, is asked again sooner. */
+/** An outbox that is locked or unreadable is asked again sooner. */
 const troubledAgeMs = 4_000
-/** Counting a million rows takes its time: after it, the outbox rests for 40 times as long. */
+/** After counting millions of rows, the outbox rests for 40 times as long. */
 const restTimes = 40
-/** The page does not wait longer for what may be locked. */
+/** The page does not wait longer, because the table may be locked. */
 const patienceMs = 150
 
-/** Reads the outbox's half of the status now and then. A page does not wait for it: meanwhile it gets the last value. */
+/** Reads the outbox's half of the status now and then. Meanwhile a page gets the last value. */
 export function createOutboxReading(
   parts: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: (reads: OutboxReads) => Promise<OutboxHalf> = readOutboxHalf,
@@ -88,7 +85,6 @@ export function createOutboxReading(
   }
 }
 
-/** What changes once in a while is read less often than what waits. */
 function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
   const reads = async () => outboxReads(await databases())
   const readHidden = shareReading(clock, hiddenAgeMs, async () => (await reads()).readHidden())

@@ -10,13 +10,12 @@ import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts
 import { createOutboxReading, shareReading } from './readings.ts'
 import { createNowReading } from './readNow.ts'
 
-/** A page shows what is at most this old, and is told of a change within a second. */
+/** A page is at most this old, and hears of a change within a second. */
 const viewAgeMs = 900
 
 /** A minute is written within half a minute of its end. */
 const historyAgeMs = 15_000
 
-/** `/`: how things stand. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { live, databases, clock } = parts
   const readOutbox = createOutboxReading(parts)

@@ -9,7 +9,6 @@ import { layout } from '../html/layout.ts'
 
 const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
 
-/** A form that asks why and for how long; it leads to the preview. */
 function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeString {
   return html`<form class="line" action="/pause">
 <label>why <input name="reason" maxlength="1000" required value="${reason ?? ''}"></label>
@@ -18,7 +17,6 @@ function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeString {
 </form>`
 }
 
-/** What a pause would do, with the button that does it; or what is wrong with the request. */
 export function renderPausePreview(request: PauseRequest, read: PauseRead, viewer: Viewer, nowMs: number): string {
   if (read.kind === 'invalid') {
     const problems = read.problems.map(({ field, problem }) => html`<p>${fieldNames[field]}: ${problem}</p>`)
@@ -39,7 +37,6 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
   ])
 }
 
-/** What a resume would do, with the button that does it. @param would one sentence a line */
 export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
   const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
   const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
@@ -67,7 +64,6 @@ const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
 
 type Pause = LedgerSnapshot['pauses'][number]
 
-/** The pauses in force, each with its reason and its end. */
 export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafeString {
   const standing: HtmlValue =
     pauses.length === 0 ? empty('Nothing is paused.') : pauses.map((pause) => pauseHtml(pause, nowMs))
@@ -88,7 +84,6 @@ function endOf(pause: Pause, nowMs: number): HtmlValue {
   return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
 }
 
-/** The forms that lead to the previews of a pause and a resume. */
 export function pauseForms({ canChange }: Viewer): HtmlValue {
   if (!canChange) return ''
   return html`${pauseFields({ reason: undefined, for: undefined })}

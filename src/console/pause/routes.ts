@@ -16,7 +16,7 @@ import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { renderPausePreview, renderResumePreview } from './pauseHtml.ts'
 
-/** `/pause` and `/resume`: asked for, they say what they would do; posted to, they do it. @param onChanged what was read before is old */
+/** `/pause` and `/resume`: GET previews, POST acts. @param onChanged called if earlier readings are old */
 export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const request = pauseRequest(query)

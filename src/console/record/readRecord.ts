@@ -7,16 +7,15 @@ import { type Explanation, explainSubmission } from '../../operations/explainSub
 import { explainMissing, findNamed, readReferences } from '../../operations/references.ts'
 import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 
-/** The records that a name fits. */
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  /** `outboxId`: if the name is that of an outbox row. */
+  /** `outboxId`: if the name is an outbox row's. */
   | { kind: 'none'; message: string; outboxId: string | null }
 
 const severalMax = 50
 
-/** Finds records by a name, in every form that `outboxd show` takes. */
+/** Finds records by any name that `outboxd show` takes. */
 export async function findRecord(databases: Databases, name: string): Promise<Named> {
   const { submissions = [] } = (await findNamed(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions
@@ -29,20 +28,19 @@ export async function findRecord(databases: Databases, name: string): Promise<Na
   return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
 }
 
-/** All that the page of a record shows. */
 export interface RecordView {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  /** The outbox row that has the record's id now, if that is a different row. */
+  /** The outbox row that has the record's id now, if it differs. */
   row: OtherRow | null
-  /** What the current mapping files make of the payload; null if they cannot be read, or there is no payload. */
+  /** The payload mapped by the current files; null if there are none, or no payload. */
   mapped: MappedRecord | null
 
   mappings: Mappings | null
 }
 
-/** @param mappings null if they cannot be read @returns null if the record has been pruned since it was found */
+/** @param mappings null if they cannot be read @returns null if the record was pruned meanwhile */
 export async function readRecord(
   databases: Databases,
   submission: ListedSubmission,

@@ -12,7 +12,6 @@ import type { RecordView } from './readRecord.ts'
 import { mask, valuesSection } from './valuesHtml.ts'
 import { waysSection } from './waysHtml.ts'
 
-/** What a page says first. */
 export interface PageMessage {
   tone: Tone
   text: string
@@ -22,11 +21,10 @@ export interface RecordShown {
   viewer: Viewer
   /** Whether the viewer has asked for the values. */
   isShown: boolean
-  /** What was done a moment ago, or why it was not done. */
+  /** What was just done, or why it was not. */
   message: PageMessage | null
 }
 
-/** A record: where it is and why, what comes next, what can be done, what happened, and what it holds. */
 export function renderRecord(view: RecordView, shown: RecordShown): string {
   const { detail, submission } = view
   const version = `${submission.revision}.${detail.polls}`
@@ -88,7 +86,6 @@ const facts = ({ detail }: RecordView) =>
 const factHtml = (fact: Fact, nowMs: number): HtmlValue =>
   typeof fact === 'string' ? foreign(fact, 2_000) : html`${moment(fact.atMs)} (${age(fact.atMs, nowMs)})`
 
-/** The steps, each with the time since the one before. */
 function timeline({ detail: { events } }: RecordView, isShown: boolean): HtmlValue {
   return html`<ol class="steps">${events.map((event, i) => step(event, events[i - 1] ?? null, isShown))}</ol>`
 }
@@ -111,7 +108,6 @@ const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : showDura
 /** Whether a detail of an event holds values of the record. */
 const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
 
-/** Several records that a name fits. */
 export function renderSeveral(
   name: string,
   submissions: readonly ListedSubmission[],
@@ -125,7 +121,7 @@ export function renderSeveral(
   ])
 }
 
-/** Why a name fits no record. @param outboxId if the name is that of an outbox row */
+/** @param outboxId if the name is an outbox row's */
 export function renderMissing(message: string, outboxId: string | null, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', paragraph(`${capitalize(message)}.`)),

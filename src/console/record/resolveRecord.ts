@@ -16,15 +16,12 @@ import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import type { ResolvePreview } from './waysHtml.ts'
 
-/** The result of a form in which a person says what became of a record. */
 export type Resolving =
-  /** Nothing was changed; the message says why. */
   | { kind: 'refused'; message: string }
-  /** What the form would do once it is confirmed. */
   | { kind: 'preview'; preview: ResolvePreview }
   | { kind: 'done'; id: string; message: string }
 
-/** Previews the answer, and carries it out if the form is confirmed. @param name the record's name in the address */
+/** Previews the answer, and carries it out if the form is confirmed. */
 export async function resolveRecord(
   parts: ConsoleParts,
   viewer: Viewer,

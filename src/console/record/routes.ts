@@ -21,7 +21,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
-/** `/records/ID`: what outboxd show says of one submission, and what can be done with it. */
+/** `/records/ID`: what `outboxd show` says, and what can be done. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock, live } = parts
   const shown = keepShownRecords(clock)
@@ -48,7 +48,6 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const { id } = named.submission
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
     const files = readFiles(parts)
-    // Broken mapping files do not keep the page of a record from being shown.
     const view = await readRecord(await databases(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null)
       return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, null, viewer))
@@ -111,7 +110,7 @@ async function detailOf(databases: Databases, id: string): Promise<SubmissionDet
 
 const messagesMax = 1_000
 
-/** Keeps what a viewer did to a record until the page that the form leads to says it, once. */
+/** Keeps what a viewer did until the next page says it, once. */
 function keepMessages() {
   const messages = new Map<string, string>()
   return {

@@ -13,7 +13,7 @@ import { form } from '../html/form.ts'
 import { maskedWords } from '../sights.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** The values of a record: field by field, and as texts. Masked until the viewer asks for them. */
+/** The record's values, masked until the viewer asks for them. */
 export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean): HtmlValue {
   const { id, payload, body, result, attempt } = view.detail
   const [path, words, button] = isShown
@@ -40,14 +40,13 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
   ]
 }
 
-/** A record's JSON text, or its beginning. @param name what it is, for screen readers */
+/** @param name for screen readers */
 export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeLines(text)}</pre>
 ${isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''}`
 }
 
-/** How the current mapping files make the request of the payload, field by field. */
 function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolean): HtmlValue {
   if (mapped === null)
     return mappings === null
@@ -66,7 +65,7 @@ function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolea
   return section('fields', 'Field by field', [other, mappedTable(mapped, mappings?.get(detail.type), !isShown)])
 }
 
-/** What becomes of each field, or what is wrong with the fields. */
+/** What becomes of each field, or what is wrong with it. */
 export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, isMasked: boolean): HtmlValue {
   const ruleOf = (name: string) => {
     const field = mapping?.fields.find((each) => each.name === name)
@@ -102,14 +101,14 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   ]
 }
 
-/** Stands for a value that the viewer has not asked for. */
+/** Shown for a value that the viewer has not asked for. */
 export const mask = '•••'
 
 const charactersMax = 20_000
 
 /**
- * Lays out JSON text in lines, numbers with their own digits. Masked, only names are left, because any value may be a person's. A
- * text that is not an object is shown as it is, or not at all. Pure.
+ * Lays out JSON in lines, with each number's own digits. Masked, only names are left, because any value may be
+ * personal.
  */
 function shownJson(json: string, isMasked: boolean): { text: string; isCut: boolean } {
   const read = readPayload(json)
@@ -122,7 +121,6 @@ function shownJson(json: string, isMasked: boolean): { text: string; isCut: bool
   return { text: boundText(text, charactersMax), isCut: text.length > charactersMax }
 }
 
-/** The same for the JSON text of a single value. Pure. */
 const shownValue = (json: string, isMasked: boolean): string =>
   isMasked && !['true', 'false', 'null'].includes(json) ? mask : json
 

@@ -10,7 +10,7 @@ import { form, hidden, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** What a person can do with a record: a form for each command that would do something, each with a place of its own. */
+/** A form for each command that would do something with the record. */
 export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail, explanation } = view
@@ -20,7 +20,7 @@ export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
     .map(({ id, title, means, fields, button }) => {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
-      // A record that has taken a step since the page was shown is left alone.
+      // A record that took a step since the page was shown is left alone.
       const seen = isBulk ? hidden('id', detail.id) : hidden('revision', String(view.submission.revision))
       const submit = isBulk
         ? html`<button name="do" value="${id}-ticked">${button}</button>`
@@ -36,7 +36,7 @@ interface WayForm {
   id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
   title: string
   isOpen: (detail: RecordView['detail']) => boolean
-  /** Said if `show` says nothing about it. */
+  /** Shown if `show` says nothing about it. */
   means: string
   fields: HtmlValue
   button: string
@@ -88,12 +88,10 @@ ${tick('unchecked', optionLabel('unchecked'))}`,
   },
 ]
 
-/** What a person's answer about a record would do, and the questions to ask first. */
 export interface ResolvePreview {
   id: string
   revision: number
   answer: Answer
-  /** What the answer would do. */
   message: string
   questions: readonly Question[]
 }

@@ -9,18 +9,16 @@ import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
 
-/** What the list shows. */
 export interface RecordsView {
   query: RecordsQuery
-  /** What is wrong with the filters; then nothing is listed. */
+  /** The problems with the filters; nothing is listed then. */
   problems: string[]
   listed: Listed | null
-  /** Rows that never became submissions; only in the list of what waits for a person. */
+  /** Rows that never became submissions; only in the list without filters. */
   skippedRows: string[]
   nowMs: number
 }
 
-/** A page of submissions, or the causes that they share. */
 export type Listed = { filter: SubmissionFilter; cut: string | null } & (
   | { kind: 'page'; page: SubmissionPage; total: number }
   | { kind: 'causes'; causes: Cause[]; lookedAt: number; isCut: boolean }
@@ -29,7 +27,6 @@ export type Listed = { filter: SubmissionFilter; cut: string | null } & (
 /** A list is counted up to here. */
 export const countedMax = 1_000
 
-/** The list of records. */
 export function renderRecords(view: RecordsView, viewer: Viewer): string {
   const { query, problems, listed, skippedRows } = view
   const wrong = problems.map(paragraph)
@@ -74,7 +71,7 @@ function noneOf({ query }: RecordsView): HtmlValue {
   )
 }
 
-/** The fields that choose what is listed, for a change to all of it, however many rows a page has. */
+/** Fields for a change to the whole list, whatever a page shows. */
 const hiddenQuery = ({ query }: RecordsView) =>
   queryFields({ ...query, from: null, byCause: false })
     .filter(([name]) => name !== 'limit')
@@ -82,7 +79,6 @@ const hiddenQuery = ({ query }: RecordsView) =>
 
 const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'In it since', 'Note', 'Error']
 
-/** A table of records, each with its link. @param isChosen with a box to tick before each */
 export function recordTable(
   name: string,
   submissions: readonly ListedSubmission[],
@@ -114,7 +110,7 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   ]
 }
 
-/** To the neighbouring pages, by what the list is ordered by: no page is ever counted up to. */
+/** Links to the neighbouring pages, by position: earlier pages are never counted. */
 function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlValue {
   if (ends === null) return ''
   const isBack = query.from?.way === 'before'
@@ -129,10 +125,7 @@ function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlVa
   return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
 }
 
-/**
- * Two buttons for each change: for the ticked records, or for all. No button says how many: of the listed records, not all can be
- * replayed. What it would do is shown before it is done.
- */
+/** Two buttons per change: for the ticked records, or for all. A preview comes first. */
 const changeButtons = html`<p class="buttons">
 <button name="do" value="replay-ticked">Replay the ticked …</button>
 <button name="do" value="discard-ticked">Discard the ticked …</button>

@@ -4,22 +4,19 @@ import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { type OptionName, optionLabel, tick } from '../html/form.ts'
 
-/** What an address of the list asks for: the options of `outboxd list` under their names, and the position to begin at. */
+/** An address of the list: the options of `outboxd list` under their names, and a position. */
 export interface RecordsQuery {
   filters: FilterOptions
   order: ListOrder
-  /** One line a cause. */
   byCause: boolean
   from: PageWanted['from']
 }
 
-/** The names in an address, in the order in which they stand there. */
+/** In the order of an address. */
 const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
 
-/** What stands in an address, or in a form's fields. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Reads an address's query, or a form's fields. Pure. */
 export function readRecordsQuery(fields: Fields): RecordsQuery {
   const filters: FilterOptions = {}
   const states = all(fields, 'state').join(',')
@@ -37,7 +34,7 @@ export function readRecordsQuery(fields: Fields): RecordsQuery {
   }
 }
 
-/** The values of a name, without empty ones: a form sends its empty fields, too. */
+/** A name's values without empty ones, which forms send, too. */
 function all(fields: Fields, name: string): string[] {
   const value = fields[name]
   return [value ?? []].flat().filter((each) => each.trim() !== '')
@@ -49,7 +46,7 @@ function readFrom(fields: Fields, way: 'after' | 'before'): PageWanted['from'] {
   return micros === undefined || seq === undefined ? null : { way, position: { sinceMicros: Number(micros), seq } }
 }
 
-/** The fields of a query, each with its value; what is as it is without being named is not among them. Pure. */
+/** The fields of a query, without defaults. */
 export function queryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
   const given: [string, string | undefined][] = [
     ['state', filters.state],
@@ -64,13 +61,11 @@ export function queryFields({ filters, order, byCause, from }: RecordsQuery): [n
 
 const positionText = ({ sinceMicros, seq }: ListPosition) => `${sinceMicros}-${seq}`
 
-/** The address of a query: the same for all who ask for the same. Pure. */
 export function recordsPath(query: RecordsQuery): string {
   const search = new URLSearchParams(queryFields(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
   return search === '' ? '/records' : `/records?${search}`
 }
 
-/** Ways into the list that are often taken, each an address. */
 const ways: readonly [words: string, path: string][] = [
   ['Waits for a person', '/records'],
   ['By cause', '/records?by-cause=on'],
@@ -79,7 +74,6 @@ const ways: readonly [words: string, path: string][] = [
   ['All', `/records?state=${states.join(',')}&newest=on`],
 ]
 
-/** The filters of `outboxd list`, each under its name: what is asked for stands in the address. */
 export function filterForm(query: RecordsQuery): HtmlSafeString {
   const { filters, order, byCause } = query
   const here = recordsPath({ ...query, from: null })

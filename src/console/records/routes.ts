@@ -12,11 +12,10 @@ import { searchFor } from '../sights.ts'
 import { countedMax, type Listed, type RecordsView, renderRecords } from './recordsHtml.ts'
 import { type Fields, type RecordsQuery, readRecordsQuery, recordsPath } from './recordsQuery.ts'
 
-/** `/records`: submissions by the filters of outboxd list. */
 export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: Fields }>('/records', async (request, reply) => {
     const query = readRecordsQuery(request.query)
-    // A form sends its empty fields, too: the address that is shown, and sent to others, has none.
+    // A form sends empty fields, too. The address that is shown and shared has none.
     if (hasEmpty(request.query)) return reply.redirect(recordsPath(query), 303)
     const view = await readRecords(parts, request.viewer, query)
     return sendPage(reply.code(view.problems.length > 0 ? 400 : 200), renderRecords(view, request.viewer))
@@ -35,10 +34,10 @@ async function readRecords(parts: ConsoleParts, viewer: Viewer, query: RecordsQu
 }
 
 const rowsDefault = 50
-/** A page has at most this many rows, whatever its address asks for. */
+/** A page's rows, whatever its address asks for. */
 export const rowsMax = 200
 
-/** Each record is read, because the values are taken from its reason. */
+/** The reason of each is read, to leave values out of it. */
 const causesOfMax = 100_000
 
 async function readListed(
