@@ -30,37 +30,36 @@ import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 import { tellOutboxHistory } from './observing.ts'
 
-/** What a daemon is started with. What was read from files is asked for again and again, because it may be read again. */
+/** What a daemon is started with. Functions read their files again. */
 export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
-  /** How to read an outbox table that is not as migrations/outbox.sql creates it; null: by its name. */
+  /** A description, if the table is not as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: CredentialsInForce
-  /** Reads again where the databases are. @returns text: why that cannot be used */
+  /** @returns text: why the URLs cannot be used */
   readDatabaseUrls(): DatabaseUrls | string
   version: string
-  /** Aborted while the databases are still waited for, it ends the start. */
+  /** Ends a start that still waits for a database. */
   signal: AbortSignal
 }
 
 export interface App {
   readonly http: HttpServer
-  /** Whether the outbox could be read by another description; null: by its name alone. Changes nothing. */
+  /** Whether the outbox can be read by another description; null for its name alone. */
   tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
   /**
-   * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
+   * Stops claiming, waits until the requests on the wire have ended and are written, and closes all in reverse.
    *
-   * @param options.beginsAgain keeps the instance alive for the others, because the process goes on with another table
+   * @param options.beginsAgain keeps the instance alive for the others, because the process goes on with another
+   * table
    * @returns whether every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
 }
 
 /**
- * Builds every part of the daemon once and starts it. It listens first and takes on work last, so that a start that
- * fails has not begun. What was opened by then is closed in reverse.
+ * Builds and starts the daemon. It listens first and takes on work last, so a start that fails has not begun.
  *
- * @throws AddressUnusable if it cannot listen there, ForeignOutbox, ForeignService, Error if a database cannot be used
- * as it is
+ * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
  */
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, credentials, version } = deps
@@ -70,7 +69,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const http = await startHttpServer({
     ...config.http,
     metrics,
-    // Until the loops run: a process that waits is alive.
+    // A process that waits for a database is alive.
     live: () => loops?.live() ?? { reasons: [] },
     ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
   })
@@ -101,7 +100,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const parts = createParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // If records are left in doubt, its row stays, so that the others rescue them once they are sure that it is dead.
+  // If records are left in doubt, its row stays: the others rescue them once they are sure that it is dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -109,7 +108,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Before rows are claimed or written to. If it fails, its loop logs it.
+  // Before rows are claimed. If it fails, its loop logs it.
   await parts.rounds.history.runOnce().catch(() => {})
   await tellOutboxHistory(daemon)
 
@@ -140,7 +139,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
 const renewEveryMs = 1_000
 
-/** Reads the files that a connection needs before a request, but at most once a second. The secret stays until it is refused. */
+/** The secret stays until the service refuses it. */
 function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock): () => Credentials {
   let ageMs = clock.stopwatch()
   return () => {
@@ -159,11 +158,7 @@ function createWakeups(): Record<LoopName, Wakeup> {
 const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/**
- * Opens the databases. Waits up to `patienceMs` for one that is away, because it may be starting, too.
- *
- * @param waitsFor called with the reason
- */
+/** Opens the databases. Waits up to `patienceMs` for one that is away. */
 async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],

@@ -11,7 +11,7 @@ import type { FilesInForce } from './filesInForce.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
 
-/** What the daemon has when its parts are put together. Each part is given all of it and takes what it needs. */
+/** What the parts of the daemon are given; each takes what it needs. */
 export interface DaemonContext {
   config: Config
   clock: Clock
@@ -21,7 +21,7 @@ export interface DaemonContext {
   databases: InstanceDatabases
   client: ServiceClient
   credentials: Pick<CredentialsInForce, 'renew' | 'broken'>
-  /** The mappings in force; asked for each record. */
+  /** Those in force; asked for each record. */
   mappings(): Mappings
   files: Pick<FilesInForce, 'reload' | 'broken'>
   health: LoopHealth

@@ -17,7 +17,7 @@ import type { Fault } from './capture/take.ts'
 import type { DaemonContext } from './context.ts'
 import type { Part } from './loop.ts'
 
-/** Puts together what takes rows of the outbox into the ledger. */
+/** Builds what takes rows of the outbox into the ledger. */
 export function createCapturePart(daemon: DaemonContext): Part {
   const { databases } = daemon
   return createCaptureRounds({
@@ -77,7 +77,6 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
   }
 }
 
-/** What a daemon claims while it does not serve the outbox. */
 const noRows: ClaimedRows = {
   outboxIds: [],
   leftTypes: [],
@@ -88,7 +87,7 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * What is known of an error: its words for the ledger, and only the code for what everyone may read.
+ * Shows an error: its message for the ledger, only its code for the log.
  *
  * @param isMark the row was being marked, which the table's own triggers may refuse
  */

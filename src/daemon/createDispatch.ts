@@ -23,25 +23,23 @@ import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchOptions {
   planner: PollPlanner
-  /** Whether the other instances still believe that this one lives. */
   mayClaim(): boolean
-  /** How many rows waited in the outbox when they were last counted. */
+  /** When they were last counted. */
   outboxWaiting(): number
-  /** Outcomes are in the ledger. */
+  /** Called when outcomes are in the ledger. */
   onWritten(outcomes: WrittenOutcomes): void
 }
 
 /** Everything between a slot and a written outcome. */
 export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
-  /** How many permits in a row ran out before their request could leave. */
+  /** Permits in a row that ran out before their request could leave. */
   lapsedPermits(): number
-  /** Works out what an answer to a submission's POST means. */
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
-  /** The pauses in force, as the last round saw them. */
+  /** As the last round saw them. */
   pauses(): SendingReadiness['pauses']
 }
 
-/** Puts together what submits and polls: token, budget, stages, and what writes the outcomes. Decides nothing. */
+/** Builds what submits and polls, and what writes the outcomes. Decides nothing. */
 export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
@@ -218,10 +216,8 @@ async function askHarmlessly(
 }
 
 /**
- * What the poll planner needs from a look at the ledger. Rows that wait in the outbox count only while the ledger is
- * full: otherwise what was counted some seconds ago has been captured since. Pure.
- *
- * @param outboxWaiting rows, or an estimate
+ * What the poll planner needs from a look at the ledger. Rows in the outbox count only while the ledger is full,
+ * because otherwise they have been captured since. Pure.
  */
 export function budgetSeen(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,

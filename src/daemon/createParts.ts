@@ -27,17 +27,15 @@ import { createMaintenance } from './maintenance.ts'
 import { createReporting, type Reporting } from './report/report.ts'
 import { createLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
-/** What the daemon is made of. */
 export interface Parts {
-  /** What each loop does again and again. */
   rounds: Record<LoopName, Part>
   dispatch: Dispatch
   problems: ProblemTelling
-  /** Aborted when the daemon stops: rounds that take long end. */
+  /** Aborted when the daemon stops, to end long rounds. */
   stopping: AbortController
 }
 
-/** Puts the parts together, first those that others are given. Decides nothing. */
+/** Builds the parts, first those that others are given. Decides nothing. */
 export function createParts(daemon: DaemonContext): Parts {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
@@ -64,7 +62,7 @@ export function createParts(daemon: DaemonContext): Parts {
     },
     stopping: stopping.signal,
   })
-  // With each beat the instance's problems are written; the next beat does not wait for that.
+  // The next beat does not wait for the problems to be written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   return {
     rounds: {

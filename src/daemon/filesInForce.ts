@@ -6,32 +6,31 @@ import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import type { TableTrial } from './instanceDatabases.ts'
 
-/** The mapping files and outbox.yaml: those in force, and what is wrong with those in the folder. */
+/** The mapping files and outbox.yaml in force, and what is wrong with those in the folder. */
 export interface FilesInForce {
   mappings(): Mappings
-  /** How the outbox table is read; null if no file says it. */
+  /** Null if there is no outbox.yaml. */
   outboxTable(): OutboxTable | null
-  /** Why the files in the folder cannot be used; null if they can. */
+  /** Why the files in the folder cannot be used. */
   broken(): string | null
-  /** Reads the folder again and takes it into force, unless it is broken. One at a time. @returns why it cannot be used */
+  /** Reads the folder again and takes it into force, one reload at a time. @returns why it cannot be used */
   reload(): Promise<string | null>
-  /** Reads the folder as the next start would. Changes nothing but what `broken` returns. */
+  /** Reads the folder as the next start would. Changes only what `broken` returns. */
   look(): void
   /**
-   * Takes the outbox.yaml of before into force again, because the table cannot be read as the new one says. @returns
-   * false if there was none before
+   * Takes the former outbox.yaml into force again, because the table contradicts the new one. @returns false if there
+   * was none
    */
   refuseOutboxTable(error: unknown): boolean
 }
 
 export interface FilesInForceDeps {
-  /** Called with what a reload has taken into force, and whether the outbox table is read differently from now on. */
+  /** A reload took this into force. */
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
-  /** Called with the reason if a reload has changed nothing. */
+  /** A reload changed nothing. */
   onBroken(error: unknown): void
-  /** Called with the reason if the outbox table is read as before. */
+  /** The outbox table is read as before. */
   onRefused(error: unknown): void
-  /** Tries whether the outbox table can be read by another description. */
   tryTable(table: OutboxTable | null): Promise<TableTrial>
 }
 
@@ -40,14 +39,14 @@ interface Files {
   outboxTable: OutboxTable | null
 }
 
-/** Reads the files of a folder. @throws FilesInvalid with everything that is wrong */
+/** @throws FilesInvalid with everything that is wrong */
 export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesInForce {
   const { onLoaded, onBroken, onRefused, tryTable } = deps
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()
   let before: Files | null = null
   let broken: string | null = null
-  /** The outbox.yaml in the folder that reads well and that the table contradicts. */
+  /** The outbox.yaml in the folder that the table contradicts. */
   let refused: { outboxTable: OutboxTable | null; why: string } | null = null
 
   let underWay: Promise<string | null> = Promise.resolve(null)

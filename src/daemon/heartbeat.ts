@@ -5,20 +5,20 @@ import type { LostClaim } from './dispatch/inHand.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
 
-/** Says every 3 s that this instance lives, and knows for how long the others believe it. */
+/** Says every 3 s that this instance lives. */
 export interface Heartbeat {
-  /** One sign of life. @returns after how many milliseconds to give the next */
+  /** @returns after how many milliseconds to beat again */
   runOnce(): Promise<number>
   /**
-   * Whether this instance may take on work and begin to send it. False early enough that nothing it has claimed is
-   * still about to leave when the others may call it dead.
+   * Whether this instance may claim work and send it: false early enough that no request leaves when others may call
+   * it dead.
    */
   mayClaim(): boolean
 }
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  /** Writes a sign of life. @returns the number of the reload that waits for an answer; null if none does */
+  /** Writes a sign of life. @returns the number of the reload that waits for an answer */
   beat(): Promise<number | null>
   /** Called with each beat until the reload is answered. */
   onReloadAsked(asked: number): void
@@ -27,15 +27,14 @@ export interface HeartbeatDeps {
 const beatEveryMs = 3_000
 
 /**
- * How old the last sign of life may be for an instance to begin sending.
+ * How old the last beat may be for an instance to begin sending.
  *
- *      0 s   the beat begins and the stopwatch starts. The database reads its clock later, so that the others see a time
- *            no earlier than this
- *      8 s   nothing is claimed any more, and no request begins to leave: asked as the first byte is written
+ *      0 s   the beat begins; the database reads its clock later, so others see no earlier time
+ *      8 s   nothing is claimed any more, and no request begins to leave
  *     12 s   the others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for writing that the rest was never sent, and for clocks of different speeds. Beats come every 3
- * s and give up after 5 s, so that one may be lost without any effect.
+ * The 4 s between are for writing what was not sent, and for clocks of different speeds. Beats give up after 5 s, so
+ * one may be lost.
  */
 const mayClaimMs = 8_000
 
@@ -54,9 +53,9 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
 }
 
 export interface ProblemTellingDeps<Problem> {
-  /** Whether an outcome has waited to be written so long that it matters which session holds it up. */
+  /** Whether an outcome waits so long that it matters which session holds it up. */
   waitsLong(): boolean
-  /** The pids of other sessions that the daemon's sessions wait for now. */
+  /** The pids of other sessions that the daemon's sessions wait for. */
   readBlockers(): Promise<number[]>
   problems(blockers: readonly number[]): readonly Problem[]
   /** Writes that exactly these problems stand. */
@@ -66,7 +65,7 @@ export interface ProblemTellingDeps<Problem> {
 
 export type ProblemTelling = ReturnType<typeof createProblemTelling>
 
-/** Writes what is wrong in this instance where `outboxd status` finds it. Never throws: the next round tells it again. */
+/** Writes what is wrong in this instance for `outboxd status`. Never throws: the next round tells it again. */
 export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>) {
   /** Kept while an outcome waits, because between two tries no session is seen to hold the lock. */
   let blockers: number[] = []
@@ -77,19 +76,19 @@ export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>)
       if (!isLong || seen.length > 0) blockers = seen
       await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
     },
-    /** Writes that nothing is wrong any more, because the instance leaves. */
+    /** Used when the instance leaves. */
     clear: (): Promise<void> => deps.tell([]).catch(deps.onFailed),
   }
 }
 
 export interface ReloadAnsweringDeps {
-  /** Reads the files again and takes them into force if possible. @returns why that is not possible */
+  /** @returns why the files cannot be used */
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
   onFailed(error: unknown): void
 }
 
-/** Returns what does a reload that `outboxd reload` asks for, by its number. Never throws: each beat asks until it is answered. */
+/** Returns what does a reload and answers `outboxd reload`. Never throws: each beat asks until it is answered. */
 export function createReloadAnswering({ reload, answer, onFailed }: ReloadAnsweringDeps) {
   let isUnderWay = false
   return async (asked: number): Promise<void> => {
@@ -102,16 +101,14 @@ export function createReloadAnswering({ reload, answer, onFailed }: ReloadAnswer
   }
 }
 
-/** A claim's COMMIT may take this long without a problem being told. */
+/** A claim's COMMIT may take so long. */
 const lostToTellMs = 10_000
 
-/** Outcomes are written at once; one that has waited for longer is told as a problem. */
 const unwrittenToTellMs = 10_000
 
-/** Whether an outcome has waited long enough to be told as a problem. Pure. */
 export const waitsLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean => nowMs - sinceMs >= unwrittenToTellMs
 
-/** Permits in a row that ran out before their request could leave: more are no accident. */
+/** More are no accident. */
 const lapsedToTell = 5
 
 const permitsLapse: InstanceProblem = {
@@ -120,7 +117,7 @@ const permitsLapse: InstanceProblem = {
   detail: 'slots run out before a request can leave with them: the ledger’s database is far away or slow',
 }
 
-/** What is wrong in this instance, as `outboxd status` tells it. Pure. */
+/** What is wrong in this instance. Pure. */
 export function instanceProblems(
   failing: readonly FailingLoop[],
   claims: readonly LostClaim[],
@@ -146,12 +143,10 @@ export function instanceProblems(
   ]
 }
 
-/** What the next start would meet in the folder of mappings. Pure. */
 export function filesProblem(broken: string | null): InstanceProblem[] {
   return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
 }
 
-/** What is wrong with the files of secrets and certificates; those read before stay in force. Pure. */
 export function credentialsProblem(broken: string | null): InstanceProblem[] {
   if (broken === null) return []
   return [{ kind: 'credentials_broken', part: 'credentials', detail: broken.replaceAll('\n', '; ') }]

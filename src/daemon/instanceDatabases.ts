@@ -34,20 +34,20 @@ type Pool = InstanceLedger['ledger']
 /** Both databases, as one instance of the daemon works on them. Must be closed. */
 export interface InstanceDatabases extends InstanceLedger {
   instance: Instance
-  /** The sessions in which the instance says that it lives: no other work makes them wait. */
+  /** Sessions for signs of life only, so that no other work makes them wait. */
   heartbeats: Pool
   outbox: Outbox
   /**
-   * Claims rows of the outbox, or writes to them, if its outbox.yaml is in force. Otherwise resolves to `otherwise`.
+   * Claims rows of the outbox or writes to them, if this instance's outbox.yaml is in force; else resolves to
+   * `otherwise`.
    *
    * @throws ForeignOutbox or ForeignLedger if the outbox is not this ledger's alone
    */
   whileServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
-  /** Announces new rows; null if the table has no trigger that does. */
+  /** Null if the table has no trigger that announces new rows. */
   listener: Listener | null
-  /** What this instance was given that all should share. */
+  /** What all instances should share, as this one was given it. */
   settings(): InstanceSettings
-  /** Whether rows are captured and written back by this instance's outbox.yaml. */
   isFileInForce(): Promise<boolean>
   close(): Promise<void>
 }
@@ -63,7 +63,7 @@ export interface Instance {
 export interface InstanceDatabasesOptions {
   config: Config
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
-  /** As described, or its name. */
+  /** A description, or a name. */
   outboxTable: OutboxTable | string
   /** The names and digests of what all instances should share. */
   given(): Record<string, string>
@@ -75,9 +75,8 @@ export interface InstanceDatabasesOptions {
 }
 
 /**
- * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
- * ForeignOutbox if the outbox is there and cannot be used as it is, or is not the ledger's; ForeignService if the ledger belongs to
- * another service
+ * @throws DatabaseUnusable if the ledger's database cannot be used; OutboxTableUnusable, ForeignOutbox or
+ * ForeignService if outbox or service are not the ledger's
  */
 export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
   const { addresses, onError } = options
@@ -132,7 +131,7 @@ async function connect(
     await outbox.adopt(instance.who)
   }
   await tellForeign(ledger, start).catch((error: unknown) => {
-    // The outbox's database may be away for a while: the ledger's work goes on without it.
+    // The outbox's database may be away: the ledger's work goes on without it.
     if (isRefusal(error)) throw error
   })
   const { channel } = outbox
@@ -165,7 +164,7 @@ async function connect(
   }
 }
 
-/** Sees that the ledger can be used and is ours, agrees on settings with the other instances, and opens the queue. */
+/** Checks that the ledger is ours, agrees on settings with the other instances, and opens the queue. */
 async function openLedger(
   { config, addresses, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
@@ -184,20 +183,20 @@ async function openLedger(
   })
 }
 
-/** A half-open connection never says goodbye: each step of closing waits for 3 s at most. */
+/** Each step of closing waits so long, because a half-open connection never says goodbye. */
 const goodbyeMs = 3_000
 
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** What came of trying a table: `unknown` if it could not be tried. */
+/** `unknown`: it could not be tried. */
 export type TableTrial = { kind: 'fits' } | { kind: 'refused'; error: Error } | { kind: 'unknown' }
 
-/** A locked table may take long to look at, and an operator waits for the answer to the reload. */
+/** A locked table may take long, and an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
 const untried = { kind: 'unknown' } as const
 
-/** Whether the outbox could be read by another description. Changes nothing. */
+/** Whether the outbox can be read by another description. */
 export async function tryOutboxTable(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
@@ -218,7 +217,7 @@ export async function tryOutboxTable(
 const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>
   error instanceof ForeignError || error instanceof OutboxTableUnusable
 
-/** Runs `work`. If the ledger belongs to another outbox or service, or another ledger serves the outbox, raises that as a problem. */
+/** Raises a problem if the ledger belongs to another outbox or service, or another ledger serves the outbox. */
 async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -4,35 +4,32 @@ import type { Log } from '../observe/log.ts'
 export interface Unsettled {
   submissionId: string
   outboxId: string
-  /** Null if the service has given none. */
   transactionId: string | null
 }
 
 export interface LeavingDeps {
   log: Log
-  /** Stops what takes on work. */
   stopTaking(): Promise<void>
   inFlight(): number
   /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
   /** Claims whose COMMIT went unanswered. */
   lostClaims(): { readonly length: number }
-  /** The records that are on the wire, wait to be written, or are of a lost claim. */
   unsettled(): Unsettled[]
-  /** Asks the database once what became of the lost claims. */
+  /** Asks the database once. */
   recoverClaims(): Promise<void>
 }
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** A supervisor kills the daemon long before. Without one it does not wait for ever. */
+/** A supervisor kills the daemon long before. */
 const giveUpMs = 600_000
 
 /**
- * Takes on no more work, and waits until everything in hand is known and written. An instance that leaves earlier puts
- * records in doubt that were never sent, or whose answer it holds.
+ * Waits until everything in hand is known and written. An instance that leaves earlier puts records in doubt that
+ * were never sent, or whose answer it holds.
  *
- * @returns false if it was given up
+ * @returns false if it gave up
  */
 export async function settleAll(deps: LeavingDeps): Promise<boolean> {
   const giveUp = new AbortController()

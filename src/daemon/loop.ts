@@ -1,12 +1,10 @@
 import type { Readiness } from '../observe/httpServer.ts'
 
-/** A piece of work that can be done again and again. */
 export interface Part {
   /** Does one round. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
 }
 
-/** A part that does the same work at fixed times. */
 export const every = (waitMs: number, work: () => Promise<unknown>): Part => ({
   async runOnce() {
     await work()
@@ -14,29 +12,27 @@ export const every = (waitMs: number, work: () => Promise<unknown>): Part => ({
   },
 })
 
-/** Takes every step, also after one that failed. @throws Error of the first that did */
+/** Takes every step, also after a failure. @throws the first error */
 export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))
   if (failures.length > 0) throw failures[0]
 }
 
-/** Rounds of a part, one after the other: when the part says, when woken, and after a failure with backoff. */
+/** Runs the rounds of a part: when the part says, when woken, and after a failure with backoff. */
 export interface Loop {
   readonly name: string
-  /** Lets the round that has begun end, and begins no other. */
+  /** Lets the current round end, and begins no other. */
   stop(): Promise<void>
 }
 
 export interface LoopDeps {
   name: string
   part: Part
-  /** Begins a round as soon as possible; several wakes during a round count as one. */
+  /** Several wakes during a round count as one. */
   wakeup: Wakeup
   succeeded(name: string): void
-  /** A round threw; the next comes after a backoff. */
   failed(name: string, error: unknown): void
-  /** The longest backoff. */
   backoffMaxMs: number
 }
 
@@ -45,7 +41,7 @@ const backoffMinMs = 250
 export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
-  /** After a failure a wake does not count, because it says nothing about the failure. Only `stop` ends the backoff. */
+  /** A wake says nothing about the failure: only `stop` ends the backoff. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -82,14 +78,10 @@ export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs 
   }
 }
 
-/**
- * Ends a loop's wait. It is made before the loop and before the parts that wake the loop, so that each is given it
- * when it is made.
- */
+/** Ends a loop's wait. Made before the loop, for the parts that wake it. */
 export interface Wakeup {
   /** Ends the current wait, or keeps the next from beginning. */
   wake(): void
-  /** Forgets earlier wakes. */
   reset(): void
   /** Waits `ms`, unless woken since the last reset. */
   sleep(ms: number): Promise<void>
@@ -122,16 +114,14 @@ export function createWakeup(): Wakeup {
 /** A loop that has failed for a while, or hangs. */
 export interface FailingLoop {
   loop: string
-  /** What it failed with last, or that it hangs. */
   error: unknown
 }
 
-/** How the loops are: for /livez, /readyz and `outboxd status`. */
+/** For /livez, /readyz and `outboxd status`. */
 export interface LoopHealth {
   started(loop: string): void
   succeeded(loop: string): void
   failed(loop: string, error: unknown): void
-  /** The loops that fail again and again, that have failed for a while, or that hang. */
   failing(): FailingLoop[]
   live(): Readiness
   /** @param needed the loops without which no record gets on */
@@ -149,7 +139,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** One or two failures may pass by themselves. Three in a row, or 10 s of them, are told. */
+/** One or two failures may pass. Three in a row, or 10 s of them, are told. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 

@@ -6,7 +6,7 @@ import type { Parts } from './createParts.ts'
 import { type Loop, type Part, startLoop } from './loop.ts'
 
 export interface Loops {
-  /** Stops what takes on work: capture and dispatch. */
+  /** Stops capture and dispatch. */
   stopTaking(): Promise<void>
   /** Stops the rest, after telling the outbox what can be told. */
   stop(): Promise<void>
@@ -15,15 +15,14 @@ export interface Loops {
 }
 
 const usualMs = 10_000
-/** An instance that was away has to be heard again well before the others may judge it. */
+/** An instance that was away must be heard well before the others may judge it. */
 const heartbeatMs = 1_000
-/** What an instance knows of the ledger's history has to be said before the others go on. */
+/** An instance must say what it knows of the ledger's history before the others go on. */
 const historyMs = 1_000
 
-/** Without these loops no record gets on. */
+/** Without these no record gets on. */
 export const neededLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
-/** Starts what the daemon does again and again. */
 export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: Parts): Loops {
   const start = (name: LoopName, part: Part, backoffMaxMs: number): Loop => {
     health.started(name)

@@ -23,15 +23,15 @@ import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
 export interface MaintenanceOptions extends RescueOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInHand' | 'pollOverdueMs'>
-  /** So many rows wait in the outbox, or an estimate of them. */
+  /** Rows that wait in the outbox, or an estimate. */
   onBacklog(rows: number): void
-  /** Aborted when the daemon stops: rounds that take long end. */
+  /** Aborted when the daemon stops, to end long rounds. */
   stopping: AbortSignal
 }
 
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
-/** What keeps ledger, queue, instances and outbox in step, by the names of the loops that run it. */
+/** What keeps ledger, queue, instances and outbox in step, by the names of their loops. */
 export function createMaintenance(daemon: Context, options: MaintenanceOptions) {
   const { dispatch } = options
   const { queue } = daemon.databases
@@ -55,7 +55,7 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
   } satisfies Record<string, Part>
 }
 
-/** A round of a loop that takes long looks stuck: it ends, and the next one goes on. */
+/** A longer round looks stuck: it ends, and the next goes on. */
 const roundMaxMs = 20_000
 
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
@@ -72,7 +72,6 @@ function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, opt
   })
 }
 
-/** Everything is looked at in each tenth round; what is suspicious meanwhile, in the next. */
 const wholeEveryRounds = 10
 const suspiciousMs = 5_000
 
@@ -112,14 +111,14 @@ function createReconciling(
   })
 }
 
-/** Keeps the history that `outboxd console` shows. */
+/** Keeps the periods that `outboxd console` shows. */
 interface PeriodWriter {
   sawWaiting(rows: number): void
   /** @returns whether there is more to write at once */
   write(): Promise<boolean>
 }
 
-/** What was seen of the outbox longer ago says nothing of the minute that is over. */
+/** An older count says nothing of the minute that is over. */
 const seenMaxMs = 60_000
 
 function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWriter {
@@ -131,7 +130,7 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
     async write() {
       const waiting = seen !== null && seen.ageMs() < seenMaxMs ? seen.rows : null
       const minutes = await writePeriods(ledger, 'minute', waiting)
-      // An hour is made of its minutes: the instance that wrote the last of them writes the hour.
+      // The instance that wrote the last minute of an hour writes the hour.
       if (minutes.written === 0 || minutes.hasMore) return minutes.hasMore
       const hours = await writePeriods(ledger, 'hour', null)
       if (hours.written > 0) {
@@ -143,12 +142,11 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
   }
 }
 
-/** Instances that are started together compare once. */
+/** Instances that start together compare once. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
 
-/** Compares the outbox with the ledger: at the start, and then each hour. */
 function createComparing({ databases }: Context, stopping: AbortSignal): Part {
   const { ledger, outbox, instance } = databases
   const comparison = createComparison({ ledger, outbox, who: instance.who, ...comparisonBounds })
@@ -164,9 +162,8 @@ function createComparing({ databases }: Context, stopping: AbortSignal): Part {
   }
 }
 
-/** node-cron wakes it each minute; this is for when it does not. */
+/** In case node-cron does not wake it each minute. */
 const pruneAtLeastEveryMs = 90_000
-/** What is due is deleted within a minute. */
 const pruneBehindMs = 86_400_000
 
 function createPruning({ config, clock, databases, metrics, telemetry }: Context, stopping: AbortSignal): Part {
@@ -199,7 +196,7 @@ const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken',
 
 const chainEveryMs = 30_000
 
-/** Keeps the logs' chain up with the logs, and verifies its last day: at the start, and each night as the chain begins another day. */
+/** Chains the logs, and verifies the chain's last day at the start and each night. */
 function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
   const verifyLastDay = createDayVerification(ledger)
   let due: 'start' | 'night' | null = 'start'
@@ -216,7 +213,7 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
       if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
       const verified = await verifyLastDay(goOn)
       if (verified.end === 'begun') return 0
-      // An instance that starts by day does not end what another found at night.
+      // An instance that starts by day does not end a problem found at night.
       if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
       due = null
       return chainEveryMs
@@ -224,7 +221,7 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
   }
 }
 
-/** Watches for a ledger that has lost committed data: its database was restored, or has failed over. */
+/** Notices a ledger that lost committed data because its database was restored or failed over. */
 function createHistoryWatch({ log, databases, wakeups }: Context): Part {
   return every(2_000, async () => {
     const seen = await databases.history.look()

@@ -9,14 +9,13 @@ import type { DaemonContext } from './context.ts'
 import { every, type Part } from './loop.ts'
 
 const everyMs = 5_000
-/** Up to this many rows are counted at every look: a few milliseconds. */
+/** So many rows are counted at each look: a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
 /**
- * How long a count of waiting rows stands before they are counted again. Each row costs the same, so twice as many
- * are counted half as often: the outbox's database spends some thousandth of a core on it however many wait, and within that time a
- * few thousandths of them at most are sent at the usual limit. Pure.
+ * How long a count of waiting rows stands. Twice as many are counted half as often, so that the database spends a
+ * thousandth of a core on it however many wait. Pure.
  */
 export function countEveryMs(waiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
@@ -24,7 +23,7 @@ export function countEveryMs(waiting: number): number {
 
 type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>
 
-/** Looks at how the databases stand: for the metrics, and for the problems that only looking finds. */
+/** Looks at both databases, for the metrics and for the problems that only looking finds. */
 export function createObserving(
   { clock, log, metrics, telemetry, databases }: ObservingContext,
   onBacklog: (rows: number) => void,
@@ -42,7 +41,7 @@ export function createObserving(
     const nowMs = elapsedMs()
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
-    // The rounds themselves are that far apart: a little less, so that no count falls just before its time.
+    // A little less than the rounds' distance, so that no count falls just before its time.
     countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
     return counted
   }
@@ -91,7 +90,7 @@ const isUp = (db: Database): Promise<boolean> =>
     () => false,
   )
 
-/** What both databases say now, for the metrics. Pure. */
+/** What both databases say, for the metrics. Pure. */
 export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   return {
@@ -102,10 +101,10 @@ export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null)
   }
 }
 
-/** More rows than these, before anything was ever captured, are a history. */
+/** More rows than these before anything was captured are a history. */
 const outboxHistoryMin = 1_000
 
-/** Raises a problem if a table with a history was given to a ledger that knows nothing yet: all of it is sent, which is seldom meant. */
+/** Raises a problem if a table with a history was given to a new ledger: all of it is sent, which is seldom meant. */
 export async function tellOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
   const history = await readHistory(databases.outbox).catch(() => null) // its database may be away
   if (history === null || history.rows <= outboxHistoryMin) return

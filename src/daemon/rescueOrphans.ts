@@ -8,23 +8,20 @@ import { takeEach } from './loop.ts'
 
 export interface RescueOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer'>
-  /** Steps are in the ledger. */
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-/** As with a lost connection, whether the request arrived is unknown. */
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
 const died = unknown('the instance that was sending it died')
 const forgotten = unknown('what came of it could not be written, or the ledger went back to before it was')
 
 /**
- * Settles what dead instances were sending, and what this instance was sending and has not in hand any more: the policy
- * for attempts in doubt says how. What another living instance has in hand is left to it. If the worker was alive after
- * all and wrote first, the fence lets nothing change.
+ * Settles what dead instances were sending, and what this instance was sending and no longer has in hand, by the
+ * policy for attempts in doubt. If a worker was alive and wrote first, the fence lets nothing change.
  *
  * @returns how many
- * @throws Error of the first that could not be written, when the others are
+ * @throws the first error, after the others are written
  */
 export async function rescueOrphans(
   databases: InstanceDatabases,
@@ -51,7 +48,7 @@ export async function rescueOrphans(
   return rescued
 }
 
-/** Writes them together; one by one if one of them may be why that fails, so that it holds up no other. */
+/** Writes them together, or one by one if one of them may be why that fails. */
 async function writeTogether(
   write: (some: readonly Transition[]) => Promise<void>,
   transitions: readonly Transition[],

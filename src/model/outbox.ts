@@ -4,62 +4,58 @@ import type { State } from './submission.ts'
 
 /** A row of the client's outbox as it was read: nothing parsed, every digit as the ERP wrote it. */
 export interface OutboxRecord {
-  /** The row's identity as text: a bigint or a uuid, whatever the table has. */
+  /** A bigint or a uuid, as text. */
   outboxId: string
   type: string
-  /** Records of one key are submitted in order; null means no order. */
+  /** Records of one key are submitted in order. */
   key: string | null
-  /** JSON text; null if it could not be read, and then `unreadable` says why. */
+  /** JSON text; null if `unreadable` says why. */
   payload: string | null
   unreadable: string | null
-  /** ISO 8601 text with microseconds; null if the table does not say. */
+  /** ISO 8601 with microseconds; null if the table does not say. */
   createdAt: string | null
-  /** Tells the row from another that has, or had, the same id; null if it was not read from the table. */
+  /** Tells the row from another with the same id; null if it was not read from the table. */
   stamp: string | null
 }
 
-/** A row that is put off, since it can neither be captured nor rejected, or its table refuses our mark. */
+/** A row that is put off: it can be neither captured nor rejected, or its table refuses the mark. */
 export interface SkippedRow {
   outboxId: string
-  /** Whether the ledger has it, so that nobody behind it has to wait. */
+  /** True if the ledger has it: then rows of its key behind it need not wait. */
   isCaptured: boolean
 }
 
-/** What a claim of rows takes, and what it leaves where it is. */
 export interface RowsRequest {
-  /** At most so many rows. */
   limit: number
-  /** At most so many of one key. */
+  /** The most rows of one key. */
   lineMax: number
-  /** Rows of these keys stay. */
   exceptKeys: readonly string[]
-  /** These rows stay; those that are not captured hold back the rows of their key behind them. */
+  /** Left where they are. One that is not captured holds back the rows of its key behind it. */
   skipped: readonly SkippedRow[]
-  /** Rows of types that we do not know stay for those who do, and hold back the rows of their key behind them. */
+  /** Rows of other types are left to the instances that know them, and hold back the rows of their key behind them. */
   types: KnownTypes
 }
 
 export interface KnownTypes {
-  /** Ours. */
+  /** This instance's. */
   known: readonly string[]
-  /** Those of other live instances; null: one of them may know any. */
+  /** Those of other live instances; null if one of them may know any. */
   elsewhere: readonly string[] | null
 }
 
-/** Rows in hand. Disposed of without being marked, or when the marking is lost, they are as new as before. */
+/** Rows in hand. Unless `mark` succeeds before disposal, they are as new as before. */
 export interface ClaimedRows extends AsyncDisposable {
-  /** In their order. */
   readonly outboxIds: readonly string[]
-  /** Types of rows that were left to others. */
+  /** Types of rows left to other instances. */
   readonly leftTypes: readonly string[]
-  /** The ledger alone says that a row is taken: one that is not marked is not claimed again. */
+  /** True if only the ledger remembers that a row was taken; an unmarked row is not claimed again. */
   readonly isRemembered: boolean
-  /** The first of the rows, as many as may be held in memory at once: at least one, if there is one. */
+  /** Reads the first rows, as many as memory allows, at least one if there is one. */
   read(): Promise<OutboxRecord[]>
   /**
-   * Says on the rows what has become of them, and lets them go.
+   * Writes on the rows what became of them, and lets them go.
    *
-   * @returns the ids of those that do not say so, and that we tell later: the table ignored it, or they are not in hand
+   * @returns the ids of rows that the table did not change or that are not in hand: they are told later
    */
   mark(statuses: readonly RowStatus[]): Promise<string[]>
 }
@@ -67,7 +63,7 @@ export interface ClaimedRows extends AsyncDisposable {
 /** What a record has become, for its outbox row. */
 export interface RowStatus {
   outboxId: string
-  /** The row that is meant: another of the same id is told nothing. Left out or null: whichever has the id. */
+  /** The row that is meant; any row with the id if null or left out. */
   stamp?: string | null
   state: State
   transactionId: string | null
@@ -77,15 +73,14 @@ export interface RowStatus {
 
 /** What came of telling outbox rows their states. */
 export type Telling<R extends RowStatus> =
-  /** Another instance tells rows just now. */
+  /** Another instance tells rows now. */
   | { kind: 'busy' }
   | { kind: 'told'; rows: ToldRow<R>[] }
-  /** Nothing was written, and at least one of these rows is why: the table refuses it, or it waited for a lock. */
+  /** Nothing was written: the table refuses one of these rows, or one is locked. */
   | { kind: 'refused'; statuses: R[]; code: string; message: string; why: 'row' | 'lock' }
-  /** Nothing was written, because the statement took longer than `tellMaxMs`: these rows are too many for one. */
+  /** Nothing was written: the statement took longer than `tellMaxMs`. */
   | { kind: 'slow'; statuses: R[] }
 
-/** What came of telling one row. */
 export type ToldRow<R extends RowStatus> = { status: R } & RowOutcome
 
 export type RowOutcome =
@@ -93,29 +88,28 @@ export type RowOutcome =
   | { kind: 'written' }
   /** No row has this id: it was deleted, or its partition is detached. */
   | { kind: 'gone' }
-  /** By the process with this id, if that can be seen. */
+  /** By this process; null if that cannot be seen. */
   | { kind: 'locked'; holder: number | null }
-  /** One of our own daemons has it locked, to mark it. */
+  /** A daemon has it locked to mark it. */
   | { kind: 'in_hand' }
   /** The table took the statement, and nothing changed. */
   | { kind: 'ineffective'; why: string }
-  /** The id is another row's now. */
+  /** Another row has the id now. */
   | { kind: 'another' }
-  /** It waits, and its contents are others than when it was taken: edited, or another row. */
+  /** It waits, and its contents changed since it was taken. */
   | { kind: 'differs' }
 
-/** A field that a record was rejected for: what may be said of it where everybody reads. */
+/** A field that a record was rejected for, without its value. */
 export interface FieldFault {
-  /** By its name in the mapping file; `payload` where it is the payload as a whole. */
+  /** By its name in the mapping file; `payload` for the payload as a whole. */
   field: string
-  /** One word of ours. */
   kind: string
 }
 
-/** What a request says in money: the fields of a decimal type that it has, by name, each digit as it is sent. */
+/** The decimal fields of a request by name, each digit as it is sent. */
 export type Amounts = Readonly<Record<string, string>>
 
-/** A captured record, mapped or refused: what the ledger keeps of it from the start. */
+/** What the ledger keeps of a captured record from the start. */
 export interface CapturedRecord {
   id: string
   outboxId: string
@@ -128,63 +122,60 @@ export interface CapturedRecord {
   tracked: boolean
   sendsOwnId: boolean
   idempotencyKey: string
-  /** ISO 8601 text; null counts as now. */
+  /** ISO 8601; null counts as now. */
   createdAt: string | null
   /** Tells the row from another of the same id; null if nothing does. */
   stamp: string | null
   /** Why it was rejected; null if it is queued. */
   error: string | null
-  /** If it did not map: the fields, without their values. */
   fieldErrors?: readonly FieldFault[]
-  /** Of the frozen request; null or left out: there is none. */
   amounts?: Amounts | null
-  /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
+  /** Why nobody can know whether it was sent before, so that it is uncertain. */
   doubt?: string | null
 }
 
-/** How the ledger stands while nobody else captures, and the way into it. */
+/** How the ledger stands while no other instance captures, and the way into it. */
 export interface CaptureSession {
   /** Submissions that are queued. */
   queued: number
   lines: readonly WaitingKey[]
-  /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
+  /** Rows that are put off or in conflict: not to be claimed. */
   skipped: readonly SkippedRow[]
-  /** The types that live instances know; null: one of them does not say. */
+  /** Types that live instances know; null if one does not say. */
   typesKnown: KnownTypes['elsewhere']
-  /** The ledger has all that was committed; otherwise nothing is to be captured until a person has recovered it. */
+  /** False if the ledger may have lost commits: then nothing is captured until a person has recovered it. */
   hasHistory: boolean
-  /** Says that rows of exactly these types wait and are left to other instances. */
+  /** Notes that rows of exactly these types wait and are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /**
    * Writes records into the ledger; committed when `work` resolves.
    *
-   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them; null: none were written, as
-   * the ledger turned out to lack what the outbox's rows tell of
+   * @returns the ids of rows that differ from those that the ledger knows by these ids: nothing became of them. Null
+   * if nothing was written, because the ledger lacks what the outbox's rows tell of
    */
   insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string> | null>
 }
 
-/** Records of one key that wait in the ledger for their turn. */
+/** Records of one key that wait in the ledger. */
 export interface WaitingKey {
   key: string
   length: number
-  /** Its head is held for a person, and with it the whole line. */
+  /** True if its head is held for a person. */
   waitsForPerson: boolean
 }
 
-/** A row that fails alone, as the one who tried it tells it. */
+/** A row that fails alone. */
 export interface FailedRow extends SkippedRow {
-  /** For the operator: what was refused and what to do, without the client's data. */
+  /** For the operator, without the client's data. */
   detail: string
 }
 
-/** What change capture (deploy/change-capture) could not do, a line for each table and reason. Without the ERP's data. */
+/** What change capture (deploy/change-capture) could not do, by table and reason, without the ERP's data. */
 export interface CaptureTrouble {
-  /** The ERP's table. */
   table: string
   /** Changed rows that were noted instead; 0 if something is not covered. */
   notes: number
-  /** Whether rows were changed that could not be noted one by one. */
+  /** True if not all changed rows could be noted. */
   hasUnknown: boolean
   since: string | null
   reason: string
@@ -194,34 +185,31 @@ export interface CaptureTrouble {
 
 /** What a round of capture begins with. */
 export interface CaptureAgenda {
-  /** The row that was put off and is due first; null if none is. */
+  /** The row put off that is due first; null if none is. */
   dueId: string | null
-  /** Whether rows were left to other instances, and a problem says so. */
+  /** True if a problem says that rows were left to other instances. */
   leavesTypes: boolean
-  /** Whether any row waits, or may, in the outbox that is served. */
+  /** Whether a row may wait in the outbox. */
   hasNew(): Promise<boolean>
 }
 
-/** A report that is due. What it says is read when the row is told, since it may have become something else by then. */
+/** A report that is due. Its text is read when the row is told, because the record may have moved on by then. */
 export interface DueReport {
   submissionId: string
   /** How often in a row the row could not be told. */
   failures: number
 }
 
-/** What an outbox row has yet to be told. */
 export interface Report extends DueReport, RowStatus {
-  /** Fences the acknowledgement: a state that came later has its own report. */
+  /** Fences the acknowledgement: a later state has its own report. */
   revision: number
 }
 
-/** What came of telling a row: it knows, or it is told again later. */
 export interface ToldReport {
   report: Report
-  /** Null if the row knows; otherwise when to tell it again, in milliseconds. */
+  /** In milliseconds; null if the row knows. */
   againInMs: number | null
-  /** The SQLSTATE with which its table refuses it; null if it does not. */
+  /** The SQLSTATE of the table's refusal. */
   code: string | null
-  /** What to say of it to an operator, null if there is nothing yet. */
   problem: RaisedProblem | null
 }

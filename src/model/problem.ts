@@ -1,4 +1,4 @@
-/** What can be wrong and stays so until somebody, or time, mends it. */
+/** What can be wrong and stays so until a person, or time, mends it. */
 export const problemKinds = [
   'row_skipped',
   'row_locked',
@@ -31,28 +31,27 @@ export const problemKinds = [
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 
-/** Something that is wrong, as it stands. Times in epoch milliseconds. */
+/** A problem as it stands. Times in epoch milliseconds. */
 export interface Problem {
   kind: ProblemKind
-  /** What it is about: a row's id, a type, a loop; empty for the whole. */
+  /** A row's id, a type, a loop; empty for the whole. */
   subject: string
-  /** For the operator: what was seen. */
+  /** For the operator. */
   detail: string
   sinceMs: number
-  /** When it was last seen so. */
   seenMs: number
   times: number
-  /** When it is tried again by itself; null if it is not. */
+  /** When it is tried again; null if it is not. */
   retryMs: number | null
 }
 
-/** A problem as the one who sees it tells it. */
+/** A problem as it is raised. */
 export interface RaisedProblem {
   kind: ProblemKind
-  /** What it is about: a row's id, a type, a loop; empty for the whole. */
+  /** A row's id, a type, a loop; empty for the whole. */
   subject: string
-  /** For the operator: what was seen, without the client's data. */
+  /** For the operator, without the client's data. */
   detail: string
-  /** When it is tried again by itself, in milliseconds from now; null if it is not. */
+  /** Null if it is not tried again. */
   retryInMs: number | null
 }

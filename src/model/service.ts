@@ -1,60 +1,56 @@
 import type { Resource, ResourceEndpoint } from '../resources.ts'
 
-/** One request of a submission, as it goes on the wire. */
 export interface ServiceRequest {
   endpoint: ResourceEndpoint
-  /** JSON text for a POST; the transactionId or orderId for a GET. */
+  /** JSON text for a POST; the id for a GET. */
   body: string
-  /** Kept over the attempts of one submission; null for a GET. */
+  /** Null for a GET. */
   idempotencyKey: string | null
 }
 
-/** What came back, before anyone has judged it. */
+/** What came back, not judged yet. */
 export type Answer =
   | {
       kind: 'response'
       status: number
-      /** Parsed JSON of the body, undefined if it is not JSON. */
+      /** Undefined if the body is not JSON. */
       json: unknown
-      /** The first 2 kB of the body for the operator. */
+      /** The first 2 kB of the body. */
       excerpt: string
-      /** The error code found anywhere in the body, such as E001; null if there is none. */
+      /** The error code anywhere in the body, such as E001. */
       code: string | null
-      /** The end of Location, if it may be an id and the address is the service's own; null if not. */
+      /** The end of Location, if it may be an id and the address is the service's own. */
       locationId: string | null
-      /** Whether an object of its JSON has a key twice. */
       repeatsKey: boolean
-      /** Retry-After in milliseconds, null if absent or unreadable. */
+      /** Retry-After. */
       retryAfterMs: number | null
-      /** X-RateLimit-Remaining, null if absent or unreadable. */
+      /** X-RateLimit-Remaining. */
       rateRemaining: number | null
-      /** Date in epoch milliseconds, whole seconds; null if absent or unreadable. */
+      /** Date, in whole seconds. */
       dateMs: number | null
       tookMs: number
     }
   | {
       kind: 'no-answer'
-      /** False only if it is certain that no byte of the request left this machine. */
+      /** False only if no byte of the request left this machine. */
       sent: boolean
-      /** `suspended`: this process stood still meanwhile, so that it says nothing about the service or the network. */
+      /** `suspended`: this process stood still, so it says nothing about the service or the network. */
       cause: 'timeout' | 'network' | 'suspended'
-      /** What went wrong, in words, without addresses' credentials or tokens. */
+      /** For the operator, without credentials or tokens. */
       detail: string
       tookMs: number
     }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** An id by which others are compared: UUIDs compare without case (RFC 9562, 4), any other id as it stands. */
+/** UUIDs compare without case (RFC 9562, 4), any other id as it stands. */
 export const comparableId = (id: string): string => (uuid.test(id) ? id.toLowerCase() : id)
 
-/** Whether two ids name the same transaction or order. */
 export const isSameId = (one: string, other: string): boolean => comparableId(one) === comparableId(other)
 
-/** Whether a request has no answer because this process stood still: nothing is concluded from it for other requests. */
+/** True if this process stood still: nothing is concluded from it for other requests. */
 export const wasSuspended = (answer: Answer): boolean => answer.kind === 'no-answer' && answer.cause === 'suspended'
 
-/** Whether a status says that what was asked is done. */
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
 /** How a request ended, by the names that the metrics use. */
@@ -70,17 +66,15 @@ export const outcomes = [
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** A request that was made for a record, as the service's targets count it (docs/interface.md, section 8). */
+/** A request made for a record, as the service's targets count it (docs/interface.md, 8). */
 export interface MadeRequest {
-  /** A POST, or a question what has become of one. */
   kind: 'submit' | 'status'
   outcome: Outcome
   tookMs: number
 }
 
 /**
- * The ways in which the service can break its contract, counted by `contract_breaches_total`. The last four contradict what
- * `outboxd discover` saw of it (DISCOVERED_CONTRACT).
+ * How the service can break its contract. The last four contradict what `outboxd discover` saw (DISCOVERED_CONTRACT).
  */
 export const breaches = [
   'unreadable_answer',
@@ -99,69 +93,65 @@ export const breaches = [
 export type Breach = (typeof breaches)[number]
 
 export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
-/** Why nobody sends for a while. */
 export type PauseReason = (typeof pauseReasons)[number]
 
-/** A pause that an answer calls for. */
 export interface PauseCall {
   reason: Exclude<PauseReason, 'operator' | 'history'>
-  /** How long the service asked for, if it said so; otherwise the reason's own steps apply. */
+  /** How long the service asked for; null for the reason's own steps. */
   askedMs: number | null
   /** For the operator: what happened and what to look at. */
   detail: string
-  /** The same without a word of the service's, for the log; left out where nothing can be said so. */
+  /** The same without a word of the service's, for the log. */
   ownWords?: string
-  /** Each further try costs a record, so the wait grows longer than the reason's steps say. */
+  /** Each further try costs a record, so the wait grows longer than the reason's steps. */
   patient?: boolean
-  /** An answer came, though none of the service's own: the first tries follow each other quickly, as it may be these records. */
+  /**
+   * Something answered that is not the service: the first tries follow each other quickly, because only these records
+   * may meet it.
+   */
   answered?: boolean
 }
 
-/** What the answer to a trial says: whether the pauses whose time is over may end. */
+/** What the answer to a trial says of the pauses whose time is over. */
 export type TrialVerdict =
   | { kind: 'clear' }
   | { kind: 'pause'; pause: PauseCall }
-  /** With the first refusal a new token is asked for, the second is the pause. */
+  /** The first refusal asks for a new token, the second is the pause. */
   | { kind: 'token-refused'; pause: PauseCall }
 
-/** What comes of asking for an access token. */
 export type TokenVerdict =
   | { kind: 'token'; accessToken: string }
   | { kind: 'pause'; pause: PauseCall }
-  /** Asking for one costs a request, and the budget has none left now. */
+  /** A token request costs a slot, and none is free. */
   | { kind: 'no-slot' }
 
-/** Whether a success with an id says that the record was taken. `unclear`: an error's code stands beside it. */
+/** Whether a success with an id says that the record was taken. `unclear`: an error code stands beside the id. */
 export type Taken = 'yes' | 'no' | 'unclear'
 
-/** What the service says of a transaction or order. */
 export interface TransactionStatus {
   /** Null if the answer does not name it. */
   transactionId: string | null
   /** In lower case. */
   status: string
-  /** JSON text with the service's own digits; null if there is none. */
+  /** JSON text with the service's own digits. */
   result: string | null
   errorCode: string | null
 }
 
-/** What an answer says of its record and of all sending, for the stages' decisions. */
+/** What an answer says of its record and of all sending. */
 export interface AnswerReading {
-  /** The transactionId or orderId in a success for a POST; null if there is none that can be used. */
+  /** The usable transactionId or orderId in a success for a POST. */
   submittedId: string | null
-  /** Whether the fields beside that id say that the record was taken. */
   taken: Taken
-  /** Whether the body has a transactionId or orderId, under any status. */
+  /** Whether the body has an id, under any status. */
   namesId: boolean
-  /** The transaction or order that a success describes; null if it cannot be read. */
+  /** Null if the answer is not a readable success. */
   transaction: TransactionStatus | null
-  /** The pause it calls for, a 401 being a second one; null if none. */
+  /** The pause it calls for, a 401 being a second one. */
   pause: PauseCall | null
-  /** One line for the operator. */
   summary: string
 }
 
-/** How a stage asks the service. */
 export interface RequestDeps {
   /** @returns null if it may not leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>

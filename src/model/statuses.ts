@@ -4,26 +4,26 @@ import type { Outcome } from './service.ts'
 export type PostMeaning =
   /** The service took it: accepted if the answer has an id. */
   | 'taken'
-  /** The request was performed and the answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5). Sent again only for what GET says: docs/guarantee.md. */
+  /** The answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5). */
   | 'performed'
-  /** Another address: everybody pauses, and the record may have arrived. */
+  /** Everyone pauses; the record may have arrived. */
   | 'moved'
-  /** The service judged the data, and would have judged an earlier attempt the same way. */
+  /** The data was judged, and an earlier attempt would have been judged the same way. */
   | 'invalid'
-  /** The token was refused: a new one, then a pause. */
+  /** A new token, then a pause. */
   | 'token-refused'
-  /** We may not do this: everybody pauses. */
+  /** Everyone pauses. */
   | 'forbidden'
-  /** Nothing takes records at that address: everybody pauses, unless the service itself speaks. */
+  /** Everyone pauses, unless the service itself speaks. */
   | 'nothing-there'
-  /** Refused, for a reason that does not say that nothing was stored. */
+  /** Nothing says that nothing was stored. */
   | 'refused-in-doubt'
   | 'refused'
   | 'throttled'
-  /** Sent again, at most three times (docs/interface.md, 7.1). */
+  /** Sent again at most three times (docs/interface.md, 7.1). */
   | 'server-error'
   | 'unavailable'
-  /** It may or may not have arrived: UNCERTAIN_POLICY. */
+  /** UNCERTAIN_POLICY decides. */
   | 'in-doubt'
 
 /** What a status says about a transaction that was asked for (GET). */
@@ -37,7 +37,7 @@ export type GetMeaning =
   | 'unavailable'
   | 'ask-again'
 
-/** What a status says about a request for a token. Each but a success with a token is a pause. */
+/** What a status says about a token request. */
 export type TokenMeaning =
   | 'answered'
   | 'moved'
@@ -47,16 +47,18 @@ export type TokenMeaning =
   | 'unavailable'
   | 'unreachable'
 
-/** What the statuses of one row of the table mean. */
 export interface StatusRow {
-  /** Statuses and ranges of them, such as `301-302, 305-399`. */
+  /** Such as `301-302, 305-399`. */
   statuses: string
   post: PostMeaning
   get: GetMeaning
   token: TokenMeaning
-  /** Whether E002 and E003 come before the status. Not if it speaks of us, or if the answer is hardly the service's own. */
+  /**
+   * Whether E002 and E003 come before the status. Not if it speaks of us, or if the answer is hardly the service's
+   * own.
+   */
   heedsCode: boolean
-  /** How such a request is counted; E003 is `unavailable` if the code is heeded. */
+  /** E003 counts as `unavailable` if the code is heeded. */
   outcome: Outcome
 }
 
@@ -81,10 +83,9 @@ const away = {
 } as const
 
 /**
- * What every status of HTTP means, by what was asked. The one place that says so: the decisions about answers look here,
- * and docs/guarantee.md prints it.
+ * What every status of HTTP means, by what was asked: the one place that says so. docs/guarantee.md prints it.
  *
- * @see docs/interface.md, 7.1, for 400, 401, 429 and 500; RFC 9110, 15, for the others
+ * @see docs/interface.md, 7.1; RFC 9110, 15
  */
 export const statusRows: readonly StatusRow[] = [
   { statuses: '100-199', ...inDoubt },
@@ -96,7 +97,7 @@ export const statusRows: readonly StatusRow[] = [
   { statuses: '403', ...forbidden },
   { statuses: '404', ...refused, post: 'nothing-there', get: 'unknown', token: 'wrong-address' },
   { statuses: '405', ...refused, post: 'nothing-there', token: 'wrong-address' },
-  // A proxy between us and the service asks for a password: the code is not the service's.
+  // A proxy asks for a password: the code is not the service's.
   { statuses: '407', ...forbidden, heedsCode: false },
   { statuses: '408-409, 425, 499', ...refused, post: 'refused-in-doubt' },
   { statuses: '410', ...refused, post: 'nothing-there' },
@@ -117,7 +118,7 @@ const byStatus = new Map(
 )
 const beyond: StatusRow = { statuses: 'any other', ...inDoubt }
 
-/** The row of a status. A number that is not a status of HTTP says as little as 502. */
+/** A number that is not a status of HTTP says as little as 502. */
 export function statusRow(status: number): StatusRow {
   return byStatus.get(status) ?? beyond
 }

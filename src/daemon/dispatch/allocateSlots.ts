@@ -1,39 +1,37 @@
-/** What waits for a slot, and what there is to give. */
 export interface Waiting {
   readonly nowMs: number
   readonly windowMs: number
-  /** Requests that the limit allows in a window. */
+  /** In a window. */
   readonly capacity: number
   readonly slotsFree: number
   /** How many more requests this instance may have on the wire. */
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
-  /** Due polls of transactions that are long past their time; not among `pollsDue`. */
+  /** Of transactions long past their time; not among `pollsDue`. */
   readonly rarePollsDue: number
-  /** How long the oldest due poll has been due, milliseconds; 0 if none is. */
+  /** Milliseconds; 0 if none is due. */
   readonly oldestPollOverdueMs: number
   /** From the decision before; at first {@link freshBalance}. */
   readonly balance: Balance
 }
 
-/** What a decision hands to the next, so that fairness and pace hold when slots come one at a time. */
+/** Handed from decision to decision, so that fairness and pace hold when slots come one at a time. */
 export interface Balance {
-  /** Of a slot, the part that polls are owed, in [0, 1]. */
+  /** The part of a slot that polls are owed, in [0, 1]. */
   readonly owedToPolls: number
-  /** How many submissions of a backlog may go now; grows with time. */
+  /** Of a backlog, now; grows with time. */
   readonly submissionsAllowed: number
-  /** How many polls of transactions long past their time may go now; grows with time. */
+  /** Grows with time. */
   readonly rarePollsAllowed: number
   readonly atMs: number
 }
 
-/** What the free slots are spent on now; polls first. */
 export interface Spending {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Decide again after this many milliseconds though nothing happens: slots are free, only the pace holds submissions. */
+  /** Decide again after so many milliseconds, because only the pace holds submissions. */
   readonly againInMs: number | undefined
   readonly balance: Balance
 }
@@ -45,18 +43,15 @@ export function freshBalance(capacity: number, nowMs: number): Balance {
 /**
  * Decides what free slots are spent on.
  *
- * - Both wait: polls get 3 slots of 5, a little more than the half that they need when a record costs one submission
- *   and one poll, so that due polls do not pile up; never all, so that after an outage with 10,000 due polls submissions
- *   still move. What one kind cannot use the other gets.
- * - Only polls wait: they leave a tenth of the capacity for the next submission, which would otherwise wait up to a
- *   window for a slot. The reserve melts as polls become overdue and is gone after a sixth of the window: near the
- *   limit every slot is needed.
- * - A backlog of submissions (more than half of the free slots) is paced. Sent at once it would take every slot in a
- *   second, they would all come back in the same second a window later, and so for ever: polls that fall due in between
- *   would wait half a window. Pace costs a backlog nothing, for its polls need the other slots anyway. It is quicker
- *   while many slots are free.
- * - Polls of transactions that are long past their time get a twentieth of the capacity, so that a thousand of them do
- *   not slow down what is new; more only if nothing else waits and half of the slots lie idle.
+ * - Both wait: polls get 3 slots of 5, more than the half that they need, so that due polls do not pile up; never
+ *   all, so that submissions move after an outage with 10,000 due polls. What one kind cannot use the other gets.
+ * - Only polls wait: they leave a tenth of the capacity for the next submission. The reserve melts as polls become
+ *   overdue and is gone after a sixth of the window, because near the limit every slot is needed.
+ * - A backlog of submissions (more than half of the free slots) is paced, faster while many slots are free. Sent at
+ *   once, it would take every slot in one second of each window, and polls between would wait half a window. Pace
+ *   costs a backlog nothing, because its polls need the other slots.
+ * - Polls of transactions long past their time get a twentieth of the capacity, and more only if nothing else waits
+ *   and half of the slots lie idle.
  */
 export function allocateSlots(all: Waiting): Spending {
   const rare = spendOnRarePolls(all)
@@ -106,7 +101,7 @@ function spendOnRarePolls(waiting: Waiting): { polls: number; allowedLeft: numbe
 const RARE_POLLS_SHARE = 0.05
 const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
-/** What a window's slots carry is half the capacity in submissions; paced below that, slots would go unused. */
+/** A window's slots carry half the capacity in submissions: paced below that, slots would go unused. */
 const PACE = 0.7
 const PACE_PER_FREE_SHARE = 3
 const ALLOWED_MAX_SHARE = 0.05

@@ -32,32 +32,31 @@ export interface DispatcherDeps {
   windowMs: number
   maxInFlight: number
   slotPool: SlotPool
-  /** @param countedMax further is not counted */
   readDemand(countedMax: number): Promise<Demand>
-  /** Called with each demand before anything is decided on it. */
+  /** Called before anything is decided on the demand. */
   onDemand(demand: Demand): void
   /** @param onCommit called as its COMMIT leaves: a failure before that leaves nothing claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
-  /** Whether other instances still take this one for alive: what is claimed must be on the wire before they do not. */
+  /** False before other instances may take this one for dead. */
   mayClaim(): boolean
-  /** Gives back what a claim took that was not sent. @returns whether that is settled; else it is asked again */
+  /** Gives back what a claim took that was not sent. @returns false if it must be asked again */
   unclaim(claimId: string): Promise<boolean>
-  /** Claims the right to the trial. @returns slots for `permits`; null if another instance has it, or no slot is free */
+  /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
   claimTrial(permits: number): Promise<Slot[] | null>
   token(): Promise<TokenVerdict>
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
-  /** Asks the service about something that does not exist. @returns null if the question never left */
+  /** Asks about something that does not exist. @returns null if the question never left */
   ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   signsOf(answer: Answer, accessToken: string): AnswerSigns
   writeOutcome(work: Work): Promise<void>
   newId(): string
   /** Called when the step of an answer is decided. */
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
-  /** Called when a request is through, so that there is room for another. */
+  /** There is room for another request. */
   onRoom(): void
-  /** Called if the end of a request could not be worked out. */
+  /** The end of a request could not be worked out. */
   onFailed(error: unknown): void
 }
 
@@ -72,26 +71,22 @@ export interface AnswerSigns {
 export interface Dispatcher {
   /** Plans one round and carries it out. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
-  /** The polls that are in hand, for their heartbeat. */
+  /** For their heartbeat. */
   pollsInHand(): PollJob[]
   inFlight(): number
   /** The records whose outcome is not known, or not written yet. */
   unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
-  /** Whether a submission that is being sent is in this process's hand, on the wire or by a claim that was lost. */
+  /** Whether a submission is in this process's hand, on the wire or by a lost claim. */
   holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
-  /** The claims of which nobody knows yet whether they took place. */
   lostClaims(): LostClaim[]
-  /** How long the oldest poll was overdue at the last look, milliseconds. */
+  /** At the last look. */
   pollOverdueMs(): number
-  /** Looks once for what became of the lost claims. */
   recoverClaims(): Promise<void>
   /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
 }
 
-/**
- * How far to count what waits. Counting further changes little in the price of a poll, and would cost more than sending.
- */
+/** Counting further changes little in the price of a poll, and would cost more than sending. */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
@@ -169,7 +164,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
-    // What took too long to be claimed stays lost, and is given back with the next round.
+    // A claim that took too long stays lost, and is given back with the next round.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -219,7 +214,6 @@ const unsettled = ({ id, outboxId }: Submission, transactionId: string | null) =
   transactionId,
 })
 
-/** A request on the wire. */
 interface Sent {
   permit: Permit
   accessToken: string
@@ -230,18 +224,16 @@ interface Sent {
 interface SentAttempt extends Sent {
   submission: Submission
   job: PollJob | null
-  /** Its answer says whether the pauses are over: a trial, or the first record after it. */
+  /** Its answer says whether the pauses are over. */
   trial: boolean
 }
 
 /** Records what answers mean for their own record and for all sending. */
 interface AnswerHandling {
   ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void>
-  /** The question about nothing. */
   questionEnded(sent: Sent): Promise<void>
-  /** How many answers have called for a pause. */
   pausesCalled(): number
-  /** Whether one of those pauses is being written, and has been for less than 5 s: longer, a lock on its record holds it up. */
+  /** Whether such a pause has been under way to the ledger for less than 5 s: longer, a lock holds it up. */
   isPausing(): boolean
   silentRecords(): number
 }
@@ -268,7 +260,7 @@ function createAnswerHandling(
     await deps.writeOutcome(interpretation.work).finally(() => {
       written += calls
     })
-    // Only now: until the pause is written, new records must not take the places of those that went unanswered.
+    // Until the pause is written, new records must not take the places of those that went unanswered.
     if (interpretation.endsSilence) heard = withoutSilence(heard)
   }
 

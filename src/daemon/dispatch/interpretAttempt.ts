@@ -17,71 +17,64 @@ import {
 } from '../../model.ts'
 import { nothing, type Work } from './outcomeWriter.ts'
 
-/** What is remembered from one answer to the next. */
 export interface Heard {
-  /** So many requests in a row have gone unanswered. */
+  /** Requests in a row that went unanswered. */
   silentRequests: number
-  /** So many records for themselves: a service may answer polls and hang on every record. */
+  /** The same of records, because a service may answer polls and hang on every record. */
   silentRecords: number
-  /** So many trials in a row were refused for their token, its age aside. */
+  /** Trials in a row whose token was refused, but not for its age. */
   tokensRefused: number
 }
 
 export const heardNothing: Heard = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
 
-/** What an answer says of the pauses. */
 export interface JudgedTrial {
   verdict: TrialVerdict
-  /** The token was refused, and that says no more than that its time was up. */
+  /** The refusal says only that the token's time was up. */
   isTokenOutlived: boolean
 }
 
-/** A request that is through. */
 export interface EndedAttempt {
   submission: Submission
-  /** The poll's; null for a record. */
+  /** Null for a record. */
   job: PollJob | null
-  /** It was sent first when pauses were over: a poll, or the first record after them. */
+  /** Sent first when pauses were over. */
   trial: boolean
   attempted: AttemptResult
-  /** By which a refusal is known again; null if the service itself judges, or if no answer came. */
+  /** By which a refusal is known again; null if the service itself judges, or did not answer. */
   fingerprint: string | null
-  /** How it ended; null if it was never made. */
+  /** Null if the request was never made. */
   outcome: Outcome | null
-  /** What its answer says of the pauses, if it is a poll that was sent as a trial; null if it says nothing. */
+  /** What the answer to a poll says of the pauses, if the poll was a trial. */
   judged: JudgedTrial | null
 }
 
-/** How it stood when the requests were made. */
 export interface Circumstances {
-  /** So many requests are on the wire at most. */
   maxInFlight: number
-  /** So many slots seemed free. */
+  /** Slots that seemed free. */
   permitsFree: number
-  /** How long ago the request was begun; goes on. */
+  /** Since the request was begun; goes on. */
   ageMs: () => number
 }
 
-/** What is to be done with an answer. */
 export interface Interpretation {
   /** To be written. */
   work: Work
-  /** The service refused the token. */
   isTokenRefused: boolean
   /** To be remembered at once. */
   heard: Heard
-  /** Once it is written, silence is listened for anew: what was heard of it has called for a pause, or the step has. */
+  /** Once `work` is written, `withoutSilence` is to be remembered: the silence has called for a pause. */
   endsSilence: boolean
 }
 
-/** Requests in a row that may go unanswered before all sending pauses; of records no more than go at once. */
+/** Requests in a row that may go unanswered before everyone pauses; of records at most as many as go at once. */
 const silentMax = 5
 
-/** What becomes of a submission's request: the step to write, and what it says about all others. Pure. */
+/** Works out a submission's request: the step to write, and what the answer says about all others. Pure. */
 export function interpretAttempt(attempt: EndedAttempt, heard: Heard, circumstances: Circumstances): Interpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
-  // A poll as a trial may be refused for its transaction's sake: the question that comes next speaks for all.
+  // A poll may be refused because of its transaction: the next question speaks for all.
   const said =
     trial && job !== null
       ? { ...trialResult(judged, heard), pause: null }
@@ -107,7 +100,7 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-/** What becomes of a question about something that does not exist; null if it never left. Pure. */
+/** Works out a question about something that does not exist; null if it never left. Pure. */
 export function interpretTrial(
   asked: { answer: Answer; judged: JudgedTrial } | null,
   heard: Heard,
@@ -128,7 +121,6 @@ export function interpretTrial(
   }
 }
 
-/** What is remembered once silence is listened for anew. */
 export function withoutSilence({ tokensRefused }: Heard): Heard {
   return { ...heardNothing, tokensRefused }
 }
@@ -159,7 +151,7 @@ function pauseFor(
   { maxInFlight }: Circumstances,
 ): { pause: PauseCall | null; heard: Heard } {
   if (step.pause !== null || answer === null) return { pause: step.pause, heard }
-  // Who takes records and gives no ids would leave each in doubt, as one does who gives no answer.
+  // A service that takes records and gives no ids leaves each in doubt, as one that gives no answer.
   const silent = isSilence(answer) || breach === 'missing_id'
   const now = hearSilence(silent, job === null, heard)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
@@ -178,16 +170,16 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
   }
 }
 
-/** What the service says remains, if that is less than the slots that seemed free: another client may be spending. */
+/** Another client may be spending. */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): Remaining | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** Without this pause a service that hangs would, request by request, leave every record in doubt. */
+/** Without this pause a service that hangs would leave one record after another in doubt. */
 const silence: PauseCall = callAfter('request after request went unanswered')
 
-/** Something answers, as a gateway does, and not the service: perhaps for these records alone. */
+/** A gateway answers in place of the service, perhaps for these records only. */
 function answeredInstead(summary: string, status: number): PauseCall {
   const seen = 'request after request brought no answer of the service’s own'
   const { ownWords } = callAfter(`${seen}, the last: ${status}`)
@@ -201,7 +193,7 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
- * page that is no JSON where a success was said. A 503 or E003 that stops nobody was taken for one record's own.
+ * success that is not JSON. A 503 or E003 is one record's own here, because otherwise it has called for a pause.
  */
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasSuspended(answer)
@@ -214,7 +206,7 @@ export function isSilence(answer: Answer): boolean {
 const isOfTheWay = (status: number): boolean => ofTheWay.has(statusRow(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
-/** The passage of a record whose POST the service itself has answered: with an id, or a refusal in JSON. */
+/** Returns the passage of a record that the service itself answered: with an id, or a refusal in JSON. */
 export function passageOf(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
@@ -227,7 +219,7 @@ export function passageOf(
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
-/** The refusal of a record that was rejected in words that others may be, too. */
+/** Returns the refusal of a record in words that other records may get, too. */
 export function refusalOf(
   { id: submissionId, resource }: Submission,
   { answer, step }: AttemptResult,

@@ -1,27 +1,25 @@
 import type { Change, OutcomeBatch, Transition } from '../../model.ts'
 
-/** An outcome that waits to be written. */
 export interface UnwrittenOutcome {
   submissionId: string
-  /** Since when, on the clock of this host. */
+  /** On the clock of this host. */
   sinceMs: number
-  /** What its last write failed with; null if it has not, or not yet. */
+  /** Of its last write, if that failed. */
   error: unknown
 }
 
 export interface OutcomeWriterDeps<Written> {
   nowMs(): number
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
-  /** Slots that can go back with the next write. */
   takeReturnable(): OutcomeBatch['slots']
-  /** What a failed write says: it passes by itself, or is about one piece, or about everyone (src/postgres/sqlState.ts). */
+  /** See src/postgres/sqlState.ts. */
   blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
-  /** A write failed; it is tried again. */
+  /** It is tried again. */
   onFailed(error: unknown, batch: OutcomeBatch): void
-  /** A piece was refused: it is written without the texts of others. */
+  /** The piece was refused, and is written without the texts of others. */
   onBared(error: unknown, batch: OutcomeBatch): void
-  /** A piece was refused even without these texts. The ledger still says that it is on the wire, until it is rescued as an orphan. */
+  /** The piece was refused even so. The ledger still has it as sent, until it is rescued as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -29,7 +27,7 @@ export interface OutcomeWriterDeps<Written> {
 /** What one piece of work has come to. */
 export type Work = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
-/** Work without a step: to give slots back, or for what is put on top. */
+/** Work without a step, to give slots back. */
 export const nothing: Work = {
   transition: null,
   pauses: [],
@@ -41,16 +39,15 @@ export const nothing: Work = {
 }
 
 export interface OutcomeWriter {
-  /** Writes one piece of work as soon as the write before it is through, together with whatever has come by then. */
+  /** Writes it with the next write, together with whatever has come by then. */
   add(work: Work): Promise<void>
-  /** The outcomes that are not written yet, the oldest first. */
+  /** The oldest first. */
   unwritten(): UnwrittenOutcome[]
 }
 
 const retryMs = 500
 const asideMs = 1_000
 interface Piece {
-  /** What is left to write of it. */
   parts: OutcomeBatch[]
   submissionIds: readonly string[]
   sinceMs: number
@@ -61,12 +58,11 @@ interface Piece {
 type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; error: unknown }
 
 /**
- * Writes the outcomes of work in groups: one write at a time, each taking all that has gathered. Idle, an answer is
- * written at once; under load a write carries dozens. A write that fails for everyone is repeated until it succeeds, as
- * nothing may be forgotten whose request has left; the fences make repeating harmless.
+ * Writes outcomes in groups: one write at a time, each taking all that has gathered. A write that fails for everyone
+ * is repeated until it succeeds; the fences make that harmless.
  *
- * If a write may have failed because of one piece, each piece is written by itself: what is for everyone first, then its
- * step, so that a pause does not wait for a step that is refused.
+ * If one piece may be why a write failed, each piece is written by itself: what is for everyone first, so that a
+ * pause does not wait for a refused step.
  *
  *     fails in passing (a lock)   put aside and tried again each second; the others do not wait for it
  *     refused                     written without the texts of others
@@ -102,7 +98,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     if (!writingAside) void writeAside()
   }
 
-  /** One at a time, so that waiting for locks takes up one connection at most. */
+  /** One at a time, so that waiting for locks takes one connection at most. */
   async function writeAside(): Promise<void> {
     writingAside = true
     while (aside.length > 0) {
@@ -114,7 +110,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     writingAside = false
   }
 
-  /** @returns false if a lock holds it up, so that it is to be tried again */
+  /** @returns false if a lock holds it up */
   async function writePart(part: OutcomeBatch, piece: Piece): Promise<boolean> {
     const whole = await persist(part, [piece])
     if (whole.kind !== 'piece') return whole.kind === 'written'
@@ -180,7 +176,7 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     refusals: batches.flatMap((each) => each.refusals),
     trialSucceeded: batches.some((each) => each.trialSucceeded),
     trialEnded: batches.some((each) => each.trialEnded),
-    // The oldest of them bounds what may be compared with the least of them.
+    // The oldest bounds what may be compared with the least.
     remaining:
       remaining.length === 0
         ? null
@@ -191,7 +187,6 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
   }
 }
 
-/** What is for everyone, and the steps; each only if there is any. */
 function split({ transitions, ...rest }: OutcomeBatch): OutcomeBatch[] {
   const parts = [
     { ...rest, transitions: [] },
@@ -207,8 +202,8 @@ function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
 }
 
 /**
- * The same work in words of our own, in ASCII: what the service said is left out, but for codes and ids that any database and
- * index can hold. A record whose id is left out is uncertain, because nobody could ask for it.
+ * Leaves out what the service said, except codes and ids that any database and index can hold. Without its id a
+ * record is uncertain, because nobody could ask for it.
  */
 function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
   const why = `the ledger refused the words of the answer (${codeOf(error)}), so they are left out`

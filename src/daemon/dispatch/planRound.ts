@@ -1,10 +1,9 @@
 import type { Demand } from '../../model.ts'
 import { allocateSlots, type Balance, freshBalance } from './allocateSlots.ts'
 
-/** What a round of the dispatcher does. */
 export type Plan = { balance: Balance | null } & (
   | { kind: 'wait'; forMs: number }
-  /** The pauses may be over: one request shows it, before all others. */
+  /** One request shows whether the pauses are over. */
   | { kind: 'trial'; by: 'poll' | 'question' }
   | { kind: 'send'; submissions: number; polls: number; rarePolls: number }
 )
@@ -13,40 +12,38 @@ export type Plan = { balance: Balance | null } & (
 export interface Own {
   nowMs: number
   windowMs: number
-  /** Requests that may be on the wire at once, and those that are, or whose outcome is being written. */
   maxInFlight: number
   inFlight: number
-  /** Of these the records, and the polls; the ledger counts the polls among those that are due. */
+  /** In flight. The ledger counts these polls among those that are due. */
   recordsInHand: number
   pollsInHand: number
   rarePollsInHand: number
-  /** Requests that the slots in hand allow. */
   permitsInHand: number
-  /** Whether an answer has called for a pause that is still being written. */
+  /** An answer has called for a pause that is still being written. */
   isPausing: boolean
-  /** Whether the heartbeat is recent enough: other instances must not take this one for dead. */
+  /** The heartbeat is recent enough. */
   mayClaim: boolean
-  /** Claims of which nobody knows yet whether they took place. */
+  /** Claims whose COMMIT may or may not have taken place. */
   lostClaims: number
-  /** Records in a row that went unanswered. */
+  /** In a row, unanswered. */
   silentRecords: number
   lastTrialWasPoll: boolean
   /** From the plan before; null at first. */
   balance: Balance | null
 }
 
-/** Other instances' work and an operator's commands are noticed at the latest after this. */
+/** The latest time to notice other instances' work and an operator's commands. */
 export const lookAgainMs = 1_000
 
-/** The wait if other instances were quicker, or hold the polls that are due: no signal says when they are through. */
+/** The wait if other instances were quicker, or hold the due polls: no signal tells when they are through. */
 export const tookNothingMs = 50
 
-/** More lost claims than this would only take records out of other instances' hands. */
+/** More would only take records out of other instances' hands. */
 const lostClaimsMax = 4
 
 /**
- * Returns how long to wait if this instance must not send now, whatever the ledger says; null if it is worth a look.
- * The first part of {@link planRound}.
+ * Returns how long to wait if this instance must not send, whatever the ledger says. The first part of {@link
+ * planRound}.
  */
 export function planWithoutLook(own: Own): number | null {
   if (own.isPausing) return tookNothingMs
@@ -59,14 +56,14 @@ export function planWithoutLook(own: Own): number | null {
  *
  * Five things can say "not now", in this order:
  *
- * 1. a pause that this instance is still writing: neither a token nor a record goes for nothing
+ * 1. a pause that this instance is still writing
  * 2. the heartbeat: what is claimed must be on the wire before other instances take this one for dead
  * 3. lost claims: more than 4 whose COMMIT is not known to have happened
- * 4. pauses in the ledger; a ledger that went back in time is one, too. When their time is over only a trial goes
+ * 4. pauses in the ledger, also for a ledger that went back in time; when their time is over only a trial goes
  * 5. the proof after a trial: one record goes alone; and while records go unanswered no new ones take their places
  *
- * A trial is a due poll or a question about nothing in turn, and never a record, which it might cost. In turn, because a
- * transaction whose poll alone goes wrong must not hold everybody.
+ * A trial is a due poll and a question about nothing in turn, because one transaction whose poll goes wrong must not
+ * hold everyone. It is never a record, which it might cost.
  */
 export function planRound(own: Own, demand: Demand): Plan {
   const { pauses, permitsFree, nextSlotMs } = demand
@@ -96,13 +93,12 @@ export function planRound(own: Own, demand: Demand): Plan {
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
 
-/** Returns how many records may go now. */
 function recordsMax(own: Own, { proof }: Demand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
   return Math.max(0, own.maxInFlight - own.recordsInHand - own.silentRecords)
 }
 
-/** Until there is a slot for what waits, or something to send; `againInMs`: until the division of slots may change. */
+/** `againInMs`: until the division of slots may change. */
 function untilMore(
   { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,
   againInMs: number | undefined,

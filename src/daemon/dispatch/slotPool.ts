@@ -3,25 +3,22 @@ import { permitValidMs, slotHoldMs } from '../../slotReach.ts'
 
 /** The right to make one request. */
 export interface Permit {
-  /** Whether it may still be used: a process that was stopped in between must not send with a lease that ran out. */
+  /** False if its lease may have run out, as in a process that was stopped. */
   isValid(): boolean
-  /** Its request has been answered, or was never made. */
+  /** Its request was answered, or never made. */
   release(): void
 }
 
-/** What a request is made for. */
 type SpentOn = 'submissions' | 'polls' | 'others'
 
 export interface SlotPool {
-  /** Requests that may be made with what is in hand. */
   available(): number
-  /** @param ageMs a stopwatch that was started before the slots were asked for */
+  /** @param ageMs a stopwatch started before the slots were asked for */
   add(slots: readonly Slot[], ageMs: () => number): void
-  /** Returns a permit that is not valid if the slots in hand have run out since they were counted. */
+  /** The permit is not valid if the slots have run out since they were counted. */
   acquire(spentOn: SpentOn): Permit
-  /** Whether there are slots to give back. */
   hasReturnable(): boolean
-  /** Takes the slots to give back out of the pool: used up and all answered, kept too long, or not used at all. */
+  /** Takes out the slots that are used up and answered, kept too long, or not used at all. */
   takeReturnable(): ReturnableSlot[]
 }
 
@@ -32,8 +29,8 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
 }
 
 /**
- * The slots that this instance has in hand. With a limit up to 500 a slot is one request and is given back with its
- * answer; above, it is several, and is kept for a moment to be used up.
+ * Holds this instance's slots. Up to a limit of 500 a slot is one request; above, a slot is several, and is kept for
+ * a moment to be used up.
  *
  * @see docs/budget.md
  */
@@ -81,24 +78,22 @@ export function createSlotPool(windowMs: number): SlotPool {
 }
 
 export interface TokenSlotDeps {
-  /** A pool of its own: what is in hand for records is not spent on tokens. */
+  /** Its own, so that slots for records are not spent on tokens. */
   slotPool: SlotPool
-  /** What the limit allows, until it is seen to be another. */
+  /** What the limit allows, until `sawCapacity`. */
   capacity: number
-  /** @returns what tells the milliseconds since */
   stopwatch(): () => number
   takeSlots(permits: number): Promise<Slot[]>
-  /** There may be slots to give back. */
   onReturnable(): void
 }
 
-/** The slot that a request for an access token is made with. */
+/** The slot that a token request is made with. */
 export interface TokenSlot<Answered> {
-  /** The limit in force, which another instance may have made smaller. */
+  /** Another instance may have made the limit smaller. */
   sawCapacity(capacity: number): void
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
-  /** Makes the request if the budget has a slot for it. @returns `no-slot` if it has none, or none any more */
+  /** Makes the request. @returns `no-slot` if the budget has no slot for it, or no longer */
   spend(
     request: (mayLeave: () => boolean) => Promise<Answered | null>,
     need: 'missing' | 'renewal',

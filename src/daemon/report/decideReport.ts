@@ -1,14 +1,12 @@
 import type { ProblemKind, RowOutcome } from '../../model.ts'
 
-/** What came of telling one row. */
 export type Outcome =
   | RowOutcome
   /** By the table, this row alone. */
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
-  /** Even alone: its triggers take longer than one statement may. */
+  /** Even alone: its triggers take longer than a statement may. */
   | { kind: 'slow' }
 
-/** Whether the row is told again, and what an operator is told of it. */
 export interface Judgement {
   /** Null if the row knows. */
   againInMs: number | null
@@ -18,15 +16,15 @@ export interface Judgement {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A lock that an ERP takes in passing is nobody's problem. */
+/** A lock that an ERP takes in passing is not a problem. */
 const lockedLongMs = 5_000
 
 /**
- * Judges what came of telling a row. A lock goes by itself, so it is tried again soon, and a lock of ours is no problem; what the table refuses changes when
- * somebody changes the table. Pure.
+ * Decides what follows from telling a row. A lock passes, so it is tried again soon. What the table refuses changes
+ * when a person changes the table. Pure.
  *
  * @param failures how often in a row it could not be told before
- * @param isEnd whether it is told an end; a step on the way is followed by another report
+ * @param isEnd false for a step on the way, which another report follows
  */
 export function decideReport(outcome: Outcome, failures: number, isEnd = true): Judgement {
   switch (outcome.kind) {
@@ -65,7 +63,7 @@ const slowMessage =
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
-/** Tried again each hour for a day: a partition that is detached may come back, a row that was deleted does not. */
+/** Tried again each hour for a day: a detached partition may come back, a deleted row does not. */
 function isMissing(failures: number, isEnd: boolean): Judgement {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
   const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null

@@ -2,37 +2,32 @@ import { type DueReport, ended, type Report, type Telling, type ToldReport } fro
 import { decideReport, type Outcome } from './decideReport.ts'
 
 export interface ReportDeps {
-  /** @returns what tells the milliseconds since */
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** Tells the rows what their submissions are now. @throws Error if none can be told, whichever it is */
+  /** @throws Error if none can be told, whichever it is */
   tell(due: readonly DueReport[]): Promise<Telling<Report>>
   write(told: readonly ToldReport[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** After so long no further part is begun; what is left stays due. */
+/** No further part is begun after that; what is left stays due. */
 const partsMaxMs = 10_000
 const parts = 10
 
-/** The most rows that are told at once, while the table takes them quickly. */
 export const rowsMax = limits.freshMax
-/** A batch that takes longer is not followed by a larger one: the next would come too near to what a statement may take. */
+/** A batch that takes longer is not followed by a larger one, which might exceed what a statement may take. */
 const quickMs = 2_500
 
-/** What came of a round. */
 export interface ReportRound {
-  /** Whether there may be more to tell at once. */
   hasMore: boolean
-  /** How many rows the table took in one statement: no more are tried at once in the next round. */
+  /** How many rows the table took in one statement. */
   rowsAtOnce: number
 }
 
 /**
- * Tells the outbox rows what has become of their submissions, those last that could not be told before. While the ERP's
- * database is away the reports stay due.
+ * Tells the outbox rows what became of their submissions, last those that could not be told before.
  *
- * @param rowsAtOnce what the round before has found
+ * @param rowsAtOnce what the round before found
  */
 export async function reportOnce(deps: ReportDeps, rowsAtOnce = rowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
@@ -47,8 +42,8 @@ export async function reportOnce(deps: ReportDeps, rowsAtOnce = rowsMax): Promis
 type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
 
 /**
- * Tells these rows. If the table refuses them together, a tenth of them at a time, until it is known which it refuses. If it
- * takes too long, half of them at a time, and no more from then on.
+ * If the table refuses the rows together, a tenth of them at a time, until it is known which. If it takes too long,
+ * half of them at a time from then on.
  */
 async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
   const elapsedMs = deps.stopwatch()
@@ -97,7 +92,7 @@ export interface ReportingDeps extends ReportDeps {
 export interface Reporting {
   /** One round. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
-  /** Steps were written: begins a round in a moment, for them and what comes until then. */
+  /** Begins a round in a moment, for these steps and those written until then. */
   onWritten(written: readonly unknown[]): void
 }
 

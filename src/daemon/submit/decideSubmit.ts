@@ -9,7 +9,6 @@ import {
   type UncertainPolicy,
 } from '../../model.ts'
 
-/** What an answer to a POST says. */
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
 
 /** What else matters for judging an answer to a POST. */
@@ -18,49 +17,48 @@ export interface SubmitCircumstances {
   policy: UncertainPolicy
   /** False if acceptance is the end: its mapping says `track: false`. */
   tracked: boolean
-  /** The number of the attempt that was answered, from 1: after one in doubt the wait grows with it. */
+  /** From 1; after an attempt in doubt the wait grows with it. */
   attempt: number
-  /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
+  /** The token's time was up by the time of the answer, so that a 401 says no more than that. */
   tokenOutlived: boolean
   limits: SubmitLimits
 }
 
-/** What a submission's history says that matters for judging its next answer. */
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
-  /** Whether an attempt before this one may have arrived without our knowing. */
+  /** An attempt before this one may have arrived. */
   earlierInDoubt: boolean
-  /** Whether the request just answered was already a repeat with a new token, of this record or of another. */
+  /** The request was already a repeat with a new token, of this record or of another. */
   repeatedAfter401: boolean
 }
 
 /** What an answer to a POST means for its submission. */
 export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
-  /** `leftTrace`: the refusal itself says that the service may have the record all the same. */
+  /** `leftTrace`: the refusal itself says that the service may have the record. */
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
-  /** Send again with a new idempotency key; if the service says that it is down, after a pause for everyone. */
+  /** Send again with a new idempotency key; after a pause for everyone if the service is down. */
   | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
-  /** Answered 500: send again after a while with the same key; uses up a retry. */
+  /** Answered 500: send again later with the same key. */
   | { kind: 'retry'; afterMs: number; reason: string }
-  /** Nobody knows whether it arrived, and the policy is to send again with the same key. */
+  /** It may have arrived, and the policy is to send again with the same key. */
   | { kind: 'resend'; afterMs: number; reason: string }
-  /** Ask the service for an id: the one that its Location names, or (null) the one that the mapping sends. */
+  /** Ask the service for the id that its Location names; null for the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token; uses up nothing. `ofAge`: the token was too old, so that this refusal does not count as the first. */
+  /** Repeat with a new token. `ofAge`: the old token's time was up, so this refusal does not count as the first. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * Nobody sends for a while; the record stays queued and has used up nothing. `times`: how often it has met this pause
-   * while others got through; 0 if that says nothing about it. `mayHaveArrived`: after a redirect.
+   * Everyone pauses; the record stays queued. `times`: how often it met this pause while others got through.
+   * `mayHaveArrived`: after a redirect.
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
 /** Durations in milliseconds; tests and benchmarks compress them. */
 export interface SubmitLimits {
-  /** The wait before the first retry, doubling from there. */
+  /** Doubles from there. */
   backoffMinMs: number
-  /** The longest wait before sending again after an attempt in doubt. */
+  /** The longest wait after an attempt in doubt. */
   backoffMaxMs: number
 }
 
@@ -70,9 +68,10 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * What an answer to a POST means for its submission (docs/guarantee.md, "What each status means"). Never throws.
+ * Decides what an answer to a POST means for its submission (docs/guarantee.md, "What each status means"). Never
+ * throws.
  *
- * A success with an id is looked at first, since an id or a text in it may look like an error's code; then E002 and E003,
+ * A success with an id comes first, because an id or a text in it may look like an error's code. Then E002 and E003,
  * if the status heeds them; then the status.
  *
  * @see docs/interface.md, 7
@@ -101,7 +100,6 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'nothing-there': // in the service's own words
       return refused(answer, reading, now.history)
     case 'in-doubt':
-    // Each of the others called for a pause.
     case 'moved':
     case 'token-refused':
     case 'forbidden':
@@ -113,14 +111,14 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** The service gave it an id. What stands beside the id may say that it failed, and then it is not accepted. */
+/** Judges an answer with an id. What stands beside the id may say that it failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
   { taken, summary, pause }: SubmitReading,
   { history, tracked }: SubmitCircumstances,
 ): SubmitVerdict {
-  // What the service says of a transaction that is tracked, its next poll will tell.
+  // If it is tracked, the next poll tells what the service says of it.
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
   if (taken === 'unclear') {
     const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; nobody asks again: track: false`
@@ -128,15 +126,15 @@ function withId(
   }
   const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
-  // The key's transaction has failed: under the same key the service could only say so again.
+  // Under the same key the service could only say again that it failed.
   const again = duplicate(reason, history, code)
   return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
 }
 
 /**
- * 300, 303 and 304: the request was performed, so it is not sent again, whatever the policy, unless GET says that it failed
- * with E003. The id at the end of Location is asked for; without one it is uncertain, also under `probe`: a GET that does not
- * know the id of the mapping would send it again.
+ * Judges 300, 303 and 304: the request was performed, so it is not sent again under any policy. The id at the end of
+ * Location is asked for. Without one it is uncertain, also under `probe`, because a GET that does not know the
+ * mapping's id would send it again.
  *
  * @see RFC 9110, 15.4.4
  */
@@ -147,7 +145,7 @@ function performed({ locationId: transactionId }: Answer & { kind: 'response' },
   return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 
-/** Nobody can know whether it arrived: the policy decides, and `hold` is the one that never sends again by itself. */
+/** Applies the policy to a request that may or may not have arrived; only `hold` never sends again by itself. */
 function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstances): SubmitVerdict {
   const reason = `${summary}; it may or may not have arrived`
   switch (policy) {
@@ -164,8 +162,8 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 
 /**
  * E002: the service has this transaction already. If no earlier attempt can have brought it there, the id is
- * another's and a new one helps (docs/interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
- * An answer 500 counts as such an attempt: the service may have stored the record before it fell over.
+ * another's and a new key helps (docs/interface.md, 7.2). Otherwise a new key would send it twice. An answer 500
+ * counts as such an attempt.
  */
 function duplicate(
   summary: string,
@@ -185,8 +183,8 @@ function duplicate(
 
 /**
  * A 400 judges the data, and would have judged an earlier attempt the same way. Any other refusal after an attempt in
- * doubt may mean that the service has the record already, as a 409 without a readable code does. And some say even of a
- * first attempt that it may have it: those that judge the exchange and not the data, and those that name an id.
+ * doubt may mean that the service has the record, as a 409 without a code does. Those that judge the exchange, or
+ * name an id, say so even of a first attempt.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
@@ -201,10 +199,9 @@ function refused(
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
-/** So often a record may meet a pause while others get through; then it is itself the cause. */
+/** A record that meets a pause so often while others get through is itself the cause. */
 const pausesMax = 3
 
-/** All sending pauses, unless only this record is answered so, as by a firewall. */
 function paused(
   { status, code }: Answer & { kind: 'response' },
   summary: string,
@@ -220,13 +217,12 @@ function paused(
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** A pause that another record met and left behind passes by itself: a record that meets it again begins anew. */
+/** A record that meets a pause anew that another record left behind begins to count anew. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times
 }
 
-/** The service says it took the record, but not under which id, so that it cannot be tracked. */
 function withoutId({ json, code }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const [breach, what] =
     json === undefined ? (['unreadable_answer', 'cannot be read'] as const) : (['missing_id', 'has no id'] as const)

@@ -21,8 +21,7 @@ export interface SubmitDeps extends RequestDeps {
 /**
  * Sends one submission that is committed to the wire, and works out what its answer means. Writes nothing.
  *
- * @param isValid whether its slot may still be used: a process that was stopped in between, or a connection that took too
- * long to come about, must not send
+ * @param isValid whether its slot may still be used; false if the process was stopped, or connecting took too long
  */
 export async function submit(
   deps: SubmitDeps,
@@ -43,7 +42,6 @@ export async function submit(
   })
 }
 
-/** Works out what an answer to a submission's POST means. */
 export function interpretAnswer(
   deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge' | 'isRefusedAgain'>,
   submission: Submission,
@@ -73,14 +71,14 @@ export function interpretAnswer(
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** A probing submission is first asked for this much later: its request may still be on its way. */
+/** The request of a probed submission may still be on its way for so long. */
 const probeAfterMs = 5_000
 
 /**
- * The step that a verdict means for a submission that is sending. Pure.
+ * Returns the step that a verdict means for a submission that is sending. Pure.
  *
  * @param firstPollMs when to ask first for a transaction that was just accepted
- * @param freshKey    the idempotency key to use where the verdict calls for a new one
+ * @param freshKey    the idempotency key to use if the verdict calls for a new one
  */
 export function advanceSubmit(
   submission: Submission,
@@ -119,7 +117,7 @@ export function advanceSubmit(
       return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
     }
     case 'retry': {
-      // A server that failed may have stored the record before it did: an E002 after this must not get a new key.
+      // The server may have stored the record before it failed: an E002 after this must not get a new key.
       const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
       return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
     }
@@ -162,7 +160,6 @@ export function advanceSubmit(
 
 const told = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
-/** The step of a submission whose request never left this process, since the right to send had run out. */
 export function neverSent(why: string): Step {
   return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

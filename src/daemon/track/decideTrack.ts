@@ -10,28 +10,24 @@ import {
   type TransactionStatus,
 } from '../../model.ts'
 
-/** What an answer to a GET says. */
 export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summary'>
 
-/** What else matters for judging an answer to a GET. */
 export interface TrackCircumstances {
-  /** The transactionId or orderId that was asked for. */
   transactionId: string
-  /** How long ago it was accepted, milliseconds. */
+  /** Since acceptance. */
   ageMs: number
   history: TrackHistory
-  /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
+  /** The token's time was up by the time of the answer, so that a 401 says no more than that. */
   tokenOutlived: boolean
   limits: TrackLimits
 }
 
-/** What a submission's history says that matters for judging the next answer about its transaction. */
 export interface TrackHistory
   extends Pick<
     Submission,
     'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls'
   > {
-  /** Whether an attempt before the one that was accepted may have arrived as well. */
+  /** An attempt before the accepted one may have arrived as well. */
   earlierInDoubt: boolean
 }
 
@@ -39,13 +35,12 @@ export interface TrackHistory
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
-  /** The service has said for too long that it does not know the transaction: it never failed it. */
+  /** The service has not known the transaction for too long: it never failed it. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
-  /** It failed as another's duplicate, and the other may be an earlier attempt of the same record. */
+  /** It failed as a duplicate, perhaps of an earlier attempt of the same record. */
   | { kind: 'uncertain'; code: string; reason: string }
-  /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
   | { kind: 'pending' }
-  /** The question itself went wrong: ask again after a while. `refusedPolls`: as of now, if only this transaction is refused. */
+  /** The question went wrong. `refusedPolls`: set if only this transaction is refused. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -54,9 +49,8 @@ export type TrackVerdict =
       breach: Breach | null
       refusedPolls?: number
     }
-  /** The transaction failed in a way that calls for submitting the record again. */
+  /** Submit the record again. */
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
-  /** As for a POST. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
@@ -64,15 +58,15 @@ export type TrackVerdict =
 export interface TrackLimits {
   /** How long the service may not know a transaction that it accepted. */
   unknownMaxMs: number
-  /** The wait before a transaction that failed with E003 is submitted again. */
+  /** The wait before a record that failed with E003 is submitted again. */
   unavailableMs: number
-  /** The first wait after a question that went wrong, doubling from there. */
+  /** Doubles from there. */
   backoffMinMs: number
-  /** The longest wait, for a transaction whose age is less than four times that. */
+  /** The longest wait up to an age of four times that. */
   backoffMaxMs: number
-  /** The longest wait for an old one, and the shortest for one that is stuck. */
+  /** The longest wait for an old transaction, and the shortest for a stuck one. */
   backoffOldMaxMs: number
-  /** The age from which a transaction is stuck; null: it never is. */
+  /** Null: never stuck. */
   stuckAfterMs: number | null
 }
 
@@ -87,14 +81,15 @@ export const trackLimits: TrackLimits = {
 }
 
 const resubmissionsMax = 3
-/** How often the polls of one transaction may call for a pause while others get through; then only it backs off. */
+/** Polls of one transaction that may call for a pause while others get through; then only it backs off. */
 const refusedPollsMax = 2
 
 /**
- * What an answer to a GET means for its transaction (docs/guarantee.md, "What each status means"). Never throws.
+ * Decides what an answer to a GET means for its transaction (docs/guarantee.md, "What each status means"). Never
+ * throws.
  *
- * However often a question goes wrong, the transaction does not fail by it: only the service can say that it failed,
- * or, for ten minutes on end, that it does not know it.
+ * No number of questions that go wrong fails the transaction. Only the service can: by saying so, or by not knowing
+ * it for ten minutes on end.
  *
  * @see docs/interface.md, 2.4, 3 and 7
  */
@@ -114,8 +109,8 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
 }
 
 /**
- * A pause stops everybody, and a transaction that is never answered would bring it back for ever. Its polls have been
- * refused while others got through: from then on it waits alone, until it is answered.
+ * A transaction whose polls are refused while others get through waits alone, because its pause would come back for
+ * ever.
  */
 function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
@@ -126,7 +121,6 @@ function refused(summary: string, pause: PauseCall, now: TrackCircumstances): Tr
   return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
 }
 
-/** What the service says of the transaction. */
 function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVerdict {
   if (read.transactionId !== null && !isSameId(read.transactionId, now.transactionId))
     return askAgain('the service answered about another transaction', 'other_transaction', now)
@@ -135,7 +129,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'completed', result: read.result }
     case 'failed':
       return decideFailed(read.errorCode, now)
-    // Whether the submit answer's `accepted` is a state of the status resource too is not shown (docs/interface.md, 3.1).
+    // Whether `accepted` is a state here too is not shown (docs/interface.md, 3.1).
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }
@@ -149,10 +143,9 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 }
 
 /**
- * The transaction failed. Both codes that say "again" get a new idempotency key: the old one belongs to the
- * transaction that failed, and a service that honours it would answer with that one for ever. But a duplicate of our own
- * earlier attempt must not be sent under a new key: it would be there twice. Nor is anything sent again because of a
- * transaction that a person named: it may be another record's.
+ * E002 and E003 get a new idempotency key, because under the old one the service would answer with the failed
+ * transaction for ever. But a duplicate of our own earlier attempt must not get one: it would be there twice. Nor is
+ * a record sent again because of a transaction that a person named, which may be another record's.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, limits } = now
@@ -169,7 +162,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
 }
 
-/** An id that a person gave may be a slip of theirs; one that the service gave was accepted by it, and may yet be there. */
+/** An id that a person gave may be a slip. One that the service gave may yet be there. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
@@ -180,10 +173,7 @@ function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   return { kind: 'lost', idByPerson, reason }
 }
 
-/**
- * The longer a transaction has gone without a usable answer, the less another minute matters: a quarter of its age is the
- * longest wait, so that a thousand of them do not take the slots that new records need.
- */
+/** The longest wait is a quarter of the age, so that a thousand old transactions leave slots for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
   const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
   const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)

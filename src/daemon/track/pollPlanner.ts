@@ -6,7 +6,7 @@ import { nextPollMs } from './schedule.ts'
 
 /** The budget at a look, over all instances. */
 export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
-  /** Submissions of the last window. */
+  /** In the last window. */
   readonly submissionsSent: number
   /** On a clock that only goes forward. */
   readonly nowMs: number
@@ -14,21 +14,20 @@ export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' |
 
 export type PollPlanner = ReturnType<typeof createPollPlanner>
 
-/** Chance picks between plans and explores, once a poll: drawn again and again it would end with the earliest. */
+/** Chance explores once a poll: drawn again for each replan it would end with the earliest plan. */
 const noChance = 1 - Number.EPSILON
 
 /**
- * Plans polls from what was learned last and how scarce slots are now.
+ * Plans polls from what was learned last and how scarce slots are.
  *
- * @param windowMs the rate limit's window
- * @param random   in [0, 1), fresh for each call
+ * @param random in [0, 1), fresh for each call
  */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
   const inflow = createInflow(windowMs)
   let awaitedAgesMs: Record<Resource, number[]> = forEachResource(() => [])
-  /** Reckoned when it is asked for: the dispatcher looks more often than a poll is planned. */
+  /** Computed on demand, because the dispatcher looks more often than a poll is planned. */
   const prices = new Map<Resource, number>()
 
   function priceMs(resource: Resource): number {
@@ -49,17 +48,15 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       )
       prices.clear()
     },
-    /** Takes in what the dispatcher has seen of the budget. */
     press(seen: Seen): void {
       pressure = { ...seen, inflow: inflow.perWindow(seen) }
       prices.clear()
     },
-    /** Returns milliseconds from now until a transaction of that age, not yet done, should be asked for. */
+    /** Milliseconds from now until a transaction of that age should be asked for. */
     nextPollMs: (resource: Resource, notDoneAgeMs: number): number =>
       nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
-    /** Whether slots lie idle while transactions are waited for, so that it pays to look at the plans again. */
+    /** Whether slots lie idle while transactions are waited for. */
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
-    /** Returns the polls that should come earlier than they were planned. */
     replan(polls: readonly PlannedPoll[]): MovedPoll[] {
       awaitedAgesMs = forEachResource((resource) =>
         polls.filter((poll) => poll.resource === resource).map(({ notDoneMs }) => notDoneMs ?? 0),
@@ -75,15 +72,13 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
 const memoryWindows = 5
 
 /**
- * Averages once a window how many records have come: those that were sent, and those that now wait and did not then. A
- * window counts for no more than it can carry, so that a batch of thousands is not taken for an inflow of thousands.
- * Begins with nothing.
+ * Averages once a window how many records came: those sent, and those that wait and did not before. A window counts
+ * at most what it can carry, so that a batch is not taken for an inflow.
  */
 export function createInflow(windowMs: number) {
   let average = 0
   let last: { atMs: number; waiting: number } | null = null
   return {
-    /** Returns records that come in a window, averaged over the last few. */
     perWindow({ capacity, submissionsSent, submissionsWaiting: waiting, nowMs }: Omit<Seen, 'accepted'>): number {
       last ??= { atMs: nowMs, waiting }
       const windows = (nowMs - last.atMs) / windowMs
@@ -97,14 +92,14 @@ export function createInflow(windowMs: number) {
   }
 }
 
-/** A poll is moved if that brings it forward by this part of its wait. */
+/** The part of its wait that a move must save. */
 const worthwhileShare = 0.2
 
 /**
- * Brings polls forward that were planned when slots were short or less was known: a burst of records plans its polls
- * late, and once it is through slots lie idle. Pure. Never puts a poll off.
+ * Brings polls forward that were planned when slots were short: a burst plans its polls late, and then slots lie
+ * idle. Pure. Never puts a poll off.
  *
- * @param nextPollMs when to ask for a transaction of a resource that was not done at an age, milliseconds after that age
+ * @param nextPollMs milliseconds from the age at which a transaction was not done until it should be asked for
  */
 export function replan(
   polls: readonly PlannedPoll[],
@@ -120,11 +115,10 @@ export function replan(
 export interface LearningDeps {
   planner: Pick<PollPlanner, 'learn' | 'mayReplan' | 'replan'>
   windowMs: number
-  /** How long the last finished transactions took, oldest first. */
+  /** Oldest first. */
   readProcessingTimes(limit: number): Promise<Parameters<PollPlanner['learn']>[0]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
   movePolls(moves: readonly MovedPoll[]): Promise<void>
-  /** Polls are due earlier than they were. */
   onMoved(): void
 }
 
@@ -135,11 +129,11 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(ended)
 
-/** Learns from transactions that have ended when to ask for the others, and moves their polls if slots lie idle. */
+/** Learns from ended transactions when to ask for the others, and moves their polls if slots lie idle. */
 export function createLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0
-  /** The completions when it last learned; null if it never has. */
+  /** Null if it never has. */
   let learnedFrom: number | null = null
 
   async function learn(): Promise<void> {
@@ -158,13 +152,11 @@ export function createLearning(deps: LearningDeps) {
   }
 
   return {
-    /** Does one round. @returns after how many milliseconds to begin the next */
     async runOnce(): Promise<number> {
       await learn()
       await movePolls()
       return Math.min(roundMaxMs, windowMs / 60)
     },
-    /** Counts the steps that ended transactions: from these there is something to learn. */
     onWritten(written: readonly { state: State; polls: number }[]): void {
       completions += written.filter(({ state, polls }) => ends.has(state) && polls > 0).length
     },

@@ -1,33 +1,31 @@
 /**
- * What the answers so far say about one transaction's processing time, as age since it was accepted:
- * still pending at `afterMs` (0 if it was never seen pending), done at `untilMs` (Infinity if not yet seen done).
+ * One transaction's processing time as age since acceptance: pending at `afterMs` (0 if never seen pending), done at
+ * `untilMs` (Infinity if not yet seen done).
  */
 export interface Observation {
   readonly afterMs: number
   readonly untilMs: number
 }
 
-/** How long the service takes: `mass[i]` is the probability of being done at an age in (edgesMs[i], edgesMs[i + 1]]. */
+/** `mass[i]` is the probability of being done at an age in (edgesMs[i], edgesMs[i + 1]]. */
 export interface ProcessingTimes {
-  /** The rate limit's window: every bound below scales with it, so compressed time behaves alike. */
+  /** Every bound below scales with the rate limit's window, so compressed time behaves alike. */
   readonly windowMs: number
   readonly edgesMs: readonly number[]
   /** Sums to 1; one shorter than `edgesMs`. */
   readonly mass: readonly number[]
-  /** How many observations it rests on. */
   readonly observations: number
 }
 
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * One pass, oldest first. Each observation is an interval, shared out over its bins in proportion to what is known by then:
- * a poll that came late narrows nothing and so teaches no slowness. Each keeps 98.5 % of its weight when the next comes,
- * so a service that changes is followed within 50 to 100 observations. The prior is broad (median a fifth of the window)
- * and weighs as much as two observations. Its thin slow tail always stays, so that "certainly done by now" is never concluded.
+ * Each observation is an interval, shared out over its bins in proportion to what is known by then: a late poll
+ * narrows nothing and so teaches no slowness. Each keeps 98.5 % of its weight when the next comes, so a change is
+ * followed within 50 to 100 observations. The prior is broad and weighs two observations. Its slow tail stays, so
+ * that "certainly done by now" is never concluded.
  *
- * @param observations newest last; the newest 300 count. Those with NaN, a negative age or an empty interval are ignored
- * @param windowMs the rate limit's window
+ * @param observations newest last; the newest 300 count, impossible ones are ignored
  */
 export function fitProcessingTimes(observations: readonly Observation[], windowMs: number): ProcessingTimes {
   const edgesMs = Array.from({ length: BINS + 1 }, (_, i) => (i === 0 ? 0 : edgeMs(i, windowMs)))
@@ -48,7 +46,7 @@ export function fitProcessingTimes(observations: readonly Observation[], windowM
   return { windowMs, edgesMs, mass: spread(spread(normalised(weights))), observations: intervals.length }
 }
 
-/** Returns the age by which it is done with a probability between 0 and 1, in milliseconds. */
+/** The age by which it is done with this probability. */
 export function quantileMs(model: ProcessingTimes, probability: number): number {
   let left = probability
   for (let i = 0; i < BINS; i++) {
@@ -59,12 +57,12 @@ export function quantileMs(model: ProcessingTimes, probability: number): number 
   return ageAtPosition(model, BINS)
 }
 
-/** Returns the mean processing time in milliseconds, each bin counted at its middle. */
+/** Each bin counts at its middle. */
 export function meanMs({ mass, edgesMs }: ProcessingTimes): number {
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
 
-/** Returns an age's place on the scale of bins: 3.5 is the middle of bin 3. Ages past the last edge count as that edge. */
+/** An age's place on the scale of bins: 3.5 is the middle of bin 3. */
 export function binPosition(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs
@@ -75,7 +73,7 @@ export function binPosition(ageMs: number, windowMs: number): number {
   return bin + Math.min(1, Math.max(0, (ageMs - lowMs) / (edgeMs(bin + 1, windowMs) - lowMs)))
 }
 
-/** Returns the age in milliseconds at a place on the scale of bins; the inverse of {@link binPosition}. */
+/** The inverse of {@link binPosition}. */
 export function ageAtPosition({ edgesMs }: ProcessingTimes, position: number): number {
   const bin = Math.min(BINS - 1, Math.floor(position))
   const lowMs = edgesMs[bin] ?? 0
@@ -94,7 +92,7 @@ const KEPT_PER_OBSERVATION = 0.985
 const PRIOR_WEIGHT = 2
 const PRIOR_MEDIAN_WINDOWS = 1 / 5
 const PRIOR_SIGMA = 1.2
-/** Of the prior, the part that is spread evenly over the logarithm of all ages. */
+/** The part of the prior that is spread evenly over the logarithm of all ages. */
 const TAIL_SHARE = 0.05
 
 function edgeMs(i: number, windowMs: number): number {
@@ -112,7 +110,7 @@ function prior(edgesMs: readonly number[], windowMs: number): number[] {
   return logNormal.map((share) => (1 - TAIL_SHARE) * share + TAIL_SHARE / BINS)
 }
 
-/** Spreads each bin a little over its neighbours: a few dozen weighted observations are not exact to 6 %. */
+/** A few dozen observations are not exact to 6 %. */
 function spread(mass: readonly number[]): number[] {
   const at = (i: number) => mass[Math.min(BINS - 1, Math.max(0, i))] ?? 0
   return normalised(mass.map((_, i) => (at(i - 2) + 4 * at(i - 1) + 6 * at(i) + 4 * at(i + 1) + at(i + 2)) / 16))

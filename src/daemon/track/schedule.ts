@@ -1,18 +1,17 @@
 import { ageAtPosition, binPosition, type ProcessingTimes } from './processingTimes.ts'
 
 /**
- * How long to wait before asking for this transaction next, in milliseconds after it was seen pending at `notDoneAgeMs`.
+ * Returns how long to wait before asking for this transaction next, in milliseconds after it was seen pending at
+ * `notDoneAgeMs`.
  *
- * The schedule keeps the sum of delay and price as small as it can: it weighs a poll against waiting at one price for
- * all ages, instead of aiming at the same probability at each. Where most are done in seconds and a few in minutes, it
- * asks early of as many as the price allows, and late of the others.
+ * The schedule keeps the sum of delay and price small: it weighs a poll against waiting at one price for all ages. If
+ * most are done in seconds and a few in minutes, it asks early of as many as the price allows, and late of the
+ * others.
  *
- * @param model processing times as weighted intervals, milliseconds
- * @param notDoneAgeMs age since acceptance at which it was last seen pending; 0 if it has not been asked for yet
- * @param priceMs what a poll costs, in milliseconds of delay; see docs/schedule.md
+ * @param notDoneAgeMs age since acceptance; 0 if it has not been asked for yet
+ * @param priceMs a poll in milliseconds of delay; see docs/schedule.md
  * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and makes 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
- * @see docs/interface.md, 3.1: how often to ask is the client’s to choose
  */
 export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
   const ageMs = Math.max(0, notDoneAgeMs)
@@ -28,7 +27,7 @@ export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
-/** How many polls a transaction that was not done at an age still costs, on average, at a price for each. */
+/** Polls that a transaction not done at an age still costs on average. */
 export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
   const plan = planFor(model, Math.round(stepOf(priceMs, model)))
   const bin = Math.min(plan.polls.length - 2, Math.floor(binPosition(Math.max(0, notDoneAgeMs), model.windowMs)))
@@ -36,16 +35,15 @@ export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, pric
 }
 
 /**
- * No price is so high that a record costs fewer polls. What is all but certain to be done is so only minutes later, in the
- * prior's tail, which nobody has measured.
+ * No price makes a record cheaper: what is all but certain is so only in the prior's tail, which nobody has measured.
  */
 const POLLS_LEAST = 1.03
-/** With no data the first polls teach more than they cost: more than twice as many, fading as observations come. */
+/** Without data the first polls teach more than they cost. */
 const POLLS_UNLEARNED = 1.5
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
 
-/** The schedule that is cheapest at a price: from each bin's lower edge, the edge to poll at next. */
+/** The cheapest schedule at a price: from each bin's lower edge, the edge to poll at next. */
 interface Plan {
   /** From each bin's lower edge on, if it is not done there. */
   readonly polls: readonly number[]
@@ -54,7 +52,7 @@ interface Plan {
 
 const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** The plan at a step of the prices; it depends on the model alone, so one reckoning serves every poll. */
+/** Depends on the model only, so one computation serves every poll. */
 function planFor(model: ProcessingTimes, step: number): Plan {
   const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)
@@ -64,13 +62,12 @@ function planFor(model: ProcessingTimes, step: number): Plan {
   return plan
 }
 
-/** The place of a price on the scale of those that plans are made for. */
 function stepOf(priceMs: number, { windowMs }: ProcessingTimes): number {
   const windows = Math.max(priceMs / windowMs, PRICE_MIN_WINDOWS)
   return Math.min(STEPS - 1, STEPS_PER_DOUBLING * Math.log2(windows / PRICE_MIN_WINDOWS))
 }
 
-/** The lowest step at which a record costs no more than so many polls. */
+/** The lowest step at which a record costs at most `pollsPerRecord`. */
 function stepFor(model: ProcessingTimes, pollsPerRecord: number): number {
   let [low, high] = [0, STEPS - 1]
   while (low < high) {
@@ -81,7 +78,7 @@ function stepFor(model: ProcessingTimes, pollsPerRecord: number): number {
   return low
 }
 
-/** 4 ms to over a day at a window of 60 s: from polling all the time to once when it is all but certain. */
+/** 4 ms to over a day at a window of 60 s. */
 const PRICE_MIN_WINDOWS = 2 ** -14
 const STEPS_PER_DOUBLING = 2
 const STEPS = 25 * STEPS_PER_DOUBLING + 1

@@ -4,7 +4,6 @@ import { decideTrack, type TrackLimits, type TrackVerdict } from './decideTrack.
 
 export interface TrackDeps extends RequestDeps {
   limits: TrackLimits
-  /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
 }
 
@@ -54,11 +53,10 @@ export async function track(
 const probeUnknownMs = 60_000
 
 /**
- * The step that a verdict means for a submission that is accepted, or that is being probed for. Pure.
+ * Returns the step that a verdict means for a submission that is accepted or probed for. Pure.
  *
- * @param nextPollMs when to ask next for a transaction that is still pending
- * @param freshKey   the idempotency key to use where the record is submitted again under a new one
- * @param askedMs    its age when it was asked for, and `answeredMs` when the answer was there, since acceptance
+ * @param freshKey the idempotency key to use if the record is submitted again under a new one
+ * @param askedMs its age when it was asked for; `answeredMs` when the answer was there
  */
 export function advanceTrack(
   submission: Submission,
@@ -80,14 +78,14 @@ export function advanceTrack(
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
-          // Of an id that a person gave, the service may have said it of another's.
+          // The id of a person may be another record's.
           mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
         verdict.reason,
       )
     case 'lost': {
       if (submission.probing) return notKnown(submission)
-      // That the service forgot it says nothing about how long it takes, and it has not ended it.
+      // The service forgot it: that says nothing about how long it takes.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
@@ -135,7 +133,7 @@ export function advanceTrack(
           errorCode: verdict.code,
           error: verdict.reason,
           notDoneMs: null,
-          // The service has processed the transaction to its end: under its key it could only fail again.
+          // Under its key it could only fail again.
           idempotencyKey: now.freshKey,
           inDoubt: false,
         },
@@ -161,8 +159,8 @@ export function advanceTrack(
 }
 
 /**
- * The probe's answer: the service does not know the id. If the mapping sent it, the request never arrived and may be sent
- * again. If it came with an answer that the request was performed, nobody knows under which id it was.
+ * The service does not know a probed id. If the mapping sent it, the request never arrived and may be sent again. If
+ * it came with an answer that the request was performed, nobody knows under which id.
  */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission
@@ -181,12 +179,11 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-/** The same step, of a transaction that is long past its time: its next poll is one of those that get few slots. */
+/** Makes the next poll of a transaction long past its time one of those that get few slots. */
 export function rarely(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-/** The step of a poll that never left this process, since the right to send had run out. */
 export function neverAsked(submission: Submission, why: string): Step {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
@@ -195,7 +192,7 @@ export function neverAsked(submission: Submission, why: string): Step {
   }
 }
 
-/** The transaction is asked for again, at once, and all else is as it was. */
+/** Asks for the transaction again at once; all else stays. */
 function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
   return {
     state: submission.probing ? 'sending' : 'accepted',
