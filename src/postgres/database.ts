@@ -6,7 +6,7 @@ import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled
 
 export type { Pool } from 'pg'
 
-/** Statements with their values; a pool and a client both are one. */
+/** A pool or a client. */
 export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
@@ -18,24 +18,21 @@ export interface PoolOptions {
   connections: number
   /** An idle connection broke; the pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Server settings of each session, beside `ownSettings` and `asText`. */
+  /** Beside `ownSettings` and `asText`. */
   settings?: Record<string, string>
-  /** Whether its commits survive a crash, even if the server or the role is set otherwise. */
+  /** Whether its commits survive a crash, whatever the server is set to. */
   durable?: boolean
   /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `rolePathOf`. */
   isErp?: boolean
   /** Whether its sessions prepare repeated statements: only if all tables are ours. */
   prepares?: boolean
-  /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
+  /** For a connection, for a statement on the server, and for its answer. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
 
 const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
 
-/**
- * Opens a pool on which nothing waits for ever: connecting, statements, transactions left open and dead sockets all
- * have an end, on the server's side too, so that a stopped process cannot hold locks that others wait for.
- */
+/** Opens a pool on which nothing waits for ever, on the server's side too, so that a stopped process holds no locks. */
 export function createPool({
   url,
   name,
@@ -55,7 +52,7 @@ export function createPool({
       keepAlive: true,
       connectionTimeoutMillis: limits.connectMs,
       query_timeout: limits.answerMs,
-      // A session that only reads is not told that its server is no longer the one to write to.
+      // A session that only reads is not told when its server becomes a standby.
       maxLifetimeSeconds: 300,
     },
     {
@@ -72,22 +69,22 @@ export function createPool({
   return pool
 }
 
-/** A transaction on a connection of its own, ended by `commit` or, whatever happens, by disposal. */
+/** A transaction on a connection of its own; disposal ends it if `commit` did not. */
 export interface Transaction extends AsyncDisposable {
   readonly db: Database
-  /** When this fails the COMMIT may nevertheless have happened: callers write under a fence and may do it again. */
+  /** If this fails, the COMMIT may have happened: callers write under a fence and may do it again. */
   commit(): Promise<void>
 }
 
-/** Sessions in which transactions begin: a pool, or its `rolePathOf`. */
+/** A pool, or its `rolePathOf`. */
 export interface Sessions extends Database {
   readonly beginning?: string
   connect(): Promise<pg.PoolClient>
 }
 
 /**
- * The same sessions, which look names up by the role's own search path instead of the catalog only: for statements that run code
- * of the client's (triggers, policies, a filter) or compare values of its types.
+ * The same sessions with the role's own search path instead of the catalog's: for statements that run code of the
+ * client's (triggers, policies, a filter) or compare values of its types.
  */
 export function rolePathOf(pool: pg.Pool | Sessions): Sessions
 export function rolePathOf(db: Database): Database
@@ -95,7 +92,7 @@ export function rolePathOf(pool: Database): Database {
   return pool instanceof SessionPool ? pool.byRolePath : pool
 }
 
-/** Reads the schemas of the search path that the role has by its settings and those of the database, also those that it must not use. */
+/** Reads the schemas of the role's search path, also those that the role must not use. */
 export async function readRoleSchemas(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ path: string; user: string }>(
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
@@ -106,20 +103,18 @@ export async function readRoleSchemas(db: Database): Promise<string[]> {
   return schemas.map((name) => name.replaceAll('"', '').replace(/^\$user$/, user)).filter((name) => name !== '')
 }
 
-/** What a transaction needs beside its statements. */
 export interface TransactionOptions {
   /** Runs with its beginning, before it sees anything. */
   opening?: string
   /**
-   * Whether a COMMIT that comes with a warning has failed: a session that is told to wait no longer for its synchronous standby commits
-   * here, and warns that the standby may not have it.
+   * Whether a COMMIT with a warning has failed: one that no longer waits for its synchronous standby warns that the
+   * standby may not have it.
    */
   isCertain?: boolean
   /** Whether the transaction may only read: that the server refuses a write then says nothing of the server. */
   isReadOnly?: boolean
 }
 
-/** A COMMIT took place here, and perhaps nowhere else. */
 export class CommitUncertain extends Error {
   override name = 'CommitUncertain'
   constructor(warning: string) {
@@ -128,8 +123,8 @@ export class CommitUncertain extends Error {
 }
 
 /**
- * Begins a transaction. A connection that broke is not given back to the pool, nor one whose server says that it is no
- * longer the one to write to: a new one may lead to another server.
+ * Begins a transaction. A connection that broke, or whose server became read-only, is not given back to the pool,
+ * because a new one may lead to another server.
  */
 export async function begin(
   pool: Sessions,
@@ -189,7 +184,7 @@ export async function begin(
   }
 }
 
-/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+/** Commits when `work` resolves, rolls back when it throws. */
 export async function inTransaction<T>(
   pool: pg.Pool,
   work: (db: Database) => Promise<T>,
@@ -201,47 +196,45 @@ export async function inTransaction<T>(
   return result
 }
 
-/** Whether the database could not be reached or ended the session: the same work may succeed later as it is. */
+/** Whether the database was away or ended the session, so that the same work may succeed later. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isPassing(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = codeOf(error)
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
-  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for
-  // idling, 25006 the server is read-only: a standby, or a primary that was one
+  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock, 25P0x idle session ended,
+  // 25006 read-only
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
 
-/** Whether the database took no writes: a standby, or a primary that was set so. */
 export function isReadOnly(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isReadOnly(error.cause)
   return wasReadOnly(error)
 }
 
-/** Whether it is a word of the server that leaves the session alive: whatever its code, a row's trigger may have raised it. */
+/** Whether the session lives on. Whatever the code, a row's trigger may have raised it. */
 export function leavesSession(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
 /**
- * Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only; or what
- * it has prepared is gone (26000) or has another result since a migration (0A000).
+ * Whether the session is of no further use: broken, read-only, or what it prepared is gone (26000) or has another
+ * result since a migration (0A000).
  */
 function endsSession(error: unknown): boolean {
   const code = codeOf(error)
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
-/** Whether somebody's lock stood in the way for longer than we wait: 55P03 the lock's time was up, 57014 the statement's. */
+/** 55P03 lock_timeout, 57014 statement_timeout. */
 export function isLock(error: unknown): boolean {
   return waitedForLock(error) || wasCanceled(error)
 }
 
 /**
- * Tells whether other pieces of work would fare better than the one that failed with this.
- *
- * An error that ends the session is about everyone. One without a SQLSTATE is about everyone, too, unless it is a mistake of ours.
+ * Tells whether other pieces of work would fare better than the one that failed. An error that ends the session is
+ * about everyone, and so is one without a SQLSTATE, unless it is a mistake of ours.
  */
 export function blameFor(error: unknown, work: Work): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
@@ -254,7 +247,7 @@ export function blameFor(error: unknown, work: Work): Blame {
 /** The system's words look alike: EPIPE. */
 const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code)
 
-/** A database cannot be used as it is. The message names the variable and the server, never the password. */
+/** The message names the variable and the server, never the password. */
 export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable'
   constructor(variable: string, url: string, why: string, cause?: unknown) {
@@ -262,7 +255,7 @@ export class DatabaseUnusable extends Error {
   }
 }
 
-/** Runs `work` and says of which database it is when that fails because of the database. */
+/** Names the database if `work` fails because of it. */
 export async function withDatabase<T>(variable: string, url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -279,11 +272,9 @@ function serverOf(url: string): string {
   return `${host || 'the local socket'}${pathname}`
 }
 
-/** Quotes an identifier that comes from configuration. */
 export const quoteIdentifier = pg.escapeIdentifier
 
-/** A moment of the database, an SQL expression, as a column in epoch milliseconds; a span of time in milliseconds. */
+/** A moment, or a span of time, as a column in milliseconds. */
 export const epochMs = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
 
-/** A moment as a value for SQL; null where there is none. */
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())

@@ -1,27 +1,22 @@
-/** The address of a database, with the name and the password by which we sign in; both may be renewed while the daemon runs. */
+/** The address of a database; name and password may be renewed while the daemon runs. */
 export interface DatabaseAddress {
   /** The connection string in force. */
   now(): string
-  /** No connection came about with it: reads what it comes from again. */
+  /** Reads the connection string again, because the server refused the sign-in. */
   renew(): void
 }
 
 export interface DatabaseAddressDeps {
   url: string
-  /** @returns the connection string, or in words what keeps it from being read */
   read(): { url: string } | { problem: string }
   onRenewed(): void
-  /** It is not taken; that before stays in force. */
+  /** The new string is not taken; the former stays in force. */
   onRefused(why: string): void
 }
 
-/** One that stays. */
 export const fixedAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
-/**
- * One whose name and password may be renewed, and nothing else: of two databases each daemon would know but half of what was
- * sent.
- */
+/** Renews name and password only: of two databases each daemon would know half of what was sent. */
 export function createDatabaseAddress({ url, read, onRenewed, onRefused }: DatabaseAddressDeps): DatabaseAddress {
   let inForce = url
   return {

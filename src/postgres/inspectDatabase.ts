@@ -3,7 +3,7 @@ import { createPool, DatabaseUnusable, isLock, withDatabase } from './database.t
 import { type LockingSession, watchLocks } from './locks.ts'
 import { ownNames } from './sessionSettings.ts'
 
-/** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
+/** What `outboxd check` looks at in a database that may be missing, empty or not ours to read. */
 export interface Inspection<T> {
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
@@ -23,10 +23,10 @@ export class TableLocked extends Error {
 
 const sessionName = 'outboxd check'
 
-/** A table of the ERP's that somebody has locked is said to be so, and not waited for. */
+/** A locked table of the ERP's is reported, and not waited for. */
 const lockMs = '2500'
 
-/** Looks at a database once. @throws DatabaseUnusable if it cannot be reached, TableLocked if a session of the ERP is in the way */
+/** @throws DatabaseUnusable if it cannot be reached, TableLocked if a session of the ERP is in the way */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: lockMs } : ownNames

@@ -4,32 +4,31 @@ import { isRefusedName } from './sessionPool.ts'
 import { daemonSessions, takeOwnSettings } from './sessionSettings.ts'
 
 export interface Listener {
-  /** Says to the trigger on the outbox that we sleep, so that it notifies us. Tells what came of it within seconds. */
+  /** Tells the trigger on the outbox that the daemon sleeps, so that it notifies. Returns within seconds. */
   mark(): Promise<Mark>
-  /** Whether we say so now; a notice ends it. */
   isMarked(): boolean
-  /** Says that we are awake and look by ourselves. */
+  /** Tells the trigger that the daemon is awake. */
   unmark(): void
   close(): Promise<void>
 }
 
 export type Mark =
-  /** Each insert from now on notifies us. Transactions that inserted before have ended, so look once more. */
+  /** Each insert from now on notifies. Transactions that inserted before have ended, so look once more. */
   | 'marked'
-  /** Another daemon sleeps: the notices that it gets come to us as well. */
+  /** Another daemon sleeps: its notices come here, too. */
   | 'another'
   /** Transactions are under way that inserted rows and will not notify. */
   | 'writers'
-  /** There is no connection, or one through a pooler, whose sessions are not ours. */
+  /** No connection, or one through a pooler, whose sessions are not ours. */
   | 'unavailable'
 
 export interface ListenerDeps {
   url: string | DatabaseAddress
   channel: string
-  /** Reads the name of the outbox table, quoted, with its schema, whose trigger asks whether we sleep. */
+  /** Reads the quoted name of the outbox table, with its schema. */
   readTable(): Promise<string>
   onNotice(): void
-  /** The connection broke; it will be opened again. */
+  /** It will be opened again. */
   onError(error: Error): void
 }
 
@@ -40,7 +39,7 @@ const answerMs = 5_000 // no statement_timeout beside it: a pooler refuses that 
 /** The advisory lock of migrations/outbox_wake.sql: this number, and the table's. */
 const lockClass = 1_869_968_482
 
-/** A dead peer's session would be woken for ever, at the price of every NOTIFY: the server notices it in 25 s. */
+/** The server notices a dead peer in 25 s, because each NOTIFY would pay for waking it. */
 const session = `select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
   set_config('tcp_keepalives_count', '3', false)`
 
@@ -53,8 +52,8 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Listens to a channel until it is closed. It connects again after every break, and if the server became read-only, because rows are
- * then written and announced elsewhere. Notices can be missed: the caller must also look by itself now and then.
+ * Listens to a channel until it is closed. Connects again after every break, and if the server became read-only,
+ * because rows are then written elsewhere. Notices can be missed: the caller must also look by itself.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? fixedAddress(url) : url
@@ -104,7 +103,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
       const isOwn = await takeOwnSettings(next)
       await next.query(isOwn ? `set search_path = pg_catalog, pg_temp; ${session}` : session)
-      // A pooler gives us a key of its own: a lock would be taken in a session that others use too.
+      // Through a pooler, a lock would be taken in a session that others use too.
       isReady = isOwn
       onNotice() // what came while nobody listened
       const wasReadOnly = await isReadOnly(next)
@@ -152,7 +151,7 @@ async function isReadOnly(client: pg.Client): Promise<boolean> {
   return rows[0]?.on ?? false
 }
 
-/** Ends the connection without waiting for the server's goodbye: half open, it would never come. */
+/** Does not wait for the server's goodbye, which never comes if the connection is half open. */
 function hangUp(client: pg.Client | undefined): void {
   void client?.end().catch(() => {})
   client?.connection.stream.destroy()

@@ -2,25 +2,27 @@ import { setTimeout } from 'node:timers/promises'
 import { createPool, type Database } from './database.ts'
 import { ownNames } from './sessionSettings.ts'
 
-/** A session that others wait for. Only the kind of its statement is told, because the statement may hold the client's data. */
+/**
+ * A session that others wait for. Null if our user may not know. Only the kind of its statement is told, because the
+ * text may hold the client's data.
+ */
 export interface LockingSession {
-  /** For pg_terminate_backend; 0 stands for a prepared transaction. */
+  /** For pg_terminate_backend; 0 for a prepared transaction. */
   pid: number
   application: string | null
-  /** As in pg_stat_activity; null if our user may not know. */
+  /** As in pg_stat_activity. */
   state: string | null
-  /** The kind of the statement that it runs, or ran last; null if our user may not know. */
+  /** The kind of its current or last statement. */
   statement: string | null
-  /** How long its transaction has been open, milliseconds; null if our user may not know. */
+  /** How long its transaction has been open. */
   openForMs: number | null
 }
 
-/** Enough to tell the kind of a statement by. */
 const statementCharsMax = 200
 
 /**
- * The sessions that our sessions of a name wait for. A session that waits itself is left out, because ending it would free
- * nothing. So is a session of outboxd: it ends by itself, and an operator must not end it.
+ * Reads the sessions that ours wait for. One that waits itself is left out, because ending it would free nothing; so
+ * is one of outboxd, which ends by itself.
  *
  * @param name application_name of our sessions
  */
@@ -46,15 +48,14 @@ export async function readLockingSessions(db: Database, name: string): Promise<L
 const firstLookMs = 1_000
 const againMs = 500
 
-/** Looks, on a connection of its own, for which sessions ours wait. */
 export interface LockWatch extends AsyncDisposable {
-  /** The sessions that ours were last seen to wait for. */
+  /** As last seen. */
   holders(): readonly LockingSession[]
 }
 
 /**
- * Watches for which sessions ours wait, until it is disposed of: after a statement has given up, Postgres can no longer tell. Looks
- * first after a second, so that quick work costs no connection.
+ * Watches for which sessions ours wait, because Postgres cannot tell after a statement has given up. Looks first
+ * after a second, so that quick work costs no connection.
  *
  * @param name application_name of our sessions
  */
@@ -85,33 +86,29 @@ export function watchLocks(url: string, name: string): LockWatch {
   }
 }
 
-/** Statements by their first words. */
 const kinds =
   /^(?:(?:alter|create|drop) (?:table|index|trigger)|lock(?: table)?|refresh materialized view|vacuum|cluster|reindex|truncate|analyze|select|insert|update|delete|merge|copy|fetch|begin|start transaction|savepoint|prepare transaction|commit|rollback|set|with|call|do)\b/
 
 /** Comments and blanks before the first word. */
 const blank = /^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)*/
 
-/** The kind of a statement, from a closed list, so that nothing of its data is told. @returns null if our user may not see it */
+/** From a closed list, so that nothing of its data is told. */
 export function statementKind(query: string | null): string | null {
   if (query === null || query === '' || query.startsWith('<insufficient privilege>')) return null
   const words = query.replace(blank, '').replace(/\s+/g, ' ').toLowerCase()
   return kinds.exec(words)?.[0] ?? 'another statement'
 }
 
-/** The lock that an insert holds on its table, and stronger ones that may insert too. */
+/** An insert's lock on its table, and stronger ones. */
 const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'`
 
 /**
- * A query for the virtual numbers of the transactions that may be inserting into tables. A standby does not know them.
+ * A query for the transactions that may be inserting into tables, by virtual number. A standby does not know them.
  *
- * A transaction that inserts holds a lock on the table from before it draws a number from the sequence until it ends. So once a
- * number has been seen, each transaction that drew a lower one holds that lock or has ended. When all that held the lock then have
- * ended, every row up to that number is visible. One statement may read the number and the locks, because pg_locks is read after
- * the statement's snapshot was taken.
- *
- * The oldest transaction's number would not do: a transaction has none yet between drawing its row's number and writing the row, and
- * one that began long ago and has not touched the tables need not be waited for.
+ * An inserting transaction locks the table from before it draws a number from the sequence until it ends. So when all
+ * that held the lock after a number was seen have ended, every row up to that number is visible. One statement may
+ * read number and locks, because pg_locks is read after its snapshot. The oldest transaction's number would not do: a
+ * transaction has none between drawing a number and writing the row.
  *
  * @param tables their oids: expressions, or a query
  */

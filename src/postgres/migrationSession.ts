@@ -5,13 +5,13 @@ import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding
 import { asText, ownNames, ownSettings, takeOwnSettings } from './sessionSettings.ts'
 import { waitedForLock } from './sqlState.ts'
 
-/** Everybody who comes after a change of a table that waits for a lock waits behind it. */
+/** All who use a table wait behind a change of it that waits for a lock. */
 const lockMaxSeconds = 10
 
 const sessionName = 'outboxd migrate schema'
 
 /**
- * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for locks.
+ * Runs `work` on a connection on which statements may take long, but do not wait long for locks.
  *
  * @throws DatabaseUnusable that says what is in the way
  */
@@ -30,7 +30,7 @@ export function inMigrationSession<T>(
     client.on('error', () => {}) // the statement that runs says so
     try {
       await client.connect()
-      // Through a pooler, where nothing is migrated, the session is not ours to change.
+      // A pooler's session, in which nothing is migrated, is not ours to change.
       if (await takeOwnSettings(client)) {
         const limits = {
           statement_timeout: '0',
@@ -57,7 +57,7 @@ export function inMigrationSession<T>(
   })
 }
 
-/** Warns of a database whose encoding is not UTF8; null if it is UTF8. */
+/** Null if it is UTF8. */
 export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
   inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
 

@@ -5,43 +5,44 @@ import { createReplacement, type Replacement } from './serverEncoding.ts'
 import { takeOwnSettings } from './sessionSettings.ts'
 import { codeOf, wasReadOnly } from './sqlState.ts'
 
-/** What a session has from its start. */
 export interface SessionSettings {
   address: DatabaseAddress
-  /** Milliseconds, by the server's names. */
+  /** By the server's names. */
   timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
-  /** Further settings, by the server's names. */
+  /** By the server's names. */
   settings: Record<string, string>
-  /** Settings that all statements have or none: if a pooler refuses them, the server's hold, in transactions too. */
+  /** Settings that all statements have, or none if a pooler refuses them. */
   everywhere: Record<string, string>
-  /** Whether what their transactions commit survives a crash, whatever the server is set to. */
+  /** Whether commits survive a crash, whatever the server is set to. */
   durable: boolean
-  /** Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` as the role's own search path says. */
+  /**
+   * Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` in the role's search
+   * path.
+   */
   isErp: boolean
-  /** Whether they prepare repeated statements: not on tables whose columns others may change. */
+  /** Whether they prepare repeated statements: only if no other role may change the columns. */
   prepares: boolean
 }
 
 /**
- * A pool whose sessions have their settings from the start. A pooler in between that lends its sessions for one
- * transaction each, as pgbouncer does, refuses such a start: then each transaction begins with them instead. Statements
- * outside of transactions go without; `outboxd check` says how to give them to the role.
+ * A pool whose sessions have their settings from the start. A pooler that lends its sessions for one transaction
+ * each, as pgbouncer does, refuses such a start: then each transaction begins with them, and other statements go
+ * without. `outboxd check` says how to give them to the role.
  */
 export class SessionPool extends pg.Pool {
-  /** What begins a transaction. */
   beginning: string
   readonly #settings: SessionSettings
   readonly #openedAs = new WeakMap<object, number>()
   readonly #begun = new WeakSet<object>()
-  /** The sessions of the ERP's database that are our own, and where each looks names up now. */
+  /** Our own sessions of the ERP's database, and where each looks names up now. */
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
-  /** The same sessions with the search path of the role, for statements that run the client's code. */
+  /** For statements that run the client's code. */
   readonly byRolePath = new RolePathSessions(this)
   #opened = 0
   /**
-   * Sessions opened before this one are lent out no more: one of them has shown that its server is not the one to write to,
-   * and a pool of eight would otherwise find that out eight times, each after a longer backoff.
+   * Sessions opened before this one are not lent out: one has shown that its server is read-only, and a pool of eight
+   * would find that out eight times, each after a longer backoff.
    */
   #goodFrom = 0
 
@@ -57,8 +58,8 @@ export class SessionPool extends pg.Pool {
     this.beginning = beginningOf([], settings)
     this.on('connect', (client) => {
       this.#openedAs.set(client, this.#opened++)
-      // A server that is ready and ends the session in one packet is heard before the code that waits for the client can listen:
-      // without a listener that ends the process. The statement that follows fails by itself.
+      // A server that ends a fresh session is heard before its user can listen, and an error without a listener ends
+      // the process. The next statement fails by itself.
       client.on('error', () => {})
     })
     this.on('release', (error) => {
@@ -66,12 +67,11 @@ export class SessionPool extends pg.Pool {
     })
   }
 
-  /** Lends a session that looks names up by the role's own search path. */
   async connectByRolePath(): Promise<pg.PoolClient> {
     return this.#takePath(await this.#connect(), 'role')
   }
 
-  /** Reads the search path that the role has by its settings and those of the database; null unless `isErp`. */
+  /** Null unless `isErp`. */
   async readRolePath(): Promise<string | null> {
     if (this.#rolePath === null && this.#settings.isErp) (await this.#connect()).release()
     return this.#rolePath
@@ -128,7 +128,6 @@ export class SessionPool extends pg.Pool {
     }
   }
 
-  /** A name or a password that the server refuses may have become another. */
   async #connectRenewed(): Promise<pg.PoolClient> {
     const { address } = this.#settings
     try {
@@ -167,7 +166,6 @@ export class RolePathSessions {
     this.#pool = pool
   }
 
-  /** What begins a transaction. */
   get beginning(): string {
     return this.#pool.beginning.replace(closedLocally, '')
   }
@@ -189,7 +187,7 @@ export class RolePathSessions {
   }
 }
 
-/** A session that replaces what its server's encoding cannot hold, in every value that it binds. */
+/** Replaces what its server's encoding cannot hold, in every value that it binds. */
 class EncodedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
@@ -239,39 +237,36 @@ const beginningOf = (more: readonly string[], { durable, isErp }: SessionSetting
   ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ') +
   (isErp ? closedLocally : '')
 
-/** Where a pooler lends its sessions, only a transaction can close them. */
+/** In a pooler's session only a transaction can close the path. */
 const closedLocally = `; set local search_path = ${catalogPath}`
 
-/** What is set stronger stays: to wait for a standby is somebody's decision. */
+/** A stronger setting stays: to wait for a standby is the operator's decision. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
 const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
 
-/** 28P01 a wrong password, 28000 a role that is not there or may not sign in; poolers have codes of their own. */
+/** 28P01 a wrong password, 28000 no such role; poolers have codes of their own. */
 export function isRefusedName(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
 }
 
-/** pgbouncer does not know the parameter. One that was told to ignore it says nothing. */
 function isRefusedStart(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message)
 }
 
 /** A statement is prepared after a session was asked it three times. */
 const timesBefore = 3
-/** So many are prepared, and so many counted, for each session: a statement that is written anew each time gets no further. */
+/** Per session, for statements that are written anew each time. */
 const preparedMax = 60
 const countedMax = 200
 
-/** What of a client is asked for here. */
 type Client = Pick<pg.ClientBase, 'query'>
 
 /**
- * Has a session prepare the statements that come again and again: the server reads and plans each once, and its text goes
- * over the wire once. (Of ours, of two kilobytes each, that is a fourth of the server's work.) Only those with values, for
- * several statements in one text cannot be prepared.
+ * Has a session prepare repeated statements, so that the server reads and plans each once: for ours, a fourth of its
+ * work. Only those with values, because several statements in one text cannot be prepared.
  */
 export function prepareRepeated(client: Client): void {
   const times = new Map<string, number>()

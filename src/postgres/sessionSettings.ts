@@ -2,13 +2,12 @@ import type pg from 'pg'
 import { codeOf } from './sqlState.ts'
 
 /**
- * The server settings that our sessions have, whatever `alter role … set` or `alter database … set` say. docs/operations.md,
- * "Settings of the role or the database", has the table of all that could matter; `test/e2e/hostileSettings.test.ts` sets them.
+ * The settings that our sessions have, whatever `alter role … set` or `alter database … set` say. docs/operations.md,
+ * "Settings of the role or the database", lists them; `test/e2e/hostileSettings.test.ts` sets them.
  */
 
 /**
- * How the server writes values as text, by its defaults: payloads, and the hashes that rows are known by, are to be the same
- * whatever a database or a role is set to, now or later.
+ * How the server writes values as text: payloads, and the hashes that rows are known by, must not depend on settings.
  */
 export const asText = {
   TimeZone: 'UTC',
@@ -18,7 +17,7 @@ export const asText = {
   extra_float_digits: '1',
 } as const
 
-/** What statements mean and what ends them, by the server's defaults. Every supported version knows these settings. */
+/** What statements mean and what ends them. Every supported version knows these settings. */
 export const ownSettings = {
   array_nulls: 'on',
   client_min_messages: 'notice', // a COMMIT that did not wait for its standby says so by a warning
@@ -34,17 +33,17 @@ export const ownSettings = {
 } as const
 
 /**
- * Set once a session is there: not every version knows these, or not every role may set them. A pooler ends what is idle
- * itself, and lends its sessions to others, so only a session of our own is changed.
+ * Sets what not every version knows, or not every role may set, in a session of our own only, because a pooler lends
+ * its sessions to others.
  *
- * @returns whether the session that answers is the one that was begun with us: a pooler that lends its sessions for one
- * transaction each (pgbouncer) has told us another process of the server than the one that does the work
+ * @returns whether the session is ours: a pooler (pgbouncer) has told another process of the server than the one that
+ * answers
  * @throws Error if triggers are off for the role and it may not turn them on
  */
 export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
-    // One string is one transaction, so that no namesake in the role's search path is run before a session closes it.
+    // One string is one transaction, so that no namesake in the role's search path runs before the session closes it.
     const results = (await client.query(
       `set local search_path = pg_catalog, pg_temp;
        select pg_backend_pid() = ${pid} as "isOwn", (
@@ -63,7 +62,7 @@ export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Pro
   }
 }
 
-/** Whether statements run in the sessions that we began; a pooler lends others, for one transaction each. */
+/** False if a pooler lends others. */
 export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
@@ -74,28 +73,25 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 }
 
 /**
- * Where our sessions look names up: in the catalog only. All tables are written with their schema, and what somebody puts into a
- * schema of the role's or the database's search path can stand in for none of the server's functions. Only statements that run
- * code of the client's, on the outbox's rows, use the role's own path (`rolePathOf`).
+ * Names are looked up in the catalog only, so that nothing in a schema of the role's search path can stand in for the
+ * server's functions. Only statements that run the client's code use the role's path (`rolePathOf`).
  */
 export const ownNames = { search_path: 'pg_catalog' } as const
 
-/** What a daemon's sessions are called, by application_name: its commands and other instances know it by them. */
+/** By application_name: commands and other instances know a daemon's sessions by these. */
 export const daemonSessions = {
   work: 'outboxd',
-  /** In which it claims rows of the outbox, and marks them. */
+  /** Claims rows of the outbox, and marks them. */
   outbox: 'outboxd outbox',
   queue: 'outboxd queue',
   heartbeat: 'outboxd heartbeat',
   listen: 'outboxd listen',
-  /** In which it says that its ledger serves the outbox. */
+  /** Says that its ledger serves the outbox. */
   registration: 'outboxd registration',
 } as const
 
-/** The most connections that a daemon opens of each. */
 export const connectionsMax = { work: 8, outbox: 4, queue: 2, heartbeat: 2, listen: 1, registration: 1 } as const
 
-/** The most connections that a daemon opens to each database. */
 export const daemonConnections = {
   ledger: connectionsMax.work + connectionsMax.queue + connectionsMax.heartbeat,
   outbox: connectionsMax.outbox + connectionsMax.listen + connectionsMax.registration,

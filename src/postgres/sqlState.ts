@@ -1,50 +1,43 @@
-/** The SQLSTATE of what Postgres refused, or the code of a connection that broke; undefined if an error has neither. */
+/** The SQLSTATE, or the code of a connection that broke. */
 export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
 
-/** A lock was not to be had within lock_timeout. */
+/** lock_timeout. */
 export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P03'
 
-/** A statement took longer than statement_timeout, or somebody cancelled it. */
+/** statement_timeout, or somebody cancelled it. */
 export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014'
 
-/** The server takes no writes: a standby, or a primary that was one or was set so. */
+/** The server takes no writes, as a standby. */
 export const wasReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
-/** What a statement was for. */
 export type Work =
   /** Claims rows of the outbox and keeps them in the ledger. */
-  | 'claim'
-  /** Marks rows of the outbox as taken. */
-  | 'mark'
-  /** Writes outcomes to the ledger. */
-  | 'outcome'
-  /** Tells rows of the outbox what became of them. */
-  | 'report'
-  /** Looks after the ledger. */
-  | 'maintenance'
+  'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
 /** What the failure of a statement says. */
 export type Blame =
-  /** It passes by itself: a lock, a deadlock, too little time or memory. It may be about one piece, so the pieces are tried one by one. */
+  /**
+   * Passes by itself: a lock, a deadlock, too little time or memory. It may be about one piece, so pieces are tried
+   * one by one.
+   */
   | 'moment'
-  /** About this piece of work: what it holds, or what a trigger makes of it. Other pieces fare better. */
+  /** About this piece: what it holds, or what a trigger makes of it. */
   | 'piece'
-  /** About everyone: the server, a right, a missing table. Each piece would fail the same way, until that is over. */
+  /** The server, a right, a missing table: each piece would fail until that is over. */
   | 'everyone'
 
-/** By class, or by a whole SQLSTATE if it differs from its class. A string holds for all work. */
+/** A string holds for all work. */
 type Row = Blame | Record<Work, Blame>
 
 /**
- * About everyone, unless a statement wrote to the client's table: its triggers may raise any state for one row, and the transaction
- * has locked the rows before, so that the server and the rights are not to blame.
+ * About everyone, unless a statement wrote to the client's table: its triggers may raise any state for one row, and
+ * the rows were locked before, so server and rights are not to blame.
  */
 const ofTable: Row = { claim: 'everyone', mark: 'piece', outcome: 'everyone', report: 'piece', maintenance: 'everyone' }
 
 /**
- * The classes of SQLSTATE (PostgreSQL 18, appendix A), and what each says.
- *
- * A state that is not listed is about the piece: whatever it is, it must not hold up the others.
+ * The classes of SQLSTATE, and whole states that differ from their class (PostgreSQL 18, appendix A). A state that is
+ * not listed is about the piece, so that it does not hold up the others.
  */
 export const sqlStates: Readonly<Record<string, Row>> = {
   '00': 'piece', // success
@@ -98,13 +91,12 @@ export const sqlStates: Readonly<Record<string, Row>> = {
   XX: 'piece', // internal error, a damaged row
 }
 
-/** Returns what a SQLSTATE says when a statement of this work fails with it. */
 export function blameOfState(state: string, work: Work): Blame {
   const row = sqlStates[state] ?? sqlStates[state.slice(0, 2)] ?? 'piece'
   return typeof row === 'string' ? row : row[work]
 }
 
-/** Whether a value is none of the type that was asked for: a word for a bigint, a number for a uuid. */
+/** Such as a word for a bigint. */
 export function isNoValueOfType(error: unknown): boolean {
   return ['22P02', '22003', '22007', '22008', '22023'].includes(String(codeOf(error)))
 }

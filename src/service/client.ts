@@ -11,29 +11,27 @@ import { tokenResponse, usableId } from './responses.ts'
 
 export interface Token {
   accessToken: string
-  /** Null if `expires_in` is missing or no number. */
   lifetimeMs: number | null
 }
 
-/** What came of asking for a token. `answer` is for judging and counting; it never holds the token. */
+/** `answer` is for judging and counting; it never holds the token. */
 export interface TokenAnswer {
   answer: Answer
-  /** Null if there is none in the answer. */
   token: Token | null
 }
 
-/** The service over HTTP (docs/interface.md, 4). Sends and reports; what an answer means is decided elsewhere. */
+/** Sends and reports (docs/interface.md, 4); what an answer means is decided elsewhere. */
 export interface ServiceClient {
   /**
    * Sends one request, once. Never throws for what the service or the network does.
    *
-   * @param mayLeave asked when its first byte is about to leave, however long the connection took
+   * @param mayLeave asked when its first byte is about to leave, however long connecting took
    * @returns null if it may not leave any more, and has not
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Asks, once, for what cannot be there: an address beside those of the API. As `send` does. */
+  /** Asks once for an address beside those of the API, where nothing can be. */
   askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Asks for a token, once (docs/interface.md, 4.1); as `send` does. */
+  /** See docs/interface.md, 4.1. */
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>
@@ -41,11 +39,13 @@ export interface ServiceClient {
 
 interface ServiceClientDeps {
   service: Config['service']
-  /** Those in force; asked for each request. */
+  /** Asked for each request. */
   credentials: () => Credentials
   maxInFlight: number
   clock: Clock
-  /** A connection was made; of the certificates that API and issuer showed last the first to end does so then, epoch ms. */
+  /**
+   * Called at each connection with the earlier end, in epoch ms, of the certificates that API and issuer showed last.
+   */
   onCertificate?: (expiresAtMs: number) => void
 }
 
@@ -55,7 +55,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const http = createHttp({
     clock,
     timeoutMs: service.requestTimeoutMs,
-    // And one for the token, so that no request ever waits for a connection.
+    // One for the token, so that no request waits for a connection.
     connections: maxInFlight + 1,
     answerMaxBytes: service.answerMaxBytes,
     settings: credentials,
@@ -94,21 +94,19 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 }
 
-/** An address's two halves: the path is kept apart so that no id can be read as `..` or a query. */
+/** Splits an address; the path is kept apart so that no id can be read as `..` or a query. */
 export function endpointAt(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-// An identity encoding alone: anything else could unpack to more than we are ready to read.
+// Identity only: anything else could unpack to more than we are ready to read.
 export const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
-/** A request to the API: where `path` begins, and who asks, is the same for all. */
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
 type KeySettings = Pick<Config['service'], 'idempotencyHeader' | 'idempotencyKeyForm'>
 
-/** The request on the wire. */
 function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings: KeySettings): ApiRequest {
   const { method, path } = routeOf(endpoint)
   if (method === 'GET')
@@ -118,8 +116,8 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
 }
 
 /**
- * The header of an idempotency key. By default the value is a structured-field string, in double quotes (RFC 8941, 3.3.3), as
- * draft-ietf-httpapi-idempotency-key-header has it; some services take only the bare UUID.
+ * The header of an idempotency key. By default its value is in double quotes (RFC 8941, 3.3.3;
+ * draft-ietf-httpapi-idempotency-key-header); some services take only the bare UUID.
  */
 export function keyHeader(key: string, { idempotencyHeader, idempotencyKeyForm }: KeySettings): Record<string, string> {
   return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }
@@ -168,7 +166,7 @@ function answerFrom(
   }
 }
 
-/** A success that may hold a token: nothing of its body goes any further. */
+/** Nothing of a body that may hold a token goes any further. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const whole = answer.unreadable === null ? tokenResponse.safeParse(readBody(answer.text, [], true).json) : null
   const token = whole?.success
@@ -177,13 +175,13 @@ function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, no
   return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
 }
 
-/** A lifetime of more than ten years is a unit gone wrong, and as good as none. */
+/** More than ten years is a wrong unit, and counts as no lifetime. */
 function lifetimeMs(expiresIn: number, unitMs: number): number | null {
   const ms = expiresIn * unitMs
   return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null
 }
 
-/** Where a redirect, which is never followed, would have gone; without its query, which may hold anything. */
+/** Without its query, which may hold anything. */
 function redirectTo(status: number, headers: Record<string, string>): string | null {
   const location = headers.location
   if (status < 300 || status > 399 || location === undefined) return null
@@ -191,8 +189,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
 }
 
 /**
- * The end of a Location on the service's own address that may be an id: it has a digit, and is not a part of the address
- * that was asked. Location itself is never followed; the id is asked for at the usual place.
+ * Returns the end of a Location on the service's own address if it may be an id: it has a digit, and is not part of
+ * the address asked. Location itself is never followed.
  */
 function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
@@ -207,7 +205,7 @@ function locationId(location: string | undefined, address: string, secrets: read
   }
 }
 
-/** A secret as it may be echoed: as it is, in a form or an address, in JSON. */
+/** As a secret may be echoed: plain, in a form or an address, in JSON. */
 export function everySpelling(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [
     secret,
@@ -226,14 +224,14 @@ function wholeNumber(header: string | undefined): number | null {
 }
 
 /**
- * Retry-After in milliseconds from `nowMs`, whether it is seconds or an HTTP date; null if absent or unreadable.
+ * Retry-After in milliseconds, whether it is seconds or an HTTP date.
  *
  * @see RFC 9110, 10.2.3
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | null {
   const text = header?.trim() ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
-  // Date.parse also takes `-5` and `1e3` for dates: only what begins with the name of a day is one here.
+  // Date.parse also takes `-5` and `1e3`: a date begins with the name of a day.
   const untilMs = /^[A-Z][a-z]{2,8}, ?\d/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(untilMs) ? null : Math.max(0, untilMs - nowMs)
 }

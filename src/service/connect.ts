@@ -7,13 +7,13 @@ import type { Credentials } from '../config.ts'
 import { skipInterim } from './interim.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
-/** Whom we believe and what we show, as PEM texts, and the way. Without an authority of its own, those that Node trusts. */
+/** PEM texts and the proxy. Without `ca`, the authorities that Node trusts. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectDeps {
   settings: ConnectionSettings
   clock: Pick<Clock, 'stopwatch'>
-  /** For the connection and the handshake together. */
+  /** For connection and handshake together. */
   connectMs: number
   onCertificate(host: string, expiresAtMs: number): void
 }
@@ -21,20 +21,19 @@ export interface ConnectDeps {
 type Connect = buildConnector.connector
 type Connected = Parameters<Connect>[1]
 
-/** How long to wait for the service's word on our certificate: as long as the handshake took, within these. */
+/** The service's word on our certificate is awaited twice as long as the handshake took, within these. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** On a machine that is always that late nothing would ever leave. */
+/** On a machine that is always late nothing would leave otherwise. */
 const waitsMax = 5
 
 /**
- * Makes connections on which a request may leave: TLS 1.2 or 1.3 with a certificate that holds for the host, whatever
- * NODE_OPTIONS or NODE_TLS_REJECT_UNAUTHORIZED say.
+ * Makes connections with TLS 1.2 or 1.3 and a certificate that holds for the host, whatever NODE_OPTIONS or
+ * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
- * Under TLS 1.3 a service judges our certificate after we take the handshake for done (RFC 8446, 4.4): a request sent at once
- * would be on the wire when it says no, and nobody could tell whether it arrived. So nothing leaves before the service has
- * shown that it let us in, which the ticket for the next session does that comes first from nearly all; one that sends none is
- * given twice as long as the handshake took.
+ * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4): a request sent at once
+ * might or might not arrive. So nothing leaves before the service has let us in, as its ticket for the next session
+ * shows. One that sends no ticket is given twice the time of the handshake.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -66,26 +65,25 @@ function throughProxy(proxy: string, connectMs: number, open: Connect): Connect 
   }
 }
 
-/** A connection that goes down within the handshake says nothing of why, and has one usual cause. */
 function nameEnd(error: Error): Error {
   return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
     ? new HandshakeEnded({ cause: error })
     : error
 }
 
-/** A session that is taken up again brings no certificate: then the one before still counts. */
+/** A resumed session brings no certificate: then the one before still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
 }
 
-/** Whether our certificate is judged after the handshake: no certificate is asked for where a session is taken up again. */
+/** No certificate is asked for when a session is resumed. */
 const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
 /**
- * Hands the connection over when the service has let us in, or has had the time to refuse. A process that was stopped meanwhile has not
- * listened, and waits anew.
+ * Hands the connection over when the service has let us in, or has had the time to refuse. A process that was stopped
+ * meanwhile waits anew.
  */
 function confirm(
   socket: Socket,
@@ -118,10 +116,10 @@ function confirm(
   }
 }
 
-/** The way to the service through a proxy did not come about: nothing of the request has left. */
+/** No way through the proxy: nothing of the request has left. */
 export class TunnelRefused extends Error {
   override name = 'TunnelRefused'
-  /** `PROXY_` and why: an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault on the way to it. */
+  /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */
   readonly code: string
   constructor(why: string, options?: ErrorOptions) {
     super('the proxy opened no way to the service', options)
@@ -130,12 +128,9 @@ export class TunnelRefused extends Error {
 }
 
 /**
- * Has a proxy open a connection to a host (CONNECT, RFC 9110, 9.3.6). What leaves on it the proxy hands on unread: TLS is
- * spoken with the service. undici's ProxyAgent does the same, and says what goes wrong in texts alone, waits for a proxy that hangs
- * as long as for an answer, and brings an agent of its own.
+ * Has a proxy open a connection to `target`, host:port (CONNECT, RFC 9110, 9.3.6); TLS is spoken with the service.
+ * undici's ProxyAgent names faults only in texts, and waits for a proxy that hangs as long as for an answer.
  *
- * @param proxy http://host:port, perhaps with a user name and a password
- * @param target host:port
  * @throws TunnelRefused
  */
 export function openTunnel(proxy: string, target: string, timeoutMs: number): Promise<Socket> {

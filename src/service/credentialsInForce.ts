@@ -1,28 +1,27 @@
 import type { CredentialPart, Credentials } from '../config.ts'
 
-/** What proves who we are, and whom we believe: those in force, and how the files are that they come from. */
+/** What proves who we are and whom we believe, and whether the files it comes from can be used. */
 export interface CredentialsInForce {
-  /** Those in force: the same object until one of them is another. */
+  /** The same object until a part changes. */
   now(): Credentials
   /**
-   * Reads what these parts come from again, and takes into force what can be used; of what cannot be used that before stays.
+   * Reads these parts again and takes into force what can be used.
    *
-   * @returns whether another is in force
+   * @returns whether something changed
    */
   renew(parts: readonly CredentialPart[]): boolean
-  /** What keeps the files from being used as they lie there, a line each; null if nothing does. */
+  /** Why the files cannot be used, a line each. */
   broken(): string | null
 }
 
 export interface CredentialsInForceDeps {
   credentials: Credentials
   nowMs(): number
-  /** Reads one part, as `readCredentials`. @returns in words what keeps it from being used, where something does */
+  /** @returns text: why it cannot be used */
   read(part: CredentialPart, inForce: Credentials): Partial<Credentials> | string
-  /** Whether the certificate of a PEM text holds at that time. */
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
-  /** A part cannot be used as its files are, which it could before; that before stays in force. */
+  /** The part could be used before, and stays in force. */
   onBroken(part: CredentialPart, why: string): void
 }
 
@@ -50,12 +49,12 @@ export function createCredentialsInForce(deps: CredentialsInForceDeps): Credenti
     return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
 
-  /** One that need not be set has an empty file for not set: but it was. */
+  /** A variable that is optional counts an empty file as not set. */
   function emptied({ proxy }: Partial<Credentials>): string | null {
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
 
-  /** The ledger belongs to one client, whose transactions another one may not see. */
+  /** The ledger belongs to one client, whose transactions another may not see. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
     return 'SERVICE_CLIENT_ID is a different client: stop all daemons, give outboxd adopt --service --same, and start them again'

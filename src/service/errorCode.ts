@@ -5,15 +5,15 @@ const shape = /^E\d{3}$/
 const anywhere = /\bE\d{3}\b/
 
 /**
- * The error code of an answer, wherever it is: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the
- * `type` of a problem document (RFC 9457) that ends in one. A code of the interface's own shape wins over any other,
- * because frameworks like to put a `code` of theirs beside the service's.
+ * Finds the error code of an answer: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or a problem's
+ * `type` (RFC 9457) that ends in one. A code of the interface's own shape wins, because frameworks put a `code` of
+ * theirs beside the service's.
  *
- * Running text counts only if there is no JSON and the status is 5xx, as a gateway's page may quote E003: a refusal
- * that mentions "article E003-17" speaks of the record, and would stop everybody.
+ * Running text counts only without JSON and with 5xx, because a gateway's page may quote E003. A refusal that
+ * mentions "article E003-17" speaks of the record, and would stop everyone.
  *
  * @param json undefined if the body is not JSON
- * @see docs/interface.md, 7.2: the body's shape and the mapping to HTTP statuses are not shown
+ * @see docs/interface.md, 7.2
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
@@ -21,13 +21,13 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** Whether a code is one of the service's own (docs/interface.md, 7.2), and not its framework's or a gateway's. */
+/** Whether a code is the service's own (docs/interface.md, 7.2), not a framework's or gateway's. */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
-  // A list may hold bare codes, and bare words of any kind: only the interface's own shape is a code there.
+  // A list may hold any words: only the interface's own shape is a code there.
   if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
@@ -39,25 +39,25 @@ function codesIn(json: unknown, depth: number): string[] {
   return [...held, ...typeCode(fields.type)]
 }
 
-/** A code is one word; `"error": "something went wrong"` is not one. */
+/** `"error": "something went wrong"` is not a code. */
 function plausible(value: string): string[] {
   const code = value.trim()
   return /^[\w.:/-]{1,64}$/.test(code) ? [code] : []
 }
 
-/** RFC 9457, 3.1.1: the type of a problem is a URI, whose last part may be the code. */
+/** A problem's type is a URI (RFC 9457, 3.1.1). */
 function typeCode(type: unknown): string[] {
   const last = typeof type === 'string' ? (type.split(/[/#:]/).at(-1) ?? '') : ''
   return shape.test(last) ? [last] : []
 }
 
-/** What differs from answer to answer though they say the same: ids of requests, times, long numbers. */
+/** What differs between answers that say the same: ids, times, long numbers. */
 const volatile =
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
 
 /**
- * The status and body of a refusal in a few letters, by which a refusal is known again; null if the service itself
- * judges, under a code of its own (docs/interface.md, 7.2), or where it is no refusal.
+ * A hash of a refusal's status and body, by which it is known again; null if it is not a refusal, or the service
+ * itself judges under a code of its own.
  */
 export function fingerprintOf(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))

@@ -3,27 +3,26 @@ import type { Clock } from '../clock.ts'
 import { type ConnectionSettings, createConnect } from './connect.ts'
 import { describeFault, isTimeout } from './networkFault.ts'
 
-/** One HTTP/1.1 request. `path` begins with a slash and is sent as it stands. */
+/** `path` begins with a slash and is sent as it stands. */
 export interface HttpRequest {
   method: 'GET' | 'POST'
   origin: string
   path: string
   headers: Record<string, string>
   body: string | null
-  /** Asked when the request begins to leave, which a handshake may have put off: where not, it does not. */
+  /** Asked when the request begins to leave, which a handshake may have put off. */
   mayLeave(): boolean
 }
 
-/** What came back, as bytes on the wire: nothing decoded but the text. */
 export type HttpAnswer =
   | {
       kind: 'response'
       status: number
-      /** Names in lower case; of a repeated header, the first. */
+      /** In lower case; of a repeated header, the first. */
       headers: Record<string, string>
-      /** The body as far as it was read. */
+      /** As far as it was read. */
       text: string
-      /** Why `text` is not the whole body; null if it is. */
+      /** Why `text` is not the whole body. */
       unreadable: string | null
       tookMs: number
     }
@@ -32,35 +31,34 @@ export type HttpAnswer =
 export interface Http {
   /** @returns null if the request may not leave any more */
   exchange(request: HttpRequest): Promise<HttpAnswer | null>
-  /** Lets the requests on the wire finish (each ends by its deadline) and closes the connections. */
+  /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>
 }
 
 interface HttpDeps {
   clock: Clock
-  /** For the whole request, from the call to the last byte of the answer. */
+  /** From the call to the last byte of the answer. */
   timeoutMs: number
-  /** Requests at once, per origin and method; one more would wait for a connection with its deadline running. */
+  /** Per origin and method; one request more would wait with its deadline running. */
   connections: number
-  /** More of an answer's body is not read. */
   answerMaxBytes: number
-  /** What a new connection is made with; asked for each request. The same object says the same. */
+  /** Asked for each request; the same object says the same. */
   settings: () => ConnectionSettings
   onCertificate(host: string, expiresAtMs: number): void
 }
 
 /**
- * HTTP as a service that must not get anything twice needs it: HTTP/1.1 alone, nothing repeated,
- * no redirect followed, one deadline over everything, a cap on what is read.
+ * HTTP for a service that must get nothing twice: HTTP/1.1, nothing repeated, no redirect followed, one deadline, a
+ * cap on what is read.
  *
- * A POST gets a connection of its own. On a connection kept alive it could meet the service just closing it, and
- * then nobody can say whether it arrived; a handshake is cheap beside a person who has to find out.
+ * A POST gets a connection of its own, because the service may just be closing a kept one, and then nobody can say
+ * whether the POST arrived.
  */
 export function createHttp(deps: HttpDeps): Http {
   let inForce = createAgents(deps)
   const closing = new Set<Promise<unknown>>()
 
-  /** Connections made with what was in force before end with their requests. */
+  /** Former connections end with their requests. */
   function agents(): Agents {
     if (inForce.settings === deps.settings()) return inForce
     const former = inForce
@@ -99,7 +97,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // The deadline below is the only clock: these two would let a dripping answer run for ever.
+    // These two would let a dripping answer run for ever: the deadline below is the only clock.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
@@ -116,7 +114,8 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
       resolve(judged && { ...judged, tookMs: tookMs() })
     })
-    // A process that wakes up runs its timers before it reads what has come meanwhile: one turn of the loop reads that first.
+    // A process that wakes up runs its timers before it reads what came meanwhile: one turn of the loop reads that
+    // first.
     const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
     try {
@@ -128,10 +127,10 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
 }
 
 const tickMs = 500
-/** A tick that comes later than this was held up by a process that stood still: SIGSTOP, a suspended machine. */
+/** A later tick was held up: SIGSTOP, a suspended machine. */
 const stoodStillMinMs = 2_000
 
-/** Notices while a request is under way whether this process stood still. `end` says for how long; 0: it did not. */
+/** Notices whether this process stood still. `end` returns for how long. */
 function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   let stoodStillMs = 0
   let sinceTickMs = clock.stopwatch()
@@ -150,7 +149,7 @@ function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   }
 }
 
-/** An answer that came is one. What ended without one while this process stood still says nothing about the service. */
+/** What ended without an answer while this process stood still says nothing about the service. */
 function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
   if (outcome.kind !== 'no-answer') return outcome
   if (!outcome.sent) return null
@@ -161,10 +160,9 @@ function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | nul
 type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'tookMs'> : never) : never
 
 /**
- * Follows one request. Whether it began to leave is known exactly, for as long as this process lives: undici calls
- * `onRequestStart` in the same turn in which it writes the first byte (and publishes `undici:client:sendHeaders`),
- * once it has a connection, and never without it. A request that was given up before, or that may not leave any more, is
- * aborted there, unsent.
+ * Follows one request. undici calls `onRequestStart` in the turn in which it writes the first byte, and never without
+ * a connection: so this process knows whether the request began to leave. One that may not leave any more is aborted
+ * there, unsent.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number
@@ -205,7 +203,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#headers = firstOfEach(headers)
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase() || 'identity'
-    // A few kB of gzip can unpack to gigabytes, and we asked for identity.
+    // A few kB of gzip can unpack to gigabytes.
     if (encoding !== 'identity') this.#stopReading(controller, `a body encoded as ${encoding}, which was not asked for`)
   }
 

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 
-/** Takes interim answers out of the bytes of a connection on which one request follows another. */
+/** Takes interim answers out of a connection's bytes. */
 export interface InterimFilter {
-  /** A request begins to leave: what comes next is the head of an answer. */
+  /** A request begins to leave: the head of an answer comes next. */
   begin(): void
-  /** @returns what of these bytes, and of those held back before, is for the parser */
+  /** @returns what of these bytes, and of those held back, is for the parser */
   pass(chunk: Buffer): Buffer
 }
 
@@ -12,13 +12,13 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** Whether it could still become one. 101 is none: it ends the exchange, and nobody asked for it. */
+/** Not 101, which ends the exchange, and which nobody asked for. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 
 /**
- * Drops answers 1xx before the answer proper, which a client must be able to skip though it did not ask for them
- * (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then nobody knows whether the POST arrived.
+ * Drops answers 1xx before the answer proper, as every client must (RFC 9110, 15.2). undici 8 closes the connection
+ * on `100 Continue`, and then nobody knows whether the POST arrived.
  */
 export function withoutInterim(): InterimFilter {
   let isHead = true
@@ -48,8 +48,8 @@ export function withoutInterim(): InterimFilter {
 }
 
 /**
- * Puts the filter between a connection and undici's parser, which reads with `read()` and writes each request's head
- * first. With one request at a time, whatever is written begins an exchange.
+ * Puts the filter before undici's parser, which reads with `read()` and writes each request's head first. Whatever is
+ * written begins an exchange, because there is one request at a time.
  */
 export function skipInterim(socket: Socket): Socket {
   const filter = withoutInterim()

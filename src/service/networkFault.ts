@@ -11,7 +11,7 @@ export function isTimeout(error: unknown): boolean {
   return timeouts.has(codeOf(error))
 }
 
-/** The service closed the connection within the handshake, or right after it, and did not say why. */
+/** Closed within the handshake or right after it, without a reason. */
 export class HandshakeEnded extends Error {
   override name = 'HandshakeEnded'
   readonly code = 'TLS_HANDSHAKE_ENDED'
@@ -24,7 +24,7 @@ const theirAuthority =
   'if you trust the authority that has signed it, put that authority’s certificate into the file of SERVICE_CA_FILE'
 const ourCertificate = 'look at SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
 
-/** What the operator should look at, by the error's code: the first that fits. */
+/** What the operator should look at: the first code that fits. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
   [
     /^PROXY_407/,
@@ -100,10 +100,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: look at SERVICE_CA_FILE; ${ourCertificate}`],
 ]
 
-/**
- * What went wrong on the network, in words. Made from the error's code alone: an error's own message may quote
- * headers, and with them a token.
- */
+/** Made from the code only, because an error's message may quote headers, and with them a token. */
 export function describeFault(error: unknown, sent: boolean): string {
   const code = codeOf(error)
   const meaning =
@@ -112,7 +109,7 @@ export function describeFault(error: unknown, sent: boolean): string {
   return code === '' ? meaning : `${meaning} (${code})`
 }
 
-/** The error's code, looked for in its causes too; empty if there is none. */
+/** Looked for in the causes, too. */
 function codeOf(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code

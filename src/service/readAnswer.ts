@@ -19,10 +19,8 @@ import { isServiceCode } from './errorCode.ts'
 import { messageIn, submittedId, takenIn, transactionStatus } from './responses.ts'
 
 /**
- * Reads an answer to a POST. Pure, and never throws.
- *
- * 404, 405 and 410 without a code of the service's own call for a pause: nothing is served at that address, so they say
- * nothing about the record.
+ * Reads an answer to a POST. Pure, and never throws. 404, 405 and 410 without a code of the service's own call for a
+ * pause, because nothing is served at that address.
  */
 export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(
@@ -32,12 +30,11 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
   )
 }
 
-/** Reads an answer to a GET. Pure, and never throws. */
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(answer, resource, pauseCall(answer))
 }
 
-/** Returns the pause that an answer to a GET calls for, a 401 being a second one; null if none. */
+/** Returns the pause that an answer to a GET calls for, a 401 being a second one. */
 export function pauseCall(answer: Answer): PauseCall | null {
   return pauseFor(answer, ({ get }) => get)
 }
@@ -57,23 +54,23 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   }
 }
 
-/** Names how a request ended, as the metrics do. */
+/** By the metrics' names. */
 export function outcomeOf(answer: Answer): Outcome {
   if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
   const { outcome, heedsCode } = statusRow(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }
 
-/** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
+/** A GET for something that does not exist: it changes nothing. */
 export function harmlessRequest(resource: Resource): ServiceRequest {
   return { endpoint: resources[resource].ask, body: randomUUID(), idempotencyKey: null }
 }
 
 /**
- * Judges the answer to a trial, which is a poll or the harmless question. Pure.
+ * Judges the answer to a trial. Pure.
  *
- * A success in JSON and a refusal of the question both show that the service is back. A gateway may send the same refusal,
- * such as a bare 404: the first record then goes alone, and loses nothing.
+ * A success in JSON and a refusal both show that the service is back. A gateway may refuse alike, such as with a bare
+ * 404: the first record then goes alone, and loses nothing.
  */
 export function judgeTrial(answer: Answer): TrialVerdict {
   const pause = pauseCall(answer)
@@ -87,7 +84,7 @@ export function judgeTrial(answer: Answer): TrialVerdict {
 /**
  * Returns the pause that a token request without a token calls for.
  *
- * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2 for the words that the issuer uses with 400 and 401
+ * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2
  */
 export function decideToken(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
@@ -96,7 +93,7 @@ export function decideToken(answer: Answer): PauseCall {
   return called(answer, tokenPauses[heedsCode && answer.code === 'E003' ? 'unavailable' : token], issuer)
 }
 
-/** Describes an answer in one line for the operator: status, code, and the service's words if it has any. */
+/** In one line for the operator. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
   const message = (messageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
@@ -105,7 +102,7 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /**
- * Whether two answers say the same, apart from what they quote of the question and from ids, times and numbers. A server that
+ * Whether two answers differ only in what they quote of the question, and in ids, times and numbers. A server that
  * answers an impossible address as it answers the API's knows neither.
  */
 export function saysTheSame(one: Answer, other: Answer): boolean {
@@ -121,7 +118,6 @@ const generalised = ({ excerpt }: { excerpt: string }) =>
 
 interface PauseRow {
   reason: PauseCall['reason']
-  /** What the operator should look at. */
   hint?: string
 }
 
@@ -165,7 +161,7 @@ const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
   unreachable: { reason: 'unreachable' },
 }
 
-/** The pause that an answer of the API calls for. @see statusRows in src/model/statuses.ts */
+/** @see statusRows in src/model/statuses.ts */
 function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | GetMeaning): PauseCall | null {
   if (answer.kind === 'no-answer') return answer.sent ? null : unanswered(answer.detail)
   const row = statusRow(answer.status)
@@ -175,10 +171,10 @@ function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | G
   return pause === undefined ? null : called(answer, pause)
 }
 
-/** The longest that Retry-After may hold everyone back (docs/contract.md, "What an answer means"). */
+/** Retry-After counts for no more (docs/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
-/** `ownWords` has the status and the code, and not a word of the service's: it goes into the log. */
+/** `ownWords` go into the log, so they have no word of the service's. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`

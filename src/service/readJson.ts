@@ -3,30 +3,25 @@ import { resources } from '../resources.ts'
 import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
 
 /**
- * JSON from outside as values that can be stored and written back without harm; undefined if it is not JSON.
+ * Reads JSON from outside as values that can be stored and written back; undefined if it is not JSON.
  *
- * - A number that a double would not write back with the same digits (`1.10`, 20 digits) becomes `JSON.rawJSON`, so that
- *   `JSON.stringify` gives the service's own digits.
- * - What is nested deeper than 100 levels becomes a text that says so: nothing recurses over it.
+ * - A number that a double would not write back with the same digits becomes `JSON.rawJSON`.
+ * - What is nested deeper than 100 levels becomes a text that says so.
  * - NUL and lone surrogates, which Postgres refuses, become U+FFFD.
- * - Each of `secrets` becomes `[redacted]` wherever a string echoes it in words. What is used, and not only shown, is not
- *   changed by a secret that is short enough to be part of it by chance: `test-95` stays that where the secret is `test`.
+ * - Each of `secrets` becomes `[redacted]` where a string echoes it. A used value is not changed by a short secret:
+ *   `test-95` stays if the secret is `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
   return readExamined(text, examineJson(text, depthMax), secrets)
 }
 
-/** What an answer's body says, and whether it says a thing twice. */
 export interface ReadBody {
-  /** Undefined if it is not JSON, or if nobody can tell which value of a key of its outermost object counts. */
+  /** Undefined if it is not JSON, or if a key of its outermost object comes twice. */
   json: unknown
   repeatsKey: boolean
 }
 
-/**
- * Reads the body of an answer: two equal keys are a breach of contract, as they are in payloads. A refusal stays readable,
- * because no record completes by a refusal.
- */
+/** Two equal keys breach the contract. A refusal stays readable, because no record completes by it. */
 export function readBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
   const examined = examineJson(text, depthMax)
   const json = readExamined(text, examined, secrets)
@@ -37,7 +32,6 @@ export function readBody(text: string, secrets: readonly string[], isSuccess: bo
   }
 }
 
-/** The deepest nesting that is kept; a result may have any. */
 const depthMax = 100
 const tooDeepText = JSON.stringify(`[nested deeper than ${depthMax} levels]`)
 
@@ -58,7 +52,7 @@ function readExamined(whole: string, { tooDeep }: ExaminedJson, secrets: readonl
 
 export const redacted = '[redacted]'
 
-/** Where ids, statuses and codes stand (responses.ts, errorCode.ts): they are used as they came. */
+/** Ids, statuses and codes are used as they came (responses.ts, errorCode.ts). */
 const usedFields: ReadonlySet<string> = new Set([
   ...Object.values(resources).map(({ idField }) => idField),
   'status',
@@ -68,7 +62,7 @@ const usedFields: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** The interface's own words; the service says them whatever the secret is. */
+/** The service says them whatever the secret is. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
 /** A shorter one is part of an id by chance. */
@@ -79,16 +73,16 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
   return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
 }
 
-/** The same harmlessness for text that is not JSON. */
+/** The same for text that is not JSON. */
 export function cleanText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
-  // In one pass, the longest first: a secret that is part of another, or of our own mark, breaks neither.
+  // In one pass, the longest first: a secret that is part of another, or of our mark, breaks neither.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)
   return patterns.length === 0 ? clean : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redacted)
 }
 
-/** The text of a JSON string, or of a number with its own digits, as ids come from services that forget the quotes. */
+/** A number keeps its own digits, because some services forget the quotes of ids. */
 export function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)

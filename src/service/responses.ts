@@ -1,7 +1,4 @@
-/**
- * The service's JSON, by section of docs/interface.md. Pure, and therefore open to the stages' decisions: more fields than
- * the interface shows are no mistake, and every resource reads into the same shapes.
- */
+/** The service's JSON, by section of docs/interface.md. Pure. Unknown fields are no mistake. */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
 import type { Taken, TransactionStatus } from '../model.ts'
@@ -10,9 +7,9 @@ import { isServiceCode } from './errorCode.ts'
 import { redacted, textOf } from './readJson.ts'
 
 /**
- * An id as the service gave it. One that no URL or log line can hold counts as none: `.` and `..` are taken out of a path
- * even where they are percent-encoded (RFC 3986, 5.2.4 and 6.2.2), and then another address would be asked. Nor is it one
- * that had a secret in it, or what a program writes where it has none.
+ * An id as the service gave it. `.` and `..` count as none, because they are taken out of a path even when
+ * percent-encoded (RFC 3986, 5.2.4 and 6.2.2). So do control characters, a redacted secret, and what a program writes
+ * for no id.
  */
 const id = z.preprocess(
   textOf,
@@ -23,14 +20,14 @@ const id = z.preprocess(
     .refine((text) => !noId.test(text) && !text.includes(redacted)),
 )
 
-/** Of a transaction's status: none, or none that can be used, is no mistake. */
+/** In a transaction's status no id is not a mistake. */
 const idOrNone = id.nullish().catch(null)
 
 const noId = /^\s*(null|undefined)?\s*$/i
 
 /** docs/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
 export const tokenResponse = z.object({
-  // RFC 6750, 2.1: what a Bearer header can carry.
+  // RFC 6750, 2.1.
   access_token: z
     .string()
     .max(16_384)
@@ -38,14 +35,14 @@ export const tokenResponse = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** docs/interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `takenIn` judges what stands beside it. */
+/** docs/interface.md, 2.3 and 2.6; `takenIn` judges what stands beside the id. */
 const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
 
-/** docs/interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
+/** docs/interface.md, 2.4 and 2.6. The id may be missing; a wrong one may not. */
 const statusResponse = forEachResource((resource) => {
   const { idField, resultField } = resources[resource]
   return z
@@ -58,10 +55,9 @@ const statusResponse = forEachResource((resource) => {
     }))
 })
 
-/** A text as an id; null if it cannot be one. */
 export const usableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
-/** The transactionId or orderId of an answer to a POST; null if it has none that can be used. */
+/** Null if it has no usable id. */
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[resources[resource].idField] ?? null) : null
@@ -103,10 +99,7 @@ const detailOfOne = z.union([
   z.object({ detail: text }).transform((error) => error.detail),
 ])
 
-/**
- * What an error body says in words, at most 500 characters; null if nothing in it reads as words.
- * The shape of error bodies is not shown (docs/interface.md, 7.2), so the usual places are tried.
- */
+/** What an error body says in words. Its shape is not shown (docs/interface.md, 7.2), so the usual places are tried. */
 export function messageIn(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null

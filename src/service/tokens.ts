@@ -6,61 +6,59 @@ import { decideToken } from './readAnswer.ts'
 /** The access token that all requests of this process share (docs/interface.md, 5). */
 export interface Tokens {
   /**
-   * The token in force, or a new one where there is none. Callers at the same time share one request. One that is due
-   * for renewal is still given while its successor is fetched, and for as long as it lasts if that fails.
+   * Returns the token in force, or fetches one. Concurrent callers share one fetch. A token due for renewal is still
+   * given while its successor is fetched, and as long as it lasts if that fails.
    */
   ready(): Promise<TokenVerdict>
-  /** A request was made with it, and answered so. */
   used(accessToken: string, answer: Answer): void
   /**
-   * Whether an answer is a 401 to a token whose time was up when the service judged it, or may have been: such a one says
-   * nothing about the next token. After some in a row it does.
+   * Whether a 401 may come only of the token's age, and so says nothing about the next token. After five such tokens
+   * in a row it does.
    */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
   /**
-   * Whether an answer is a 401 to a token that was fetched because the one before was refused, and with which no such
-   * request has been let in: then another token will not help, whichever record it is.
+   * Whether a 401 came to a token that was fetched after a refusal and has not been let in since: then another token
+   * will not help.
    */
   isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
-  /** Drops the token that the service refused, unless another has already taken its place. */
+  /** Drops the token that the service refused, unless another has taken its place. */
   reject(accessToken: string): void
-  /** When the token in force runs out, in epoch milliseconds; null if there is none. */
   expiresAtMs(): number | null
 }
 
-/** What a token was used for: a service may refuse it for the one and not for the other. */
+/** A service may refuse a token for the one and not for the other. */
 type Method = 'GET' | 'POST'
 
-/** There is no token, or one that is good for a while yet is due for renewal. */
+/** `renewal`: the token in force is still good. */
 export type TokenNeed = 'missing' | 'renewal'
 
 interface TokensDeps {
   clock: Clock
-  /** How long before its end a token is renewed; half of its lifetime where that is shorter. */
+  /** How long before its end a token is renewed; half of a shorter lifetime. */
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  /** Makes the request if the budget has a slot for it, and says so where it has none, or none any more. */
+  /** Makes the request if the budget has a slot for it. */
   spendSlot(
     request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
     why: TokenNeed,
   ): Promise<TokenAnswer | 'no-slot'>
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
-  /** Reads the client’s id and secret again, since they were refused. @returns whether they are others now */
+  /** Reads the refused id and secret again. @returns whether they changed */
   renewSecret(): boolean
   breached(kind: Breach): void
 }
 
 /** For a token that does not say how long it lasts. */
 const assumedLifetimeMs = 300_000
-/** After a renewal that failed, so that an issuer in trouble is not asked once per request. */
+/** After a failed renewal, so that an issuer in trouble is not asked once per request. */
 const renewalPauseMs = 10_000
 
-/** The service reckons a token's end in whole seconds (RFC 7519, 2), so that it may be over a second before ours. */
+/** The service counts a token's end in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
 /** After so many tokens in a row a 401 is taken for what it says. */
 const outlivedMax = 5
-/** A request may come back after its token has been replaced, more than once where tokens are short. */
+/** A request may come back after its token was replaced, more than once if tokens are short. */
 const rememberedMax = 10
 
 interface Held {
@@ -68,11 +66,10 @@ interface Held {
   ageMs: () => number
   lifetimeMs: number
   expiresAtMs: number
-  /** The age at which it is renewed. */
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
-  /** What it has been refused for, and what the token before was refused for, as long as this one has not been let in. */
+  /** What it, and what the token before, was refused for, as long as it has not been let in. */
   refusedFor: Set<Method>
   unprovenFor: Set<Method>
 }
@@ -80,13 +77,13 @@ interface Held {
 export function createTokens(deps: TokensDeps): Tokens {
   let held: Held | null = null
   let rejected: Held | null = null
-  /** The last ones, the newest first. */
+  /** The newest first. */
   let remembered: Held[] = []
   let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
 
   async function fetch(need: TokenNeed): Promise<TokenVerdict> {
-    // Its life is counted from before the request, so that a slow answer cannot make it look younger than it is.
+    // Its life counts from before the request, so that a slow answer does not make it look younger.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
     if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
@@ -127,7 +124,10 @@ export function createTokens(deps: TokensDeps): Tokens {
     return fetching
   }
 
-  /** With one slot in all a token that lasts no longer than a window is over before its request may leave: so is the next. */
+  /**
+   * With a limit of 1, a token that lasts no longer than a window is over before its request may leave: so is the
+   * next.
+   */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
   }
@@ -144,7 +144,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   return {
     async ready() {
       if (held === null || isOver(held)) return shareFetch('missing')
-      // A failure to renew shows when the token runs out; until then the next call tries again.
+      // A failed renewal shows when the token runs out.
       if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
     },
@@ -177,7 +177,6 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 }
 
-/** Whether the issuer does not know us, or not with this secret. */
 const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
   fetched !== 'no-slot' && fetched.token === null && decideToken(fetched.answer).reason === 'unauthorized'
 
