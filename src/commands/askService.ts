@@ -104,7 +104,7 @@ export async function openDiscoverSlots(
 
 async function open(url: string, limits: { windowMs: number; requestTimeoutMs: number }): Promise<SlotLender | null> {
   try {
-    return await openSlotLender({ url, ...limits, ageMs: systemClock.stopwatch })
+    return await openSlotLender(url, { ...limits, stopwatch: systemClock.stopwatch })
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(

@@ -3,7 +3,7 @@ import { boundText, exactFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
 import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
-import { isAlive } from './instances.ts'
+import { isAlive, unionOfTypes } from './instances.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
 import { type Actor, actorDetail } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
@@ -113,12 +113,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
         from outboxd.instance i where ${isAlive('i')}) as instances`,
   )
   const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [], doubtfulBeforeMs: null }
-  return { ...standing, typesKnown: typesOf(standing.instances) }
-}
-
-function typesOf(instances: Standing['instances']): string[] | null {
-  const types = instances.map((instance) => instance.types)
-  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
+  return { ...standing, typesKnown: unionOfTypes(standing.instances) }
 }
 
 async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {

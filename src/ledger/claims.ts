@@ -8,26 +8,14 @@ import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
 import { forgotten, parseSubmissions, submissionColumns } from './submissions.ts'
 
-/** Claims work, each time in one transaction on the ledger. */
-export interface Claims {
-  /** @param onCommit called with what was taken as the COMMIT leaves. If it was not called, nothing was taken */
-  claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
-  /** @returns whether the claim is over: given back, or void. False while its COMMIT may still succeed */
-  unclaim(claimId: string): Promise<boolean>
-  /**
-   * Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has
-   * that right
-   */
-  claimTrial(permits: number): Promise<Slot[] | null>
-  /** Takes slots for requests that belong to no submission. */
-  takeSlots(permits: number): Promise<Slot[]>
-}
-
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<History, 'mayClaim' | 'claimed'>
 }
 
-export function createClaims(deps: Claimant): Claims {
+export type Claims = ReturnType<typeof createClaims>
+
+/** Claims work, each time in one transaction on the ledger. */
+export function createClaims(deps: Claimant) {
   /** Transactions of claims whose COMMIT is under way or went unanswered, by claim. */
   const committing = new Map<string, string>()
 
@@ -38,7 +26,11 @@ export function createClaims(deps: Claimant): Claims {
   }
 
   return {
-    async claim(request, onCommit) {
+    /**
+     * @param onCommit called with what was taken as the COMMIT leaves. If it was not called, nothing was taken
+     * @throws Error if the database or a lock is away. After `onCommit`, `unclaim` gives back what may have been committed
+     */
+    async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
       const claimed = await taking(async (client) => {
         const taken = await claim(deps, client, request)
         const xid = taken.submissions[0]?.xid
@@ -51,15 +43,20 @@ export function createClaims(deps: Claimant): Claims {
       committing.delete(request.id)
       return claimed
     },
-    async unclaim(claimId) {
+    /** @returns whether the claim is over: given back, or void. False while its COMMIT may still succeed */
+    async unclaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
       if (xid !== undefined && !(await isOver(deps.ledger, xid))) return false
       await unclaim(deps.ledger, claimId, deps.instance.who)
       committing.delete(claimId)
       return true
     },
-    claimTrial: (permits) => taking((client) => claimTrial(deps, client, permits), null),
-    takeSlots: (permits) => taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
+    /** Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has that right */
+    claimTrial: (permits: number): Promise<Slot[] | null> =>
+      taking((client) => claimTrial(deps, client, permits), null),
+    /** Takes slots for requests that belong to no submission. */
+    takeSlots: (permits: number): Promise<Slot[]> =>
+      taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
   }
 }
 

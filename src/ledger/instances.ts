@@ -161,7 +161,12 @@ export async function readPublishedTypes(db: Database): Promise<string[] | null>
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isAlive('i')}`,
   )
-  const types = rows.map((row) => row.types)
+  return unionOfTypes(rows)
+}
+
+/** The types that some of the instances know; null if one of them does not say. */
+export function unionOfTypes(instances: readonly { types: string[] | null }[]): string[] | null {
+  const types = instances.map((instance) => instance.types)
   return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
 }
 

@@ -16,7 +16,7 @@ export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
-    assertKnown((await compareMigrations(client)).unknown, stateDatabaseUrl)
+    await findMissing(client, stateDatabaseUrl) // a newer version's ledger is left alone
     const applied: string[] = []
     for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
     await installQueue(stateDatabaseUrl)
@@ -60,17 +60,10 @@ const migrationFile = /\d{4}_.*\.sql$/
 
 /** @throws DatabaseUnusable if the schemas are missing, older than this version needs, or newer than it knows */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const { missing, unknown } = await compareMigrations(db)
-  assertKnown(unknown, stateDatabaseUrl)
+  const missing = await findMissing(db, stateDatabaseUrl)
   if (missing.length === 0) return
   const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
   const why = `its schema outboxd lacks ${lacks}: run \`outboxd migrate\` first`
-  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
-}
-
-function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void {
-  if (unknown.length === 0) return
-  const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
@@ -80,27 +73,17 @@ export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
 }
 
 /** @throws DatabaseUnusable if a newer version has migrated */
-export async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
-  const { missing, unknown } = await compareMigrations(db)
-  assertKnown(unknown, stateDatabaseUrl)
-  return missing
-}
-
-async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing: string[]; unknown: string[] }> {
-  const ours = (await readdir(migrationsDir))
-    .filter((file) => migrationFile.test(file))
-    .map((file) => file.slice(0, -4))
-    .sort()
+async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
+  const files = (await readdir(migrationsDir)).filter((file) => migrationFile.test(file))
+  const ours = files.map((file) => file.slice(0, -4)).sort()
   const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
-  const applied = rows[0]?.exists
-    ? (await db.query<{ name: string }>('select name from outboxd.migration order by name')).rows.map(
-        ({ name }) => name,
-      )
-    : []
-  return {
-    missing: ours.filter((name) => !applied.includes(name)),
-    unknown: applied.filter((name) => !ours.includes(name)),
-  }
+  if (!rows[0]?.exists) return ours
+  const migrations = await db.query<{ name: string }>('select name from outboxd.migration order by name')
+  const applied = migrations.rows.map(({ name }) => name)
+  const unknown = applied.filter((name) => !ours.includes(name))
+  if (unknown.length === 0) return ours.filter((name) => !applied.includes(name))
+  const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
 /** As pg_locks names them, the strongest first. */

@@ -2,16 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { begin, type Database } from '../postgres/database.ts'
 import { waitedForLock, wasCanceled } from '../postgres/sqlState.ts'
-import {
-  emptyBatch,
-  firstBatchRows,
-  forgetGone,
-  nextBatchRows,
-  pruneBatch,
-  type Retention,
-  statementMaxMs,
-  takeLooks,
-} from './retention.ts'
+import { emptyBatch, forgetGone, pruneBatch, type Retention, takeLooks } from './retention.ts'
 
 export interface Pruned {
   /** Deleted. */
@@ -36,6 +27,12 @@ export interface PruneRound {
 
 type Step = (db: Database, limit: number) => Promise<number>
 type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
+
+/** Some 10 ms. With the pauses between batches that deletes 700 rows in a second. */
+const batchRows = 50
+
+/** The server ends a statement that takes longer, and the batch is tried again smaller. */
+const batchMaxMs = 80
 
 /** After each batch, so that others have the ledger most of the time. */
 const pauseMs = 50
@@ -103,16 +100,15 @@ async function repeat(
   step: Step,
   onRows: (rows: number) => void,
 ): Promise<PruneEnd> {
-  let limit = firstBatchRows
+  let limit = batchRows
   while (goOn()) {
-    const beganMs = performance.now()
     const batch = await tryBatch(ledger, turn, step, limit)
     if (batch.kind === 'elsewhere') return 'elsewhere'
     if (batch.kind === 'done') {
       if (batch.rows > 0) onRows(batch.rows)
       if (batch.rows < limit) return 'through'
     }
-    limit = nextBatchRows(limit, batch.kind === 'done' ? performance.now() - beganMs : null)
+    limit = batch.kind === 'done' ? Math.min(batchRows, limit * 2) : Math.ceil(limit / 4)
     await setTimeout(pauseMs)
   }
   return 'begun'
@@ -123,7 +119,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
   await using transaction = await begin(ledger)
   const { db } = transaction
   if (!(await takeTurn(db, turn))) return { kind: 'elsewhere' }
-  if (limit > 1) await db.query(`set local statement_timeout = ${statementMaxMs}`)
+  if (limit > 1) await db.query(`set local statement_timeout = ${batchMaxMs}`)
   try {
     const rows = await step(db, limit)
     await transaction.commit()

@@ -19,30 +19,6 @@ export interface DuePoll {
   submissionId: string
 }
 
-/**
- * The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md).
- * What takes `db` does it in the caller's transaction.
- */
-export interface Queue {
-  /** Takes up to `limit` due jobs: those that are polled rarely, or the others. */
-  fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>
-  /** @returns the ids of those that were still ours */
-  complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
-  insert(db: Database, plans: readonly PollPlan[]): Promise<void>
-  /** Changes when a job is due, unless it is being worked on. */
-  move(db: Database, jobId: string, inMs: number): Promise<void>
-  /** Also jobs that are being worked on. */
-  remove(db: Database, jobIds: readonly string[]): Promise<void>
-  /** Says that the jobs are still being worked on. */
-  touch(jobs: readonly PollJob[]): Promise<void>
-  /**
-   * Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again
-   * within 5 s.
-   */
-  supervise(): Promise<void>
-  close(): Promise<void>
-}
-
 export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
@@ -99,8 +75,16 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/** @param onError pg-boss's background work failed; it tries again by itself */
-export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void): Promise<Queue> {
+/** The queue of polls. Must be closed. */
+export type Queue = Awaited<ReturnType<typeof openQueue>>
+
+/**
+ * Opens the pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md). What takes `db`
+ * does it in the caller's transaction.
+ *
+ * @param onError pg-boss's background work failed; it tries again by itself
+ */
+export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's own pool would wait without limit for a locked job.
   const pool = createPool({
     url,
@@ -127,7 +111,8 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     throw error
   }
   return {
-    async fetch(db, limit, rarely) {
+    /** Takes up to `limit` due jobs: those that are polled rarely, or the others. */
+    async fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]> {
       const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
         batchSize: limit,
         ...(rarely ? { maxPriority: rarePriority } : { minPriority: rarePriority + 1 }),
@@ -136,12 +121,13 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
       })
       return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
-    async complete(db, jobs) {
+    /** @returns the ids of those that were still ours */
+    async complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>> {
       // pg-boss 12.35 returns the ids that it settled; its declared type is empty.
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
       return new Set((response as { settled: string[] }).settled)
     },
-    async insert(db, plans) {
+    async insert(db: Database, plans: readonly PollPlan[]): Promise<void> {
       await boss.insert(
         queueName,
         plans.map(({ jobId, submissionId, inMs, rarely }) => ({
@@ -153,17 +139,21 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
         { db: within(db) },
       )
     },
-    async move(db, jobId, inMs) {
+    /** Changes when a job is due, unless it is being worked on. */
+    async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
-    async remove(db, jobIds) {
+    /** Also jobs that are being worked on. */
+    async remove(db: Database, jobIds: readonly string[]): Promise<void> {
       await boss.deleteJob(queueName, [...jobIds], { db: within(db) })
     },
-    async touch(jobs) {
+    /** Says that the jobs are still being worked on. */
+    async touch(jobs: readonly PollJob[]): Promise<void> {
       await boss.touch(queueName, [...jobs])
     },
-    supervise: () => boss.supervise(queueName),
-    async close() {
+    /** Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again within 5 s. */
+    supervise: (): Promise<void> => boss.supervise(queueName),
+    async close(): Promise<void> {
       await boss.stop({ graceful: false })
       await pool.end()
     },

@@ -76,15 +76,12 @@ async function queueAgain(
   ids: readonly string[],
   { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },
 ): Promise<string[]> {
-  await lockSubmissions(
+  const locked = await lockSubmissions(
     db,
     ids.map((id) => ({ id })),
   )
-  const { rows: lines } = await db.query<{ key: string }>(
-    'select distinct key from outboxd.submission where id = any($1) and key is not null',
-    [ids],
-  )
-  return inLines(db, lines, keyOnFailure, async () => {
+  const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
+  return inLines(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
@@ -98,10 +95,10 @@ async function queueAgain(
       [ids, cause, who],
     )
     // Records that had moved up in their lines wait again.
-    if (lines.length > 0)
+    if (keys.length > 0)
       await db.query(
         `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
-        [lines.map(({ key }) => key)],
+        [keys],
       )
     return rows.map(({ id }) => id)
   })

@@ -79,27 +79,6 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows.length
 }
 
-/** Well below the 100 ms for which a batch may hold a lock, because the next one may be slower. */
-const aimMs = 30
-
-/** The server ends a statement that takes longer, and the batch is tried again smaller. */
-export const statementMaxMs = 80
-
-const rowsMax = 2_000
-
-/** Small, because a cold disk is slow. */
-export const firstBatchRows = 50
-
-/**
- * The size of the next batch, after `rows` took `tookMs`; null: the batch was given up. At most doubles, because
- * an empty batch says nothing about a full one. Pure.
- */
-export function nextBatchRows(rows: number, tookMs: number | null): number {
-  if (tookMs === null) return Math.max(1, Math.floor(rows / 4))
-  const aimed = Math.floor((rows * aimMs) / Math.max(1, tookMs))
-  return Math.min(rowsMax, rows * 2, Math.max(1, aimed))
-}
-
 /** How long the id of a record is known after its end, and longer while its row is in the outbox. */
 const knownDays = 366
 

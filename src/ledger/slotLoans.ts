@@ -8,12 +8,8 @@ import { activePause } from './pauses.ts'
 import { assertService, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
-  | {
-      kind: 'slot'
-      mayLeave(): boolean
-      /** Call it after the answer: the slot is free again one window later. */
-      done(): Promise<void>
-    }
+  /** Call `done` after the answer: the slot is free again one window later. */
+  | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
 
@@ -22,49 +18,45 @@ export interface SlotLender extends AsyncDisposable {
   take(): Promise<LentSlot>
 }
 
-interface LenderOptions {
-  url: string
-  windowMs: number
-  requestTimeoutMs: number
-  ageMs(): () => number
-}
-
 /** @returns null if the database has no budget, so that no daemon spends from it */
-export async function openSlotLender({
-  url,
-  windowMs,
-  requestTimeoutMs,
-  ageMs,
-}: LenderOptions): Promise<SlotLender | null> {
+export async function openSlotLender(
+  url: string,
+  { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
+): Promise<SlotLender | null> {
   const pool = createPool({ url, name: 'outboxd discover', connections: 1, onIdleError: () => {}, settings: ownNames })
-  const close = () => pool.end()
+  let hasSlots = false
   try {
-    if (!(await budget.hasSlots(pool))) {
-      await close()
-      return null
-    }
-  } catch (error) {
-    await close()
-    throw error
+    hasSlots = await budget.hasSlots(pool)
+  } finally {
+    if (!hasSlots) await pool.end()
   }
-  const instance = randomUUID()
-  const reachMs = slotReachMs(windowMs, requestTimeoutMs)
+  if (!hasSlots) return null
   return {
     async take() {
       const pause = await readPause(pool)
       if (pause !== null) return { kind: 'paused', ...pause }
-      const age = ageMs()
-      const slots = await budget.takeSlots(pool, 1, reachMs, instance)
-      if (slots.length === 0) return { kind: 'none-free' }
-      const spent = slots.map((slot) => ({ ...slot, used: true, submissions: 0, polls: 0, others: 1 }))
-      return {
-        kind: 'slot',
-        mayLeave: () => age() < permitValidMs(windowMs),
-        done: () => budget.giveBack(pool, spent),
-      }
+      const ageMs = stopwatch()
+      const loan = await lend(pool, 1, slotReachMs(windowMs, requestTimeoutMs))
+      if (loan === null) return { kind: 'none-free' }
+      return { kind: 'slot', mayLeave: () => ageMs() < permitValidMs(windowMs), done: () => loan.giveBack(pool) }
     },
-    [Symbol.asyncDispose]: close,
+    [Symbol.asyncDispose]: () => pool.end(),
   }
+}
+
+/** Takes slots for all of these requests. @returns null if too few are free */
+async function lend(
+  db: Database,
+  permits: number,
+  reachMs: number,
+): Promise<{ giveBack(db: Database): Promise<void> } | null> {
+  const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
+  const spent = (used: boolean) =>
+    slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
+  if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
+    return { giveBack: (later) => budget.giveBack(later, spent(true)) }
+  if (slots.length > 0) await budget.giveBack(db, spent(false))
+  return null
 }
 
 async function readPause(db: Database): Promise<{ reason: string; detail: string } | null> {
@@ -94,13 +86,8 @@ export async function borrowSlots(
     return await onBudget(async (db) => {
       if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
       await assertService(db, service)
-      const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
-      const spent = (used: boolean) =>
-        slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
-      if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true))) }
-      await budget.giveBack(db, spent(false))
-      return { kind: 'none-free' }
+      const loan = await lend(db, permits, reachMs)
+      return loan === null ? { kind: 'none-free' } : { kind: 'loan', giveBack: () => onBudget(loan.giveBack) }
     })
   } catch (error) {
     if (error instanceof ForeignService) throw error
