@@ -4,7 +4,7 @@ import * as util from 'node:util'
 import type { CommandModule } from './commands/terminal/command.ts'
 import type { CommandContext } from './commands/terminal/context.ts'
 
-/** Two of the exit codes of README.md, "Commands". */
+/** Two of the exit codes of docs/reference/commands.md. */
 const failed = 1
 const wrongUsage = 2
 

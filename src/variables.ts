@@ -34,7 +34,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
 /**
  * Every variable of the environment that the daemon reads: what it must look like, its default, what it is for.
  *
- * @see README.md, "Configuration": its table is this file’s
+ * @see docs/reference/variables.md, which is generated from this file
  */
 export const variables = {
   DATABASE_URL: {

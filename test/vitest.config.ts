@@ -16,7 +16,7 @@ const e2e = [
   'discover/{overTime,services}.test.ts',
   'observe/alertRules.test.ts',
   'sandbox/embedded.test.ts',
-  'store/upgrade.test.ts',
+  'ledger/upgrade.test.ts',
 ]
 const browser = ['console/browser/*.test.ts']
 

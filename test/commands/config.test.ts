@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { command as config, type EffectiveVariable } from '../../src/commands/config.ts'
@@ -6,13 +5,6 @@ import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import type { EnvironmentFile } from '../../src/commands/terminal/environment.ts'
 import { variables } from '../../src/variables.ts'
 import { testContext } from '../support/context.ts'
-
-test('the README’s table is the one that the command prints', async () => {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
-  const between = /<!-- variables -->\n([\s\S]*?)<!-- \/variables -->/.exec(readme)?.[1]
-  const remedy = 'put the output of `node src/main.ts config` between the two markers of README.md'
-  expect(between?.trim(), remedy).toBe((await run({})).trim())
-})
 
 test('every variable has a row, with the default in the unit of its name', async () => {
   const table = await run({})

@@ -16,7 +16,7 @@ export interface CommandContext {
   onCrash(listener: (error: unknown) => void): void
 }
 
-/** The exit codes of README.md, "Commands". */
+/** The exit codes of docs/reference/commands.md. */
 export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
 /** Says what is wrong with the command line. @returns the exit code */
