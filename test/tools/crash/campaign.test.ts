@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runCampaign } from '../../../tools/crash/campaign.ts'
 import { printResult } from '../../../tools/crash/printReport.ts'
 
-// `npm run crash` is the long form; docs/guarantee.md has its figures.
+// `npm run crash` is the long form; docs/reference/faults.md has its figures.
 test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock, failovers, restores and prunes, under a service and an ERP that misbehave, break no guarantee', async () => {
   const ended = new AbortController()
   onTestFinished(() => ended.abort())
