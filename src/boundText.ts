@@ -1,27 +1,27 @@
-/** The most characters that is kept of a text from the ERP, the service or Postgres, by what the text is. */
+/** The most characters kept of a text of others, by what the text is. */
 export const textMax = {
-  /** An error code: it is indexed, and a btree entry ends at 2,704 bytes. */
+  /** Indexed: a btree entry ends at 2,704 bytes. */
   code: 64,
-  /** A transactionId or orderId: it is indexed, too. A longer one counts as none, because half an id is another id. */
+  /** Indexed, too. A longer id counts as none, because half an id is another id. */
   id: 255,
-  /** A single word of an answer, such as an unknown status. */
+  /** Such as an unknown status. */
   word: 100,
-  /** A sentence: an error, a cause, a problem's detail. */
+  /** An error, a cause, a problem's detail. */
   message: 500,
   /** What is wrong with all the fields of a record. */
   errors: 20_000,
-  /** What is kept of an answer's body. */
+  /** Of an answer's body. */
   excerpt: 2_048,
 } as const
 
 /**
- * Bounds a text of others in length and encoding, before it reaches an index, a column, a metric, a log line, a page or a
- * terminal. NUL and halves of surrogate pairs, which Postgres refuses, become U+FFFD. A longer text ends in an ellipsis.
+ * Bounds a text of others before it reaches an index, a column, a metric, a log line, a page or a terminal. NUL and
+ * halves of surrogate pairs, which Postgres refuses, become U+FFFD. A longer text ends in an ellipsis.
  *
- * What a database of another encoding than UTF8 cannot hold is replaced by its sessions (src/postgres/serverEncoding.ts).
- * `escapeControl` (src/plainText.ts) makes a text safe for a terminal.
+ * Sessions replace what a database's encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
+ * (src/plainText.ts) makes a text safe for a terminal.
  *
- * @param charsMax of `textMax`, or what a line has room for; in UTF-16 units, the ellipsis included
+ * @param charsMax in UTF-16 units, the ellipsis included
  */
 export function boundText(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const isCut = text.length > charsMax
@@ -31,14 +31,13 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
 }
 
 /**
- * A text for JSON that a database must hold as it is, or refuse: an id, a key, a body. One that was altered would be another's.
- * Its characters beyond ASCII are escaped, so that no session replaces those that its server's encoding cannot hold.
+ * A text for JSON that a database must hold as it is, or refuse: an id, a key, a body. Characters beyond ASCII are
+ * escaped, so that no session replaces them.
  */
 export function exactText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text
 }
 
-/** A record for JSON whose texts are all exact. */
 export const exactFields = (record: object): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? exactText(value) : value]),

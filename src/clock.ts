@@ -1,10 +1,10 @@
-/** Time as a value that parts are given. Pure functions take `nowMs` instead. */
+/** Time for parts that act. Pure functions take `nowMs` instead. */
 export interface Clock {
-  /** Wall clock in epoch milliseconds: for what people read and what other machines compare with. */
+  /** Epoch milliseconds, for people and other machines. */
   nowMs(): number
   /**
-   * Milliseconds that have gone by, for leases: never runs backward, and takes the larger of the monotonic and the
-   * wall clock's advance, so that a process that was stopped, or a machine that was suspended, notices.
+   * Milliseconds that went by, for leases: the larger advance of the monotonic and the wall clock, so that a process
+   * that was stopped, or a machine that was suspended, notices.
    */
   stopwatch(): () => number
 }

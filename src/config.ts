@@ -5,22 +5,18 @@ import { ConfigInvalid, type Environment, readVariables } from './readVariables.
 import { type Contract, isOnLoopback } from './variableSchemas.ts'
 import { type Reader, variables } from './variables.ts'
 
-/** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
+/** The validated environment. Durations are in milliseconds, though the variable says seconds. */
 export type Config = ReturnType<typeof readConfig>
-/** What the commands need that touch only the databases. */
+/** For commands that touch only the databases. */
 export type StoreConfig = ReturnType<typeof readStoreConfig>
-/** How the service is reached. */
 export type ServiceSettings = Config['service']
-/** What `outboxd discover` needs. */
 export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
-/** Who may look at the console. */
 export type ConsoleConfig = ReturnType<typeof readConsoleConfig>
 export type { Contract }
 
 /**
- * Reads the whole configuration.
+ * Reads the whole configuration. An empty variable counts as not set.
  *
- * @param env the environment's variables; an empty one counts as not set
  * @throws ConfigInvalid with every mistake
  */
 export function readConfig(env: Environment) {
@@ -44,21 +40,13 @@ export function readConfig(env: Environment) {
   })
 }
 
-/**
- * Reads the variables that commands on the databases need, and none of the service's.
- *
- * @throws ConfigInvalid with every mistake among them
- */
+/** Reads none of the service's variables. @throws ConfigInvalid */
 export function readStoreConfig(env: Environment) {
   const reader = createReader(env)
   return reader.done(storeConfig(reader, env))
 }
 
-/**
- * Reads what `outboxd discover` needs. A database may be named, and need not: credentials are enough to ask.
- *
- * @throws ConfigInvalid with every mistake among them
- */
+/** Reads what `outboxd discover` needs: credentials are enough. @throws ConfigInvalid */
 export function readDiscoverConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -70,18 +58,16 @@ export function readDiscoverConfig(env: Environment) {
     rateLimit: rateLimit(reader),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
-    /** What was discovered before; null if that is not known. */
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     /** The ledger whose budget is spent; null if no database is named. */
     stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
   })
 }
 
-/** @throws ConfigInvalid with every mistake among them */
+/** @throws ConfigInvalid */
 export function readConsoleConfig(env: Environment) {
   const { value, fileText, done } = readVariables(variables, env)
   return done({
-    /** What the file of the password holds. */
     password: fileText('CONSOLE_PASSWORD_FILE'),
     trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
     trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
@@ -134,12 +120,12 @@ function serviceSettings(reader: Reader) {
     idempotencyHeader: value('IDEMPOTENCY_HEADER'),
     idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-    /** An answer may give back what was sent, and say something of it. */
+    /** An answer may give back what was sent, and more. */
     answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
   }
 }
 
-/** What all instances on a ledger should share: the value of each variable with `same: reported`, in its own unit. */
+/** What all instances on a ledger should share: each variable with `same: reported`, in its own unit. */
 function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
@@ -147,12 +133,12 @@ function sharedValues({ value }: Reader): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, inUnit(name, value(name))]))
 }
 
-/** Durations are kept in milliseconds, null if 0 stands for never; the variable says seconds. */
+/** Null stands for 0, never. */
 export function inUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/** What proves who we are to the service, and whom we believe; it may change while the daemon runs. PEM texts. */
+/** What proves who we are to the service, and whom we believe; may change while the daemon runs. PEM texts. */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: Reader) => ({
@@ -186,17 +172,16 @@ const credentialReaders = {
   proxy: readProxy,
 }
 
-/** What is taken into force together, or not at all. */
+/** Taken into force together, or not at all. */
 export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
-/** What a connection is made with. */
 export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
 /**
  * Reads a part of the credentials again.
  *
- * @param inForce what was judged before; the same text is not judged a second time
- * @returns in words what keeps it from being used, if something does
+ * @param inForce the same text is not judged a second time
+ * @returns text: why it cannot be used
  */
 export function readCredentials(
   env: Environment,
@@ -206,7 +191,6 @@ export function readCredentials(
   return readAgain<Partial<Credentials>>(env, (reader) => credentialReaders[part](reader, inForce))
 }
 
-/** Where the databases are, with the names and passwords by which we sign in. */
 export type DatabaseUrls = ReturnType<typeof databaseUrls>
 
 const databaseUrls = ({ value }: Reader) => {
@@ -214,7 +198,7 @@ const databaseUrls = ({ value }: Reader) => {
   return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
 }
 
-/** Reads them again. @returns in words what keeps them from being used, if something does */
+/** @returns text: why the URLs cannot be used */
 export const readDatabaseUrls = (env: Environment): DatabaseUrls | string => readAgain(env, databaseUrls)
 
 function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string {
@@ -227,24 +211,24 @@ function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string
   }
 }
 
-/** @returns the folder of the mapping files, for who needs nothing else. @throws ConfigInvalid */
+/** @throws ConfigInvalid */
 export function readMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
-/** Examples, which come with the package. */
+/** Come with the package. */
 const exampleMappings = join(import.meta.dirname, '..', 'mappings')
 
-/** The folder of your own mapping files, also if it is not there yet: the one to write into. @throws ConfigInvalid */
+/** The folder to write mapping files into, also if it is not there yet. @throws ConfigInvalid */
 export function ownMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }
 
 /**
- * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback: to try out
- * the sandbox. A real service gets nothing by mappings that nobody has chosen.
+ * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback: a
+ * real service gets nothing by mappings that nobody chose.
  */
 function mappingsFolder(given: string, env: Environment): string {
   const folder = resolve(given)
@@ -253,10 +237,10 @@ function mappingsFolder(given: string, env: Environment): string {
 }
 
 /**
- * Says which mapping files are read if that is not plain from the current folder; null if it is. Every command that reads
- * them prints this.
+ * Says which mapping files are read if the current folder does not show it. Every command that reads them prints
+ * this.
  *
- * @param impliedBy the file of variables that implied MAPPINGS_DIR by a folder `mappings` beside it; null if none did
+ * @param impliedBy the file of variables beside which a folder `mappings` implied MAPPINGS_DIR
  */
 export function mappingsNote(env: Environment, impliedBy: string | null): string | null {
   const here = resolve('mappings')

@@ -4,7 +4,6 @@ import * as util from 'node:util'
 import type { CommandModule } from './commands/terminal/command.ts'
 import type { CommandContext } from './commands/terminal/context.ts'
 
-/** Two of the exit codes of docs/reference/commands.md. */
 const failed = 1
 const wrongUsage = 2
 
@@ -14,7 +13,7 @@ if (nodeRefusal !== '') {
   process.exit(wrongUsage)
 }
 
-// Loaded here and not above: a Node that is too old cannot read all of it, and would end in a SyntaxError of ours.
+// Imported after the refusal above: an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
 const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environment.ts')
 const { explain } = await import('./operations/explainError.ts')
@@ -25,14 +24,13 @@ const { version } = await import('./version.ts')
 
 const leaveMs = 2_000
 
-/** The name of the command, and its module, once it is loaded. */
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
 
-/** Everything that was written to stderr. */
+/** Of stderr. */
 const messages: string[] = []
 let hasData = false
-/** Guessed from the command line until the command is known; a word behind `--` is not an option. */
+/** Guessed until the command is known; a word behind `--` is not an option. */
 let wantsJson = /(^| )--json( |$)/.test(
   process.argv
     .slice(2)
@@ -82,7 +80,7 @@ const program = new Command('outboxd')
   })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
-/** The commands, in the order of `--help`. Each module is loaded when it is wanted: the daemon need not carry the sandbox in memory. */
+/** In the order of `--help`. Loaded when wanted, so that the daemon need not carry the sandbox in memory. */
 const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   migrate: () => import('./commands/migrate.ts'),
   run: () => import('./commands/run.ts'),
@@ -133,7 +131,7 @@ try {
   if (process.exitCode !== 0) printOutcome(process.exitCode)
 }
 
-/** Leaves with the command's code, once what it wrote is out; a half-open connection does not hold it back for long. */
+/** Leaves once all is written; a half-open connection does not hold it back for long. */
 async function finish(command: Promise<number>): Promise<void> {
   try {
     process.exitCode = await command
@@ -144,20 +142,19 @@ async function finish(command: Promise<number>): Promise<void> {
   setTimeout(() => process.exit(), leaveMs).unref()
 }
 
-/** Prints an object if --json was given and nothing else was printed: a program that parses stdout never finds it empty. */
+/** With --json, stdout is never empty: if nothing else was printed, this is. */
 function printOutcome(exitCode: number): void {
   if (!wantsJson || hasData) return
   const lines = messages.join('').split('\n')
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
 
-/** The reader has left, as with `| head`: a command that only reads is done, one that changes something goes on. */
+/** The reader left, as with `| head`: a command that changes something goes on. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
   if (given?.onlyLooks) process.exit(0)
 }
 
-/** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
   const { message, exitCode } = explain(error, { name: wanted, onlyLooks: given?.onlyLooks ?? false })
   context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
@@ -171,19 +168,18 @@ function crash(error: unknown): never {
   process.exit(exitCode)
 }
 
-/** Refuses a second file, because one of the two would be ignored. */
+/** One of two files would be ignored. */
 function onlyOne(file: string, before: string | undefined): string {
   if (before !== undefined) throw new InvalidArgumentError(`It is the second, after ${before}: give one file.`)
   return file
 }
 
-/** The first word after the options of the program: the name of the command. */
 function firstWord([word = '', ...others]: string[]): string {
   if (word === '--env-file') return firstWord(others.slice(1))
   return word.startsWith('--env-file=') ? firstWord(others) : word
 }
 
-/** Aborts on the first SIGTERM or SIGINT; the second leaves at once. */
+/** The first SIGTERM or SIGINT aborts; the second leaves at once. */
 function untilTerminated(): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -1,31 +1,31 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-/** The certificates in a PEM text, in their order. @throws Error if one cannot be read */
+/** @throws Error if one cannot be read */
 function certificatesIn(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   return blocks.map((block) => new X509Certificate(block))
 }
 
-/** When the first of a PEM text's certificates is no longer valid, epoch milliseconds; null if none can be read. */
+/** When the first of the certificates ends, epoch milliseconds; null if none can be read. */
 export function earliestExpiryMs(pem: string | null): number | null {
   const ends = readOr(() => certificatesIn(pem ?? ''), []).map(({ validToDate }) => validToDate.getTime())
   return ends.length > 0 ? Math.min(...ends) : null
 }
 
-/** Whether the first certificate of a PEM text, which is the one that is shown, holds at that time. */
+/** Whether the first certificate, which is the one that is shown, holds at that time. */
 export function holdsAt(pem: string, nowMs: number): boolean {
   const [shown] = readOr(() => certificatesIn(pem), [])
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
 }
 
-/** What keeps a file of authorities from being used, as the end of a sentence; null if nothing does. */
+/** Why a file of authorities cannot be used, as the end of a sentence. */
 export function authorityProblem(ca: string): string | null {
   const certificates = readOr(() => certificatesIn(ca), null)
   return certificates === null || certificates.length === 0 ? 'holds no certificate that can be read (PEM)' : null
 }
 
-/** What keeps a client certificate from being used with its key, with the variable that it is about; null if nothing does. */
+/** Why a client certificate cannot be used with its key, in a sentence that names the variable. */
 export function pairProblem(cert: string, key: string): string | null {
   const [shown] = readOr(() => certificatesIn(cert), [])
   if (shown === undefined) return 'SERVICE_CERT_FILE holds no certificate that can be read (PEM)'
@@ -46,7 +46,7 @@ function readKey(key: string): KeyObject | string {
   }
 }
 
-/** What OpenSSL alone objects to, such as a key that is too short. */
+/** Only OpenSSL objects to some, such as a key that is too short. */
 function contextProblem(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })

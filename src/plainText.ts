@@ -1,22 +1,19 @@
 import { styleText } from 'node:util'
 import { boundText } from './boundText.ts'
 
-/** A terminal that shows what is written; what is written to a file or a pipe is whole and plain. */
+/** A terminal; a file or a pipe gets whole and plain text. */
 export interface Terminal {
   columns: number
   bold(text: string): string
 }
 
-/** The terminal behind a stream; null if it is not one. Without bold if NO_COLOR is set, or the terminal has none. */
+/** Null if the stream is not a terminal. Without bold if NO_COLOR is set. */
 export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
   if (!stream.isTTY) return null
   return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
 }
 
-/**
- * Lays rows out in columns, two spaces apart. The last column is as wide as it is; on a terminal it ends with the line, where
- * enough of it is left to be read.
- */
+/** Lays rows out in columns. On a terminal the last column ends with the line, if enough of it is left to be read. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -33,7 +30,7 @@ export function renderTable(
   return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
 }
 
-/** Lays rows out by columns: under each head what it shows of a row. */
+/** @param columns under each head what it shows of a row */
 export const renderColumns = <Row>(
   rows: readonly Row[],
   columns: Readonly<Record<string, (row: Row) => string>>,
@@ -52,7 +49,6 @@ function endWithin(line: string, columns: number, before: number): string {
   return isRead ? boundText(line, columns) : line
 }
 
-/** Cuts a text to `most` characters, with an ellipsis if there is more. */
 export function truncate(text: string, most: number): string {
   return boundText(text.replace(/\s+/g, ' ').trim(), most)
 }
@@ -61,12 +57,11 @@ export function truncate(text: string, most: number): string {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
-/** Makes a text safe for a terminal: what the service or the ERP wrote must not move the cursor or hide a line. */
+/** Makes a text of others safe for a terminal: it must not move the cursor or hide a line. */
 export function escapeControl(text: string): string {
   return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** The same of a text of several lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
 /** The first `most` lines, each cut and made safe for a terminal, and how many more there are. */
@@ -77,7 +72,6 @@ export function renderFirst(lines: readonly string[], most: number): string {
 
 const lineMax = 400
 
-/** Begins a sentence. */
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** `1 record`, `2 records`. */

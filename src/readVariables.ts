@@ -5,12 +5,11 @@ import type { z } from 'zod'
 export type Sharing =
   /** No: `status` reports who has what. */
   | 'same: reported'
-  /** No: a daemon that means another database, table or service by it does not start, in whatever way the address is written. */
+  /** No: a daemon that means another database, table or service by it does not start. */
   | 'same: refused'
   /** Yes, with the reason. */
   | `own: ${string}`
 
-/** A variable of the environment. */
 export interface Variable {
   instances: Sharing
   schema: z.ZodType
@@ -20,10 +19,10 @@ export interface Variable {
   secret?: boolean
 }
 
-/** The environment's variables; an empty one counts as not set, and so does an empty file of one that is optional. */
+/** An empty variable counts as not set, and so does an empty file of an optional one. */
 export type Environment = Record<string, string | undefined>
 
-/** The environment cannot be used. `problems` names every wrong variable at once, without its value if it is secret. */
+/** `problems` names every wrong variable, without its value if it is secret. */
 export class ConfigInvalid extends Error {
   override name = 'ConfigInvalid'
   readonly problems: readonly string[]
@@ -33,7 +32,7 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** The value, as it was given. Neither a secret nor an address that holds one is told. */
+/** Neither a secret nor an address that holds one is told. */
 function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }
@@ -49,7 +48,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     const problemsBefore = problems.length
     const text = secret ? secretText(name, schema.safeParse(undefined).success) : env[name] || undefined
     const parsed = schema.safeParse(text)
-    // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
+    // An unreadable file was reported as such; "is required" on top would mislead.
     if (!parsed.success && problems.length === problemsBefore)
       report(
         `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}${readFrom(name, secret)}`,
@@ -66,7 +65,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     const path = env[`${name}_FILE`]
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
-    // What does not begin as a path does may be the secret itself, in the place of its file's name.
+    // A text that does not look like a path may be the secret itself.
     const shown = /^[./]/.test(path) ? path : 'the file that it names, if it is the name of one'
     const text = contents(`${name}_FILE`, path, shown)?.trimEnd()
     return isOptional ? text || undefined : text
@@ -87,12 +86,11 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
 
   return {
     value,
-    /** The text of the file that a variable names; null if it is not set. */
+    /** The text of the file that a variable names. */
     fileText(name: Name): string | null {
       const path: unknown = value(name)
       return typeof path === 'string' ? (contents(name, path) ?? null) : null
     },
-    /** Something else is wrong. */
     mistake(sentence: string): void {
       problems.push(sentence)
     },

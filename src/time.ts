@@ -7,8 +7,8 @@ export function parseDurationMs(text: string): number | null {
 }
 
 /**
- * The moment that a text means, in epoch milliseconds: an ISO 8601 date or time, or a duration such as 2h, meaning that
- * long ago. Without an offset it is the time of this machine's zone. Null if it is neither, or before the year 1.
+ * The moment that a text means, in epoch milliseconds: an ISO 8601 date or time, by default in this machine's zone,
+ * or a duration such as 2h ago. Null if it is neither, or before the year 1.
  */
 export function parseMoment(text: string, nowMs: number): number | null {
   const ms = parseTime(text, nowMs)
@@ -31,7 +31,7 @@ function parseTime(text: string, nowMs: number): number | null {
   }
 }
 
-/** A duration for people: `3 d 4 h`, `2 h 5 min`, `40 s`. */
+/** `3 d 4 h`, `2 h 5 min`, `40 s`. */
 export function showDuration(ms: number): string {
   const s = Math.round(Math.abs(ms) / 1000)
   const two = (big: number, bigUnit: string, small: number, smallUnit: string) =>
@@ -43,24 +43,23 @@ export function showDuration(ms: number): string {
   return two(Math.floor(s / 86_400), 'd', Math.floor((s % 86_400) / 3_600), 'h')
 }
 
-/** A moment in UTC: `2026-11-03 10:22:33Z`. */
+/** `2026-11-03 10:22:33Z`. */
 export function showTime(ms: number): string {
   return isoTime(ms)
     .replace('T', ' ')
     .replace(/\.\d+Z$/, 'Z')
 }
 
-/** ISO 8601 for programs. */
+/** For programs. */
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** The same of a moment that may not be known, or may not come. */
 export function isoTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : isoTime(ms)
 }
 
-/** A moment and how long ago or until then: `2026-11-03 10:22:33Z (2 h ago)`. */
+/** `2026-11-03 10:22:33Z (2 h ago)`. */
 export function showMoment(ms: number, nowMs: number): string {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
   return `${showTime(ms)} (${distance})`

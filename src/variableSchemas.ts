@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { resources } from './resources.ts'
 
-/** An integer written with digits alone, so that `1e3`, ` 5` or an empty value is a mistake rather than a number. */
+/** Digits only: `1e3`, ` 5` or an empty value is a mistake. */
 export const integer = (least: number, most: number) =>
   z
     .string()
@@ -10,7 +10,7 @@ export const integer = (least: number, most: number) =>
     .transform(Number)
     .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
 
-/** A number of seconds; decimals are allowed, for tests and benchmarks that compress time. */
+/** Decimals are for tests and benchmarks that compress time. */
 export const seconds = (most: number) =>
   z
     .string()
@@ -23,11 +23,10 @@ export const seconds = (most: number) =>
         .max(most * 1000, `must be at most ${most}`),
     )
 
-/** The same, where 0 says that it never is. */
+/** 0 says never. */
 export const secondsOrNever = (most: number) =>
   z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
 
-/** A connection string. */
 export const postgresUrl = z
   .string()
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
@@ -43,7 +42,6 @@ const namesSeveralHosts = (text: string) =>
 const noCredentials = (url: URL) => url.username === '' && url.password === ''
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** Whether an address leads to this very host. */
 export const isOnLoopback = (text = '') => URL.canParse(text) && loopback.has(new URL(text).hostname)
 
 const serviceUrl = z
@@ -60,13 +58,12 @@ const serviceUrl = z
 
 const paths = Object.values(resources).map(({ path }) => path)
 
-/** Ends of an address that we append ourselves: with them every request would go where nothing is. */
+/** Ends of an address that are appended here: with them every request would go where nothing is. */
 const appended = {
   base: new RegExp(`(?:/api|/api/v1|${paths.join('|')}|/oauth/token)$`, 'i'),
   auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
 }
 
-/** An address as the service's interface writes it, without the paths that stand beside it there. */
 const addressWithout = (end: RegExp, path: string) =>
   serviceUrl.refine((address) => !end.test(address), {
     error: ({ input: address }) =>
@@ -87,7 +84,6 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** An HTTP proxy, perhaps with a user name and a password. */
 export const proxyUrl = z.string().refine((text) => {
   if (!URL.canParse(text)) return false
   const { protocol, hostname, pathname, search, hash, username, password } = new URL(text)
@@ -95,16 +91,14 @@ export const proxyUrl = z.string().refine((text) => {
   return protocol === 'http:' && hostname !== '' && isWhole
 }, 'must be http://host:port, or http://user:password@host:port with what is not a letter or digit of these percent-encoded')
 
-/** A path. */
 export const file = z.string().min(1, 'must name a file')
-/** Any text. */
 export const name = z.string().min(1, 'must not be empty')
 
-/** Whose values a browser chooses, or that mean something to everybody on the way. */
+/** Browsers choose their values, or they mean something to all on the way. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 
-/** The name of a header that a proxy sets, in lower case. */
+/** A header that a proxy sets, in lower case. */
 export const headerName = z
   .string()
   .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of a header')
@@ -118,7 +112,7 @@ export const addresses = z
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not be everybody')
 
-/** Names of hosts with commas between them, in lower case. */
+/** With commas between them, in lower case. */
 export const hostNames = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
@@ -147,7 +141,6 @@ const contractNames = [
   'e002',
   'rate_remaining',
 ] as const
-/** What the service answered, by these names. */
 export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], string>>>
 
 /** `name=value` with blanks between. */

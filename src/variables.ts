@@ -16,7 +16,7 @@ import {
   serviceBaseUrl,
 } from './variableSchemas.ts'
 
-/** What a POST says otherwise. */
+/** Set by every POST. */
 const ownHeaders: ReadonlySet<string> = new Set([
   'accept',
   'accept-encoding',
@@ -31,11 +31,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-/**
- * Every variable of the environment that the daemon reads: what it must look like, its default, what it is for.
- *
- * @see docs/reference/variables.md, which is generated from this file
- */
+/** Every variable of the environment that the daemon reads. docs/reference/variables.md is generated from this table. */
 export const variables = {
   DATABASE_URL: {
     instances: 'same: refused',
@@ -265,5 +261,4 @@ export const variables = {
   },
 } as const satisfies Record<string, Variable>
 
-/** What reads them. */
 export type Reader = ReturnType<typeof readVariables<typeof variables>>

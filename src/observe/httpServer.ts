@@ -2,25 +2,26 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Something works if there are no reasons against it. Reasons are words for an operator. */
+/** Reasons against, in words for an operator; none if it works. */
 export interface Readiness {
   reasons: readonly string[]
 }
 
-/** What /readyz says. A pause is not a reason against it: neither a restart nor another instance would end the pause. */
+/**
+ * What /readyz says. A pause is not a reason against it, because neither a restart nor another instance would end it.
+ */
 export interface SendingReadiness extends Readiness {
-  /** The pauses in force, in epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
+  /** In epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
   pauses: readonly { reason: string; sinceMs: number; untilMs: number | null }[]
 }
 
 export interface HttpServerDeps {
   host: string
-  /** 0 takes any free one. */
   port: number
   metrics: { render(): Promise<string> }
-  /** Whether the process is worth keeping: reasons here ask the supervisor for a restart. */
+  /** Reasons ask the supervisor for a restart. */
   live: () => Readiness
-  /** Whether this instance does its work: its databases answer and each loop that moves records comes round. */
+  /** Whether the databases answer and each loop that moves records comes round. */
   ready: () => SendingReadiness
 }
 
@@ -30,7 +31,7 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** The address of HTTP_HOST and HTTP_PORT is taken, or does not belong to this machine. */
+/** HTTP_HOST and HTTP_PORT name an address that is taken, or not of this machine. */
 export class AddressUnusable extends Error {
   override name = 'AddressUnusable'
 }
@@ -42,7 +43,7 @@ const jsonType = 'application/json; charset=utf-8'
 /**
  * Serves /metrics, /livez and /readyz.
  *
- * @throws AddressUnusable when it cannot be listened on
+ * @throws AddressUnusable
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const shared = { ...deps, metrics: { render: shareRendering(deps.metrics.render) } }
@@ -51,7 +52,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.timeout = silenceMs
   closeOldestBeyond(server, connectionsMax)
   await listen(server, deps)
-  // Without a listener a failure to accept a connection, such as too many open files, would end the process.
+  // Without a listener a failed accept, such as too many open files, would end the process.
   server.on('error', () => {})
   const { port } = server.address() as AddressInfo
   const host = deps.host.includes(':') ? `[${deps.host}]` : deps.host
@@ -76,17 +77,17 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** A scraper sends fewer at once. Each answer is kept until it is read. */
+/** A scraper sends fewer at once, and each answer is kept until it is read. */
 const requestsPerConnectionMax = 100
-/** Ends a connection on which nothing moves, such as one whose answer is not read. */
+/** Ends a connection whose answer is not read. */
 const silenceMs = 10_000
 
 /**
- * Bounds the connections of a server by ending an old one, not by refusing the newest: otherwise one who holds as many as there may be
- * keeps out the probe by which a supervisor decides whether the daemon lives, or the operator from the console.
+ * Bounds the connections by ending an old one. If the newest were refused, a client that holds them all would keep
+ * out the supervisor's probe, or the operator.
  *
- * The oldest connection without an answer ends first, then the oldest that is idle, then the oldest. The newer half is spared, because
- * a connection that has just come had no time for an answer.
+ * The oldest without an answer ends first, then the oldest idle one, then the oldest. The newer half is spared,
+ * because a new connection had no time for an answer.
  */
 export function closeOldestBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()
@@ -111,7 +112,7 @@ export function closeOldestBeyond(server: Server, connectionsMax: number): void 
   }
 }
 
-/** Requests that come while the metrics are being written get the same text. */
+/** Requests that come while the metrics are rendered get the same text. */
 function shareRendering(render: () => Promise<string>): () => Promise<string> {
   let underWay: Promise<string> | null = null
   return () => {
@@ -169,7 +170,7 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
 
-/** A pause without its detail, which has words of the service: anybody who reaches the port reads this. */
+/** Without the detail, which has words of the service: anyone who reaches the port reads this. */
 const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
   reason,
   since: new Date(sinceMs).toISOString(),

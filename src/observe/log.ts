@@ -5,22 +5,21 @@ import type { LineStream } from './logDestination.ts'
 import { redact, showError, withheld } from './redact.ts'
 import { createRepeats } from './repeats.ts'
 
-/** One wide line per event. `event` is a constant text of ours: what happened, no values in it. */
+/** One wide line per event. `event` is a constant text of ours, without values. */
 export interface Log {
   info(event: string, fields?: LogFields): void
   warn(event: string, fields?: LogFields): void
   error(event: string, fields?: LogFields): void
 }
 
-/** A log that holds back what repeats itself, and the lines of a moment to write them together. */
 export interface CountingLog extends Log {
-  /** Says now what was counted since it was last said, and writes what is kept. */
+  /** Writes what was counted and what is kept. */
   flush(): void
 }
 
 /**
  * Writes JSON lines: level, time (ISO 8601, UTC), event, and the fields of the allow-list. A warning or error that
- * repeats one of the last minute is counted: one line a minute says so, with `repeated` and `lastAt`.
+ * repeats one of the last minute is counted, and told once a minute with `repeated` and `lastAt`.
  *
  * @param level the least that is written; `silent` writes nothing
  */
@@ -59,9 +58,8 @@ export function createLog(level: string, destination: LineStream): CountingLog {
 }
 
 /**
- * All that a log line may hold beside its event, each field with the function that lets its value through or withholds it: a field
- * that is not listed here is not written. There is no field for the service's words or the client's data, because they may be about
- * persons; `outboxd show ID` has them.
+ * All fields that a log line may have, each with the function that lets its value through or withholds it. None is
+ * for the service's words or the client's data, which may be about persons: `outboxd show ID` has them.
  */
 const shapes = {
   submissionId: identifier,
@@ -71,29 +69,28 @@ const shapes = {
   transactionId: identifier,
   endpoint: word<Endpoint>,
   outcome: word<Outcome | State>,
-  /** An error code such as E001, or an SQLSTATE. */
+  /** Such as E001, or an SQLSTATE. */
   code: word<string>,
-  /** The HTTP status of an answer. */
+  /** Of an HTTP answer. */
   status: number,
   durationMs: number,
-  /** How long something stood that is over, or stands. */
   lastedMs: number,
-  /** A moment, ISO 8601. */
+  /** ISO 8601. */
   until: moment,
   count: number,
-  /** One word of ours, such as a pause reason or a signal; a sentence is withheld. */
+  /** One word of ours; a sentence is withheld. */
   reason: word<string>,
-  /** A sentence of ours: nothing that the service or the client said. */
+  /** A sentence of ours. */
   detail: sentence,
-  /** What a record was rejected for: the field, by its name in the mapping file, and the kind of mistake. */
+  /** By the field's name in the mapping file. */
   fieldErrors,
   type: word<string>,
   loop: word<string>,
-  /** The records that it is about, if there are several; the first hundred are written. */
+  /** The first hundred are written. */
   records,
   port: number,
   version: word<string>,
-  /** Anything that was thrown; reduced to its class, its redacted message and its code. */
+  /** Reduced to class, redacted message and code. */
   error: showError,
 }
 
@@ -108,7 +105,7 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** Ours, and no secret has their form: lower case without a sign between, digits, a uuid. Most values are, and are not searched. */
+/** No secret has these forms, and most values do: they are not searched. */
 const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 

@@ -11,10 +11,9 @@ import {
 } from '../model.ts'
 import { endpoints } from '../resources.ts'
 
-/** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2); any other counts as `other`. */
+/** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2). */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
-/** The daemon's loops, each with the time of its last success. */
 export const loops = [
   'capture',
   'dispatch',
@@ -33,32 +32,30 @@ export const loops = [
 export type LoopName = (typeof loops)[number]
 
 /**
- * What the databases say now. A loop reads it and hands it over, so that a scrape never waits for a database. All times are of the
- * ledger's clock, epoch milliseconds, and null if there is no such record.
+ * What the databases say. A loop reads it, so that a scrape never waits for a database. Times are of the ledger's
+ * clock, epoch milliseconds; null if there is no such record.
  */
 export interface Snapshot {
   nowMs: number
   submissions: Record<State, number>
-  /** Outbox rows that no instance has taken yet. */
   outboxWaiting: number
-  /** Creation of the oldest row that is to be sent, also behind a pause or in backoff. */
+  /** Creation of the oldest row to be sent, also behind a pause or in backoff. */
   oldestUnsentMs: number | null
-  /** Acceptance of the oldest transaction that is still processing. */
+  /** Acceptance of the oldest transaction still processing. */
   oldestAcceptedMs: number | null
-  /** End of the failed or rejected record that has waited longest for a person. */
+  /** End of the failed or rejected record that has waited longest. */
   oldestForPersonMs: number | null
   pauses: readonly PauseReason[]
-  /** How many problems of each kind stand; a kind that is left out has none. */
+  /** A kind that is left out has none. */
   problems: Partial<Record<ProblemKind, number>>
   /** Outcomes that the outbox's rows have yet to be told. */
   reportsDue: number
-  /** When the oldest of those outcomes came about. */
   oldestReportDueMs: number | null
   rateCapacity: number
   rateAvailable: number
 }
 
-/** The labels of a metric, each with its values. A value outside the list counts as `other` if the list has that. */
+/** A value outside the list counts as `other` if the list has that. */
 export type LabelValues = Readonly<Record<string, readonly string[]>>
 
 interface RowBase {
@@ -67,26 +64,26 @@ interface RowBase {
   labels?: LabelValues
 }
 
-/** One metric. A metric whose name ends in `_seconds` is given milliseconds. */
+/** A metric whose name ends in `_seconds` is given milliseconds. */
 export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
     | { kind: 'histogram'; buckets: readonly number[] }
     | { kind: 'gauge' }
-    /** A gauge that each snapshot sets: to one value, or to one for each value of the only label (0 if it is left out). */
+    /** Set by each snapshot: to one value, or to one for each value of the only label. */
     | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
-    /** A gauge that grows by itself from the snapshot's `nowMs` on: seconds since that time; 0 for none. */
+    /** Seconds since that time; grows by itself from the snapshot's `nowMs` on. */
     | { kind: 'age'; since: (snapshot: Snapshot) => number | null }
-    /** A gauge that grows by itself: seconds since it was restarted, or since the process started. */
+    /** Seconds since it was restarted, or since the process started. */
     | { kind: 'stopwatch' }
   )
 
 /**
- * Every metric (docs/runbook.md says what to do about it). Each combination of label values is there from the start, at 0, so that
- * the first event of its kind is an increase that `rate()` can see.
+ * Every metric (docs/runbook.md says what to do about it). Each combination of label values starts at 0, so that
+ * `rate()` sees the first event.
  *
- * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown` needs no call, only
- * its field in `Snapshot` and in the statement that reads the ledger.
+ * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown`
+ * needs only its field in `Snapshot` and in the statement that reads the ledger.
  */
 export const metricRows = {
   requests: {
@@ -100,7 +97,7 @@ export const metricRows = {
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until we gave up.',
     labels: { endpoint: endpoints, outcome: outcomes },
-    // The service promises answers below 2 s (docs/interface.md, 8): an edge at exactly 2, and company on both sides of it.
+    // The service promises answers below 2 s (docs/interface.md, 8): an edge at exactly 2.
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
   },
   serviceErrors: {
@@ -288,7 +285,6 @@ export const metricRows = {
     help: '1 while the database answers this process, else 0.',
     labels: { database: ['outbox', 'ledger'] },
   },
-  // SERVICE_CERT_FILE, SERVICE_CA_FILE, and the certificate that the service itself shows.
   certificateExpiry: {
     kind: 'gauge',
     name: 'outboxd_certificate_expiry_timestamp_seconds',

@@ -4,7 +4,7 @@ import { type LabelValues, type MetricRow, metricRows, type Snapshot } from './m
 
 type Rows = typeof metricRows
 
-/** The labels of one call: a closed set of values, or any text if the row has `other`. */
+/** Any text if the row has `other`. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value
@@ -13,10 +13,9 @@ type Labels<Values> = {
     : never
 }
 
-/** No labels for a row that has none. */
 type LabelsOf<Row> = Row extends { labels: infer Values } ? [labels: Labels<Values>] : []
 
-/** What a part does with a metric of the row: it adds to a counter, sets a gauge, lets a histogram observe. */
+/** What a part may do with a metric of the row. */
 type Handle<Row> = Row extends { kind: 'counter' }
   ? { add(by: number, ...labels: LabelsOf<Row>): void }
   : Row extends { kind: 'histogram' }
@@ -28,25 +27,22 @@ type Handle<Row> = Row extends { kind: 'counter' }
         : never
 
 /**
- * What operators see through Prometheus: a handle for each row of `metricRows` that parts count by.
- *
- * No method throws. A number that is not finite is left out, and a negative one, from two clocks that disagree, counts as 0; null
- * sets a gauge to 0 and is not observed. Methods may be passed on by themselves.
+ * The metrics by the names of `metricRows`. No method throws: a number that is not finite is left out, a negative one
+ * counts as 0, null sets a gauge to 0. Methods may be passed on by themselves.
  */
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
   /** Sets every gauge of kind `shown`, and from when the ages count. */
   setSnapshot(snapshot: Snapshot): void
-  /** The mapping files were read and are in force from now on; their record types are told apart. */
+  /** Their record types are told apart from now on. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
-  /** The mapping files were read and cannot be used: the files read before stay in force. */
+  /** The files read before stay in force. */
   mappingsBroken(): void
-  /** The text of one scrape, in Prometheus' text format 0.0.4. */
+  /** Prometheus' text format 0.0.4. */
   render(): Promise<string>
 }
 
-/** Builds every metric on a registry of its own. */
 export function createMetrics({ version, clock }: { version: string; clock: Pick<Clock, 'stopwatch'> }): Metrics {
   const registry = new Registry()
   const rows = Object.entries<MetricRow>(metricRows)
@@ -70,14 +66,13 @@ export function createMetrics({ version, clock }: { version: string; clock: Pick
 
 type Given = Record<string, string>
 
-/** A row at work, with the methods of its kind. */
 interface Instrument {
   add?(by: number, labels?: Given): void
   set?(value: number | null, labels?: Given): void
   observe?(value: number | null, labels?: Given): void
   restart?(labels?: Given): void
   show?(snapshot: Snapshot): void
-  /** Tells further values of a label apart, each at 0 first. */
+  /** Each starts at 0. */
   addValues?(label: string, values: Iterable<string>): void
 }
 
@@ -90,7 +85,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** prom-client throws on what is not a finite number and on counters that go down; a metric is not worth a crash. */
+  /** prom-client throws on what is not finite and on counters that go down; a metric is not worth a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -152,7 +147,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** A gauge whose values are worked out when they are scraped: no host's clock makes an age older. */
+/** Its values are computed when they are scraped, so that no host's clock makes an age older. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,
@@ -171,12 +166,12 @@ function combinations(labels: LabelValues): Given[] {
 }
 
 /**
- * How far apart the ticks are by which nodejs_eventloop_lag_* measures: that much is no lag. One each 10 ms, as is usual, takes
- * a third of a per cent of a core; a daemon that has nothing to do takes one.
+ * Ticks by which nodejs_eventloop_lag_* measures. The usual 10 ms take a third of a per cent of a core, of one per
+ * cent for an idle daemon.
  */
 const tickMs = 100
 
-/** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics` refuses), and the version. */
+/** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics`). */
 function addDefaults(registry: Registry, version: string): void {
   const help = 'Always 1; the label says which version runs.'
   new Gauge({ name: 'outboxd_build_info', help, labelNames: ['version'], registers: [registry] }).set({ version }, 1)

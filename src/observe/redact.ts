@@ -1,31 +1,30 @@
 import { boundText, textMax } from '../boundText.ts'
 
-/** What the log shows of a thrown value: enough to find the place, nothing of what it carried. */
+/** Enough of a thrown value to find the place, nothing of what it carried. */
 export interface ShownError {
   class: string
   message: string
   /** SQLSTATE, or the system's word such as ECONNREFUSED. */
   code?: string
-  /** Postgres' severity, such as ERROR or FATAL. */
+  /** Postgres' severity. */
   severity?: string
-  /** Classes of the chain of causes, outermost first. */
+  /** Classes, outermost first. */
   causes?: string[]
-  /** Classes of the errors that an AggregateError holds. */
+  /** Classes of an AggregateError's errors. */
   errors?: string[]
 }
 
-/** More causes or parts than this say nothing more. */
 const chainMax = 5
-/** Redaction reads this much; more than any message of ours, so that a secret is never cut before its end is seen. */
+/** More than any message of ours, so that a secret is never cut before its end is seen. */
 const redactMax = 10_000
 
 export const withheld = '[withheld]'
 
 /**
- * Reduces a thrown value to what may be logged. Never throws, whatever the value's getters do.
+ * Reduces a thrown value to what may be logged. Never throws, whatever its getters do.
  *
- * Postgres' `detail`, `where` and parameters, nested configurations, stacks and properties of any other name are left
- * out; so is the text of errors that quote the data they failed on.
+ * Left out: Postgres' `detail`, `where` and parameters, configurations, stacks, other properties, and the text of
+ * errors that quote data.
  */
 export function showError(error: unknown): ShownError {
   try {
@@ -64,8 +63,8 @@ function className(error: unknown): string {
 }
 
 /**
- * JSON.parse quotes the text that it could not read; Postgres quotes the value in data exceptions (class 22, such as
- * `invalid input syntax for type numeric: "…"`) and says whatever a trigger of the client's raises (class P0).
+ * JSON.parse quotes its text; Postgres quotes values (class 22) and whatever a trigger of the client's raises (class
+ * P0).
  */
 function quotesData(error: Error, code: unknown): boolean {
   return error instanceof SyntaxError || (typeof code === 'string' && /^(22|P0)[0-9A-Z]{3}$/.test(code))
@@ -76,8 +75,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Takes credentials out of a text: user and password of any address, its query, Bearer and Basic tokens, JWTs, and
- * what follows `password=`, `client_secret:` and the like. It takes too much rather than too little.
+ * Takes credentials out of a text, rather too much than too little: an address's user, password and query, Bearer and
+ * Basic tokens, JWTs, and what follows `password=` and the like.
  */
 export function redact(text: string): string {
   const redacted = patterns.reduce(
@@ -100,7 +99,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** What an SQLSTATE, or its class, or a system's word means. The longest beginning that fits is taken. */
+/** What an SQLSTATE, its class, or a system's word means; the first that fits. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^42501$/, 'a right is missing'],
   [/^42P01$/, 'a table is missing'],
@@ -115,10 +114,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(08|57P|E[A-Z]+$)/, 'the database cannot be reached'],
 ]
 
-/**
- * Says in words what went wrong, without the client's data: what kind of failure it is, and the redacted message with
- * its SQLSTATE, for the person who mends it.
- */
+/** Says what kind of failure it is, with the redacted message and the SQLSTATE, without the client's data. */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)
   if (code === undefined) return message || name // an error of ours, which says in words what is wrong

@@ -1,14 +1,14 @@
-/** What was counted of a line and not written: how often it came, and when last, in ms since 1970. */
+/** How often a line came that was not written, and when last, in epoch milliseconds. */
 export interface Counted {
   times: number
   lastMs: number
 }
 
-/** Writes a line; `counted` is undefined the first time. */
+/** `counted` is undefined the first time. */
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** More different lines than this are not remembered: each of them is written. */
+/** More different lines than this are all written. */
 const linesMax = 1_000
 
 interface Line extends Counted {
@@ -20,7 +20,7 @@ interface Line extends Counted {
 export function createRepeats() {
   const lines = new Map<string, Line>()
 
-  /** Writes what was counted in the minute that is over, and counts on. A line that did not come in it is forgotten. */
+  /** A line that did not come in the minute is forgotten. */
   function sumUp(key: string): void {
     const line = lines.get(key)
     if (line === undefined) return
@@ -35,7 +35,6 @@ export function createRepeats() {
   }
 
   return {
-    /** Writes a line at once, or counts it if one with its key was written within the last minute. */
     tell(key: string, write: Write): void {
       const line = lines.get(key)
       if (line !== undefined) {
@@ -46,7 +45,7 @@ export function createRepeats() {
       write()
       if (lines.size < linesMax) remember(key, write)
     },
-    /** Writes what was counted: the process ends. */
+    /** Writes what was counted, because the process ends. */
     flush(): void {
       for (const line of lines.values()) {
         clearTimeout(line.timer)

@@ -25,7 +25,6 @@ export interface Pruned {
   submissions: number
   /** Of these the rest is kept. */
   emptied: number
-  /** Ids that need not be known any more. */
   forgotten: number
 }
 
@@ -33,7 +32,7 @@ export interface TelemetryDeps {
   log: Log
   metrics: Metrics
   outcomeOf(answer: Answer): Outcome
-  /** What `outboxd discover` saw the service answer; null if it was not run. */
+  /** What `outboxd discover` saw; null if it was not run. */
   contract: Contract | null
 }
 
@@ -42,7 +41,7 @@ const isEnd = (state: State): state is EndState => ended.some((end) => end === s
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
-/** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
+/** Turns what happens to records into log lines and metrics. Nothing waits for it or is steered by it. */
 export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps) {
   const countBreach = (kind: Breach) => metrics.breaches.add(1, { kind })
 
@@ -58,7 +57,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     if (!serviceCodes.includes(answer.code)) countBreach('unknown_code')
   }
 
-  /** @param lifetimeMs from the row's creation; null if the table does not say when that was */
+  /** @param lifetimeMs from the row's creation; null if the table does not say */
   function finished(outcome: EndState, lifetimeMs: number | null, type: string): void {
     metrics.finished.add(1, { outcome })
     metrics.finishedByType.add(1, { type, outcome })
@@ -68,7 +67,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   return {
     requestDone,
     breached: countBreach,
-    /** Records are in the ledger; records that did not map ended there. */
+    /** Records that did not map end here. */
     captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
@@ -114,7 +113,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
     },
-    /** Rows were told their outcomes, or could not be. */
     reported(told: readonly ToldReport[]) {
       for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
         log.warn('a row could not be told its outcome; it is tried again', {
@@ -124,7 +122,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
           code,
         })
     },
-    /** Operators gave commands: another process did the work, the daemon counts it. @param acts.discards the record type of each */
+    /** Another process did the work, the daemon counts it. @param acts.discards the record type of each */
     operatorActed({ replays, discards }: { replays: number; discards: readonly string[] }) {
       metrics.replays.add(replays)
       for (const type of discards) finished('discarded', null, type)
@@ -132,7 +130,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     orphansRescued(count: number) {
       if (count > 0) log.warn('rescued what a dead instance was sending', { count })
     },
-    /** A day is over: where the logs' chain stood. */
     chainStood({ number, hash }: { number: string; hash: string }) {
       log.info('a day of the audit chain is over', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
     },
@@ -154,11 +151,7 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
   return resources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
-/**
- * Lists how an answer contradicts what `outboxd discover` saw. Pure.
- *
- * @param contract null if `discover` was not run
- */
+/** Lists how an answer contradicts what `outboxd discover` saw. Pure. */
 export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer
@@ -175,5 +168,5 @@ export function contradictions(contract: Contract | null, endpoint: Endpoint, an
 
 const polls: ReadonlySet<Endpoint> = new Set(Object.values(resources).map(({ ask }) => ask))
 
-/** Whether a status refuses this request, and says nothing of the token, the rate or the proxy. */
+/** Whether a status refuses this request, and not the token, the rate or the proxy. */
 const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)
