@@ -14,11 +14,6 @@ export class Clients {
     return this.#clients.map(({ id }) => id)
   }
 
-  /** The client that owns what an older sandbox stored without a client. */
-  get first(): string {
-    return this.#clients[0]?.id ?? ''
-  }
-
   has(id: string): boolean {
     return this.#clients.some((client) => client.id === id)
   }

@@ -175,7 +175,7 @@ export const optionsSchema = z
     when: () => true, // said beside all else that is wrong
   })
 
-/** The clients: the list, or the one of clientId and clientSecret. The first owns what an older database holds. */
+/** The clients: the list, or the one of clientId and clientSecret. */
 export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
   return clients ?? [{ id: clientId, secret: clientSecret }]
 }

@@ -16,7 +16,7 @@ import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
-import { adopt, countedArrivals, nextPositions } from './storage/findStored.ts'
+import { countedArrivals, nextPositions } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
 import { retentionAt, trimForEver } from './storage/ledgerRetention.ts'
@@ -142,7 +142,6 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
   const given = clientsOf(settings)
   const clients = new Clients(given)
-  await adopt(pool, clients.first)
   const current = await CurrentSettings.open(pool, liveSettingsSchema.strip().parse(settings), given)
   const live = (client: string | null) => current.of(client)
   const rates = new ClientRates(current)
@@ -161,7 +160,7 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     live,
     clients,
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await Tokens.open({ pool, clock, draws, live }, given, givenKey),
+    tokens: await Tokens.open({ pool, clock, draws, live, clients }, givenKey),
     rates,
     failures: new Failures(() => live(null).unauthenticatedRequests),
     faults,
@@ -187,7 +186,6 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const controls = {
     parts,
     pool: controlPool,
-    events,
     settings: current,
     async reset(client: string | null, everything: boolean) {
       await parts.journal.idle()

@@ -124,43 +124,6 @@ test('a window of less than a millisecond is neither set nor asked about, and of
 })
 
 describe('control reads hold some megabytes, whatever there is', () => {
-  /** An event as a version took it that did not bound numbers: 45 kB here, 655 MB as text. */
-  async function putPoisonousEvent(): Promise<string> {
-    const { rows } = await s.database.pool.query(
-      `insert into sandbox_queue.job (name, data)
-       select 'OrderCreated', jsonb_build_object('time', '2026-11-21T00:00:00Z', 'data',
-         jsonb_build_object('items', (select jsonb_agg('1e131071'::jsonb) from generate_series(1, 5000))))
-       returning id`,
-    )
-    return rows[0].id
-  }
-
-  test('an event that nobody can read is shown as such, and the others with it', async () => {
-    const id = await putPoisonousEvent()
-    await create('[1]')
-    const rows = await events()
-    expect(rows).toHaveLength(2)
-    expect(rows.find((row) => row.id === id)).toEqual({
-      id,
-      state: 'created',
-      event: null,
-      unreadable: 'it has a number of more than 100 digits, written out: no consumer could read it',
-    })
-    expect(rows.find((row) => row.id !== id).event.data.items).toEqual([1])
-  })
-
-  test('who follows the queue is told of such an event, too, and a restart and an emptying survive it', async () => {
-    const id = await putPoisonousEvent()
-    await s.restart()
-    const stop = new AbortController()
-    const response = await fetch(`${s.sandbox.url}/_sandbox/events?follow=true`, { signal: stop.signal })
-    const { value } = (await response.body?.getReader().read()) ?? {}
-    expect(JSON.parse(Buffer.from(value ?? []).toString())).toMatchObject({ id, event: null })
-    stop.abort()
-    await s.control('DELETE', '/ledger?everything=true')
-    expect(await events()).toEqual([])
-  })
-
   test('3,000 requests with large bodies, more than a string can hold, are answered as they are read', async () => {
     await s.database.pool.query(
       `insert into sandbox.ledger (arrived_at, endpoint, method, path, address, body, status, dropped, counted)

@@ -39,7 +39,8 @@ function othersOf(schema: Json): string {
   if (schema.type === 'boolean') return '`true`, `false`'
   if (schema.enum) return schema.enum.map((each: string) => `\`${each}\``).join(', ')
   if (schema.type === 'array') return 'a list'
-  return schema.type === 'string' ? 'a word' : `${schema.minimum} to ${schema.maximum}`
+  if ([schema.type].flat().includes('string')) return schema.pattern ? 'a word' : 'a text'
+  return `${schema.minimum} to ${schema.maximum}`
 }
 
 const describe = (name: Name) => optionsSchema.shape[name].description

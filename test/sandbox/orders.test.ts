@@ -86,27 +86,6 @@ test('the event is a CloudEvents envelope', async () => {
   })
 })
 
-test('who follows the queue sees what is there and then each new event, once', async () => {
-  const earlier = (await create(order())).json.orderId
-  const stop = new AbortController()
-  const response = await fetch(`${s.sandbox.url}/_sandbox/events?follow=true`, { signal: stop.signal })
-  const seen: string[] = []
-  const reading = (async () => {
-    let rest = ''
-    for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      const lines = (rest + chunk).split('\n')
-      rest = lines.pop() ?? ''
-      seen.push(...lines.map((line) => JSON.parse(line).event.subject))
-    }
-  })().catch(() => {})
-  await expect.poll(() => seen).toContain(earlier)
-  const later = (await create(order())).json.orderId
-  await expect.poll(() => seen).toContain(later)
-  stop.abort()
-  await reading
-  expect(new Set(seen).size).toBe(seen.length)
-})
-
 test('amounts in items keep their digits, in the answer and in the event', async () => {
   const items = '[{"price":12.50,"big":12345678901234567890.12}]'
   const { json } = await create(`{"customerId":"${order().customerId}","items":${items}}`)

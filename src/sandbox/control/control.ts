@@ -10,14 +10,12 @@ import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecon
 import { verifyRoutes } from '../scenario/expectations.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
 import { isOneEntrysFault } from '../storage/journal.ts'
-import type { OrderEvents } from '../storage/orderEvents.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
 import { BeyondBounds, knownClient, readJson, readQuery, refuse, sendRows } from './controlAnswers.ts'
 import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { readRate } from './controlQueries.ts'
-import { followEvents } from './followEvents.ts'
 import * as shown from './shownRows.ts'
 
 /** What the control API uses. */
@@ -25,7 +23,6 @@ export interface Controls {
   parts: Parts
   /** Connections of its own with longer timeouts, so that a read of the whole ledger does not hold up requests. */
   pool: pg.Pool
-  events: OrderEvents
   settings: CurrentSettings
   /** Forgets the requests, of one client or of all; with `everything` also what came of them. */
   reset(client: string | null, everything: boolean): Promise<void>
@@ -35,7 +32,6 @@ export interface Controls {
   expectations: readonly Expectation[]
 }
 
-const flag = z.stringbool().default(false)
 const limit = z.coerce.number().int().min(1).max(1_000_000)
 const ledgerQuery = {
   since: z.coerce.number().int().min(0).default(0),
@@ -45,9 +41,8 @@ const ledgerQuery = {
   idempotencyKey: z.string().nullable().default(null),
 }
 const limitQuery = { limit: limit.default(1000) }
-const eventsQuery = { ...limitQuery, follow: flag }
 const rateQuery = { windowSeconds: z.coerce.number().pipe(windowSecondsSchema).optional() }
-const resetQuery = { everything: flag }
+const resetQuery = { everything: z.stringbool().default(false) }
 const idParameter = z.object({ id: z.coerce.number().int() })
 
 /**
@@ -102,10 +97,9 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     const { client, windowSeconds } = readQuery(clients, query, rateQuery)
     return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
   })
-  app.get('/events', ({ query }, reply) => {
-    const { follow, ...page } = readQuery(clients, query, eventsQuery)
-    return follow ? followEvents(controls, page.client, reply) : sendRows(reply, shown.eventRows(pool, page))
-  })
+  app.get('/events', ({ query }, reply) =>
+    sendRows(reply, shown.eventRows(pool, readQuery(clients, query, limitQuery))),
+  )
 
   app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
   app.post('/faults', async ({ body }, reply) => {

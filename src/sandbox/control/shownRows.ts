@@ -1,5 +1,4 @@
 import type pg from 'pg'
-import { numberDigitsMax } from '../endpoints/parseExactly.ts'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
 
 /**
@@ -138,35 +137,17 @@ export function orderRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerato
   })
 }
 
-/** An event of the queue and its line of JSON. */
-export interface EventLine {
-  id: string
-  line: string
-}
-
 const eventBatchSql = boundedSql(
   `
-  select id, state::text as state, case when readable then data::text end as event, place
-  from unnest($2::uuid[]) with ordinality as asked (id, place)
-    join ${queueSchema}.job using (id)
-    cross join lateral (
-      select not exists (
-        select from jsonb_path_query(data, 'strict $.** ? (@.type() == "number")') as number
-        where abs(number::numeric) >= 1e${numberDigitsMax} or scale(number::numeric) > ${numberDigitsMax}
-      ) as readable
-    ) judged
+  select id, state::text as state, data::text as event, place
+  from unnest($2::uuid[]) with ordinality as asked (id, place) join ${queueSchema}.job using (id)
   where job.name = $1`,
-  'coalesce(octet_length(event), 0)',
+  'octet_length(event)',
   'place',
 )
 
-/**
- * The events on the queue, in the order in which they were put there.
- *
- * jsonb writes its numbers out without exponents: 45 kB of `1e131071`, which the sandbox took before it bounded them, are
- * 655 MB of text. An event with such a number is shown without its contents, and says so under `unreadable`.
- */
-export async function* eventLines(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<EventLine[]> {
+/** The events on the queue, in the order in which they were put there; each is JSON text, its numbers as jsonb has them. */
+export async function* eventRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   const { rows: found } = await pool.query<{ ids: string[] }>(
     `
     select coalesce(array_agg(id::text order by created_on, id), '{}') as ids
@@ -182,21 +163,8 @@ export async function* eventLines(pool: pg.Pool, { limit, client }: Page): Async
   )
   const ids = found[0]?.ids ?? []
   for (let start = 0; start < ids.length; ) {
-    const asked = ids.slice(start, start + batchRows)
-    const { rows } = await pool.query(eventBatchSql, [queueName, asked])
-    yield rows.map(({ id, state, event }) => ({ id, line: eventLine(id, state, event) }))
-    start += Number(rows.at(-1)?.place ?? asked.length) // no row: all of these events have gone
+    const { rows } = await pool.query(eventBatchSql, [queueName, ids.slice(start, start + batchRows)])
+    yield rows.map(({ id, state, event }) => `{"id":"${id}","state":"${state}","event":${event}}`)
+    start += Number(rows.at(-1)?.place ?? batchRows) // no row: all of these events have gone
   }
-}
-
-/** The same without their ids. */
-export async function* eventRows(pool: pg.Pool, page: Page): AsyncGenerator<string[]> {
-  for await (const batch of eventLines(pool, page)) yield batch.map(({ line }) => line)
-}
-
-/** @param event its JSON, or null if it cannot be shown */
-export function eventLine(id: string, state: string, event: string | null): string {
-  if (event !== null) return `{"id":"${id}","state":"${state}","event":${event}}`
-  const unreadable = `it has a number of more than ${numberDigitsMax} digits, written out: no consumer could read it`
-  return JSON.stringify({ id, state, event: null, unreadable })
 }

@@ -1,6 +1,6 @@
-import { createHmac } from 'node:crypto'
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
+import type { Clients } from '../clients.ts'
 import type { Draws } from '../processing/draws.ts'
 import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
@@ -29,6 +29,7 @@ interface TokenParts {
   clock: SandboxClock
   draws: Draws
   live: (client: string) => LiveSettings
+  clients: Clients
 }
 
 interface Keys {
@@ -40,29 +41,24 @@ interface Keys {
 export class Tokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
-  #generations: TokenGenerations
+  /** How often the tokens of a client were revoked. A token's generation says how often before it was issued, and 1. */
+  #revocations: Record<string, number>
   readonly #genuine = new Map<string, Claims>()
 
-  private constructor(parts: TokenParts, keys: Keys, generations: TokenGenerations) {
+  private constructor(parts: TokenParts, keys: Keys, revocations: Record<string, number>) {
     this.#parts = parts
     this.#keys = keys
-    this.#generations = generations
+    this.#revocations = revocations
   }
 
-  /**
-   * @param clients whose tokens are good; the tokens of a client that has gone, or whose credentials have changed, end
-   * @param givenKey signs instead of the key in the database
-   */
-  static async open(parts: TokenParts, clients: readonly ClientKeys[], givenKey: JWK | undefined): Promise<Tokens> {
+  /** @param givenKey signs instead of the key in the database */
+  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
     const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
-    const first = await readOrCreateState(parts.pool, 'token_generation', 1)
-    const kept = await readOrCreateState<TokenGenerations>(parts.pool, 'token_generations', {})
-    const generations = generationsNow(kept, clients, first, jwk.d ?? '')
-    await writeState(parts.pool, 'token_generations', generations)
+    const revocations = await readOrCreateState<Record<string, number>>(parts.pool, 'revocations', {})
     const keys = { privateKey: privateKey as CryptoKey, publicKey: publicKey as CryptoKey }
-    return new Tokens(parts, keys, generations)
+    return new Tokens(parts, keys, revocations)
   }
 
   /** @param form of a JWT, or of something that says nothing to a client */
@@ -73,7 +69,7 @@ export class Tokens {
 
   #sign(clientId: string, lifetimeSeconds: number): Promise<string> {
     const nowSeconds = this.#parts.clock.nowUs() / 1_000_000
-    return new SignJWT({ generation: this.#generations[clientId]?.generation })
+    return new SignJWT({ generation: this.#generationOf(clientId) })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
       .setIssuer(issuer)
@@ -93,21 +89,22 @@ export class Tokens {
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
     const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
     if (endsUs <= this.#parts.clock.nowUs()) return refused('The access token has expired.')
-    const { generation, fingerprint = null } = this.#generations[claims.clientId] ?? {}
-    if (fingerprint === null) return refused('The access token is of a client that is no longer known.')
-    if (claims.generation !== generation)
-      return refused('The access token has been revoked, or the secret has changed.')
+    if (!this.#parts.clients.has(claims.clientId))
+      return refused('The access token is of a client that is no longer known.')
+    if (claims.generation !== this.#generationOf(claims.clientId)) return refused('The access token has been revoked.')
     return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
   }
 
   /** Makes every token issued so far invalid, of one client or of all. */
   async revoke(client: string | null): Promise<void> {
-    const next = Object.entries(this.#generations).map(([id, { generation, fingerprint }]) => {
-      const isConcerned = client === null || id === client
-      return [id, { generation: isConcerned ? generation + 1 : generation, fingerprint }]
-    })
-    this.#generations = Object.fromEntries(next)
-    await writeState(this.#parts.pool, 'token_generations', this.#generations)
+    const concerned = client === null ? this.#parts.clients.ids : [client]
+    const more = Object.fromEntries(concerned.map((id) => [id, this.#generationOf(id)]))
+    this.#revocations = { ...this.#revocations, ...more }
+    await writeState(this.#parts.pool, 'revocations', this.#revocations)
+  }
+
+  #generationOf(client: string): number {
+    return (this.#revocations[client] ?? 0) + 1
   }
 
   #heldUs(client: string): number {
@@ -157,37 +154,4 @@ function isCanonical(token: string): boolean {
 
 function refused(detail: string): Caller {
   return { kind: 'refused', detail }
-}
-
-/** For each client that ever was: the generation of its tokens, and a fingerprint of its credentials; null: it is gone. */
-export type TokenGenerations = Record<string, { generation: number; fingerprint: string | null }>
-
-export interface ClientKeys {
-  id: string
-  secret: string
-}
-
-/**
- * The generations at a start. A client that comes back, or has a different secret, begins the next generation, so that no token
- * of before is good again.
- *
- * @param first for clients not seen before
- * @param key   keys the fingerprint, so that it says nothing of the secret
- */
-export function generationsNow(
-  kept: TokenGenerations,
-  clients: readonly ClientKeys[],
-  first: number,
-  key: string,
-): TokenGenerations {
-  const gone = Object.entries(kept).map(([id, { generation }]) => [id, { generation, fingerprint: null }] as const)
-  const here = clients.map(({ id, secret }) => {
-    const fingerprint = createHmac('sha256', key)
-      .update(JSON.stringify([id, secret]))
-      .digest('base64url')
-    const before = kept[id]
-    if (before === undefined) return [id, { generation: first, fingerprint }] as const
-    return [id, { generation: before.generation + (before.fingerprint === fingerprint ? 0 : 1), fingerprint }] as const
-  })
-  return Object.fromEntries([...gone, ...here])
 }

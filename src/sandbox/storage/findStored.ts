@@ -120,9 +120,3 @@ export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: n
   )
   return rows.map(({ client, address, arrivals_us }) => ({ client, address, arrivalsUs: arrivals_us.map(Number) }))
 }
-
-/** Gives `client` what an older sandbox stored without a client. */
-export async function adopt(pool: pg.Pool, client: string): Promise<void> {
-  await pool.query("update sandbox.transactions set client = $1 where client = ''", [client])
-  await pool.query("update sandbox.orders set client = $1 where client = ''", [client])
-}

@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
@@ -9,12 +8,6 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** An event, and the client of its order. */
-export interface OwnedEvent {
-  client: string | null
-  event: OrderCreatedEvent
-}
-
 /**
  * The durable message queue that OrderCreated goes to.
  *
@@ -22,7 +15,6 @@ export interface OwnedEvent {
  */
 export class OrderEvents {
   readonly #boss: PgBoss
-  readonly #committed = new EventEmitter<{ events: [OwnedEvent[]] }>().setMaxListeners(0)
 
   /** @param pool runs pg-boss's own statements; the sandbox only sends, so nothing of pg-boss works in the background */
   constructor(pool: pg.Pool) {
@@ -48,17 +40,6 @@ export class OrderEvents {
       events.map((event) => ({ id: event.id, data: event })),
       { db: { executeSql: (text, values) => client.query(text, values) } },
     )
-  }
-
-  /** Hands committed events to those that `watch`. */
-  announce(events: OwnedEvent[]): void {
-    this.#committed.emit('events', events)
-  }
-
-  /** Calls `see` for every event committed from now on, until `signal` aborts. */
-  watch(see: (events: OwnedEvent[]) => void, signal: AbortSignal): void {
-    this.#committed.on('events', see)
-    signal.addEventListener('abort', () => this.#committed.off('events', see), { once: true })
   }
 
   async close(): Promise<void> {

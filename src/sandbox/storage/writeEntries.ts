@@ -11,9 +11,7 @@ import { asAway, connect, DatabaseAway, storable, timeSql } from './sandboxDatab
  * @throws DatabaseAway, which says whether it may be stored; pg's DatabaseError if the entries are at fault and are not stored
  */
 export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
-  const created = entries.flatMap(({ effect, row: { client } }) =>
-    effect?.kind === 'order' ? [{ client, event: effect.event }] : [],
-  )
+  const created = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect.event] : []))
   const statement = { name: 'sandbox-write-entries', text: writeEntriesSql, values: valuesOf(entries) }
   const client = await connect(pool)
   let isCommitting = created.length === 0
@@ -22,10 +20,7 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
     else {
       await client.query('begin')
       await client.query(statement)
-      await events.put(
-        client,
-        created.map(({ event }) => event),
-      )
+      await events.put(client, created)
       isCommitting = true
       await client.query('commit')
     }
@@ -34,7 +29,6 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
     await undo(client, error)
     throw asAway(error, isCommitting)
   }
-  if (created.length > 0) events.announce(created)
 }
 
 /** Rolls back. A session that does not answer is given up, which undoes all that it has not committed. */
