@@ -4,61 +4,90 @@ import { replaceProblems } from '../ledger/problems.ts'
 import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
+/** Reads what change capture notes and what is wrong with its installation. */
+export function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+  return ifInstalled(pool, readTrouble)
+}
+
 /**
- * Reads what change capture notes and what is wrong with its installation. If it is not installed, that takes one statement.
- *
- * The view `trouble` is asked only if our role may read it: an error would stand in the ERP's log each time. A view runs its functions
- * with our rights, so it is asked only if it runs Postgres's own, and no policy, partition or index expression of a table runs others. The
- * catalog says who may use the trigger functions, also of 0.2 and before, whose view knows nothing of that.
+ * Reads a view of the schema outboxd_capture, `captured` or `trouble`. Returns no rows if the view is not there, if our role may not
+ * read it (an error would stand in the ERP's log each time), or if the view may run code of another role.
  */
-export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+export function readCaptureView<Row extends pg.QueryResultRow>(
+  pool: pg.Pool,
+  view: string,
+  sql: string,
+): Promise<Row[]> {
+  return ifInstalled(pool, async (db) => (await readView<Row>(db, view, sql)).rows)
+}
+
+/** Does `work` in a transaction. If change capture is not installed, that takes one statement, and the result is empty. */
+async function ifInstalled<Row>(pool: pg.Pool, work: (db: Database) => Promise<Row[]>): Promise<Row[]> {
   // A pooler may lend a session whose search path has operators of others: this has none.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
   if (!rows[0]?.isThere) return []
-  return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
+  return inTransaction(pool, work, { opening: 'set local search_path = pg_catalog, pg_temp' })
 }
 
-/** Raises what change capture could not do as one problem for each table, and ends what is over. */
+/** Raises one problem for each table with trouble, and ends those that are over. */
 export async function replaceCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
   await replaceProblems(ledger, 'change_capture', captureProblems(await readCaptureTrouble(erp)))
 }
 
 async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
-  const { rows: found } = await db.query<{ readable: boolean }>(
-    `select has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
-     from pg_class c join pg_namespace s on s.oid = c.relnamespace
-     where s.nspname = 'outboxd_capture' and c.relname = 'trouble' and c.relkind = 'v'`,
-  )
-  const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
-  // Prepared, it runs nothing yet, and locks the view and its tables: they stay as they are looked at until the transaction ends.
-  if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
-  const { rows } = await db.query<{ foreign: boolean; insecure: string[] }>(
-    `select exists (${foreignCodeSql}) as foreign,
-       array(
-         select distinct coalesce(t.tgrelid::regclass::text, 'its functions') from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
-         where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
-           and ((select rolsuper from pg_roles where oid = p.proowner)
-             or exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) where grantee = 0))
-       ) as insecure
-     from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = 'outboxd_capture' and c.relname = 'trouble'`,
-  )
-  const { foreign = false, insecure = [] } = rows[0] ?? {}
-  const trouble = found[0]?.readable && !foreign ? await db.query<CaptureTrouble>(`execute ${statement}`) : { rows: [] }
-  if (found[0]?.readable) await db.query(`deallocate ${statement}`)
-  const unsafe = insecure.map((table) => ({
+  const { isForeign, rows } = await readView<CaptureTrouble>(db, 'trouble', troubleSql)
+  const { rows: insecure } = await db.query<{ table: string }>(insecureSql)
+  const because = (table: string, reason: string): CaptureTrouble => ({
     table,
     notes: 0,
     hasUnknown: false,
     since: null,
-    reason:
-      'its trigger function lets other roles act with the rights of the role that installed it, a superuser’s perhaps',
+    reason,
     insecure: true,
-  }))
-  const untrusted = { table: 'outboxd_capture.trouble', notes: 0, hasUnknown: false, since: null, insecure: true }
-  return [...(foreign ? [{ ...untrusted, reason: foreignReason }] : []), ...unsafe, ...trouble.rows]
+  })
+  return [
+    ...(isForeign ? [because('outboxd_capture.trouble', foreignReason)] : []),
+    ...insecure.map(({ table }) => because(table, insecureReason)),
+    ...rows,
+  ]
 }
+
+/**
+ * Views run functions with the rights of the role that reads them. So a view is read only if neither it nor a view below it can run code
+ * that is not Postgres's own.
+ */
+async function readView<Row extends pg.QueryResultRow>(
+  db: Database,
+  view: string,
+  sql: string,
+): Promise<{ isForeign: boolean; rows: Row[] }> {
+  const { rows: found } = await db.query<{ readable: boolean }>(
+    `select has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
+     from pg_class c join pg_namespace s on s.oid = c.relnamespace
+     where s.nspname = 'outboxd_capture' and c.relname = $1 and c.relkind = 'v'`,
+    [view],
+  )
+  const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
+  // Prepared, it runs nothing yet, and locks the view and its tables: they stay as they are looked at until the transaction ends.
+  if (found[0]?.readable) await db.query(`prepare ${statement} as ${sql}`)
+  const { rowCount: foreign } = await db.query(foreignCodeSql, [view])
+  const rows = found[0]?.readable && !foreign ? (await db.query<Row>(`execute ${statement}`)).rows : []
+  if (found[0]?.readable) await db.query(`deallocate ${statement}`)
+  return { isForeign: Boolean(foreign), rows }
+}
+
+/** The catalog says which roles may use the trigger functions, also those of 0.2, whose view knows nothing of that. */
+const insecureSql = `
+  select distinct coalesce(t.tgrelid::regclass::text, 'its functions') as table from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
+  where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
+    and to_regclass('outboxd_capture.trouble') is not null
+    and ((select rolsuper from pg_roles where oid = p.proowner)
+      or exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) where grantee = 0))`
+
+const insecureReason =
+  'its trigger function lets other roles act with the rights of the role that installed it, a superuser’s perhaps'
 
 const troubleSql = `select table_name as table, notes::float8 as notes, has_unknown as "hasUnknown",
     to_char(since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, reason, false as insecure
@@ -68,15 +97,23 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * What the view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
- * those the view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
+ * What a view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
+ * those a view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
  */
 const foreignCodeSql = `
-  select from pg_attribute where attrelid = c.oid and atttypid >= 16384::oid
+  with recursive view as (
+    select c.oid from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = 'outboxd_capture' and c.relname = $1
+    union
+    select t.oid from view v join pg_rewrite r on r.ev_class = v.oid
+      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+      join pg_class t on t.oid = d.refobjid where t.relkind = 'v'
+  )
+  select from view v join pg_attribute a on a.attrelid = v.oid where a.atttypid >= 16384::oid
   union all
-  select from pg_rewrite r join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid
+  select from view v join pg_rewrite r on r.ev_class = v.oid
+    join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid
     left join pg_class t on d.refclassid = 'pg_class'::regclass::oid and t.oid = d.refobjid
-  where r.ev_class = c.oid and d.refobjid <> c.oid and d.refclassid <> 'pg_namespace'::regclass::oid and (
+  where d.refclassid <> 'pg_namespace'::regclass::oid and (t.oid is null or t.oid not in (select oid from view)) and (
     t.relkind is distinct from 'r' or t.relhassubclass or t.relrowsecurity
     or exists (select from pg_attribute where attrelid = t.oid and (attgenerated = 'v' or atttypid >= 16384::oid))
     or exists (
@@ -86,9 +123,10 @@ const foreignCodeSql = `
         or own.classid = 'pg_constraint'::regclass::oid and own.objid in (select oid from pg_constraint where conrelid = t.oid)
       )
     )
-  )`
+  )
+  limit 1`
 
-/** Tells what change capture could not do as one problem for each table. */
+/** Turns lines of trouble into one problem for each table. */
 export function captureProblems(
   troubles: readonly CaptureTrouble[],
 ): { subject: string; detail: string; retryInMs: null }[] {

@@ -68,48 +68,47 @@ describe('code of the owner of a column’s type does not run with the installer
   ])('%s', async (_, make, type, value) => {
     const { pool, ran } = await setup()
     await pool.query(`set role mallory; ${make}; reset role`)
-    for (const key of ['id', 'note']) {
-      await pool.query(`drop table if exists item cascade; truncate outbox;
-        create table item (id int, note ${type}, amount int, tag ${type}, primary key (${key}));
-        insert into item values (0, '${value}', 1, '${value}')`)
-      for (const payload of ['null', `'{note, note, amount, amount}'`]) {
-        await asInstaller(
-          pool,
-          `select outboxd_capture.install('item', 'data', '{note, amount}', key => 'tag', payload => ${payload},
-            condition => $$n.note is not null and n.note::text <> 'zzz' and n.tag = n.tag$$)`,
-        )
-        await pool.query(`insert into item values (1, '${value}', 1, '${value}') on conflict do nothing`)
-        await pool.query(`update item set amount = amount + 1; update item set amount = amount + 1, tag = tag`)
-      }
-      // A trigger that writes the row again, so that it is read again.
-      await pool.query(`create or replace function again() returns trigger language plpgsql as
-          $$begin update item set amount = 50 where amount < 50; return null; end$$;
-        create trigger a_again after update on item for each row execute function again()`)
-      await pool.query(`update item set amount = 10`)
-      // An outbox that refuses, so that the rows are noted, and captured by retry.
-      await pool.query(`drop trigger a_again on item; alter table outbox add constraint none check (id < 0) not valid`)
-      await pool.query(`update item set amount = 7`)
-      await pool.query(`alter table outbox drop constraint none`)
-      expect((await pool.query('select from outboxd_capture.error')).rowCount).toBeGreaterThan(0)
-      await asInstaller(pool, `select * from outboxd_capture.retry()`)
-      expect((await pool.query('select from outboxd_capture.error')).rowCount).toBe(0)
-      const { rows } = await pool.query(`select distinct payload ->> 'amount' as amount from outbox order by 1`)
-      expect(rows.map(({ amount }) => amount)).toEqual(expect.arrayContaining(['2', '3', '50', '7']))
-    }
+    const isDomainOfText = make.includes('domain bad as text')
+    await pool.query(`create table item (id text primary key, note ${type}); create table part (id int primary key, item text);
+      create table other (id ${type} primary key)`)
+    // The columns that the trigger does not read, and a condition that would run such code if install ran it.
+    await asInstaller(
+      pool,
+      `select outboxd_capture.install('item', 'data', children => '{part.item}', payload => '{note, note}',
+        condition => $$n.note is not null and n.note::text <> 'zzz'$$)`,
+    )
+    await pool.query(
+      `insert into item values ('1', '${value}'); update item set note = note; insert into part values (1, '1')`,
+    )
+    expect((await pool.query(`select key from outbox`)).rows).toEqual([{ key: '1' }])
+    // A key of such a type: refused, or read as its base.
+    const installed = asInstaller(pool, `select outboxd_capture.install('other', 'data')`)
+    if (isDomainOfText) await installed
+    else await expect(installed).rejects.toThrow('the primary key public.other.id is neither')
+    await pool.query(`insert into other values ('${value}')`)
+    // Keys that get such a type after the installation are read by its output function.
+    await pool.query(`delete from part; delete from item; truncate outbox; alter table item alter id type ${type} using '${value}';
+      alter table part alter item type ${type} using '${value}'`)
+    await pool.query(
+      `insert into item values ('${value}', '${value}'); update item set note = null; insert into part values (1, '${value}'); delete from part`,
+    )
+    const { rows } = await pool.query(`select payload ->> 'id' as id from outbox`)
+    expect(rows).toEqual([{ id: value }])
     expect(ran).not.toContain('ran as outboxd_capture')
   })
 
-  test('a column that gets such a type after it was installed', async () => {
+  test('a numeric key that gets such a type: its documents are noted as unknown', async () => {
     const { pool, ran } = await setup()
-    await pool.query(`set role mallory; create type bad as enum ('1', '2');
-      create function evil_int(x bad) returns int language plpgsql immutable as $$begin perform public.evil(''); return 1; end$$;
-      create cast (bad as int) with function evil_int(bad) as implicit; reset role;
+    await pool.query(`set role mallory; create type bad as enum ('a', 'b');
+      create function evil_number(x bad) returns numeric language plpgsql immutable as $$begin perform public.evil(''); return 1; end$$;
+      create cast (bad as numeric) with function evil_number(bad) as implicit; reset role;
       create table item (id int primary key, amount int); insert into item values (1, 1)`)
-    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}', condition => 'amount > 0')`)
-    await pool.query(`update item set amount = 2; alter table item alter amount type bad using amount::text::bad`)
-    await pool.query(`update item set amount = '1'`)
-    expect((await pool.query('select sqlstate from outboxd_capture.error')).rows).toEqual([{ sqlstate: '42883' }])
-    await asInstaller(pool, `select * from outboxd_capture.retry()`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
+    await pool.query(`update item set amount = 2; alter table item alter id type bad using 'a'`)
+    await pool.query(`update item set amount = 3`)
+    expect((await pool.query('select row_key, sqlstate from outboxd_capture.error')).rows).toEqual([
+      { row_key: null, sqlstate: '22P02' },
+    ])
     expect(ran).not.toContain('ran as outboxd_capture')
   })
 })
@@ -117,7 +116,7 @@ describe('code of the owner of a column’s type does not run with the installer
 test('a role without rights can make no trigger with our functions, and such a trigger captures nothing', async () => {
   const { pool } = await setup()
   await pool.query(`create table item (id int primary key, amount int)`)
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   const { rows } = await pool.query<{ f: string }>(
     `select distinct tgfoid::regproc::text as f from pg_trigger where tgrelid = 'item'::regclass`,
   )
@@ -135,7 +134,7 @@ test('a role without rights can make no trigger with our functions, and such a t
 test('an outbox that another role has put in the place of ours gets nothing, and does not run its triggers for us', async () => {
   const { pool, ran } = await setup()
   await pool.query('create table item (id int primary key, amount int)')
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   await pool.query(`alter table outbox rename to away; set role mallory;
     create table outbox (type text, key text, payload jsonb default to_jsonb(public.evil(''))); grant insert on outbox to public;
     create function bad() returns trigger language plpgsql as $$begin perform public.evil(''); return new; end$$;
@@ -149,29 +148,20 @@ test('an outbox that another role has put in the place of ours gets nothing, and
   expect(ran).not.toContain('ran as outboxd_capture')
 })
 
-test('a table whose owner is no longer a member of the role is not read: its policies and indexes are the owner’s code', async () => {
-  const role = `installer_${Math.random().toString(36).slice(2)}`
-  const { pool, ran } = await setup(role)
-  onTestFinished(async () => void (await pool.query(`drop owned by ${role} cascade; drop role ${role}`)))
-  const sure = `create function sure(x text) returns boolean language plpgsql immutable as $$begin return public.evil(x); end$$`
-  await pool.query(`${sure}; create table item (id int primary key, amount int, check (public.sure('check')));
+test('policies, constraints and indexes of a table do not run with the installer’s rights: only keys are read, of the rows in hand', async () => {
+  const { pool, ran } = await setup()
+  await pool.query(`create function sure(x text) returns boolean language plpgsql immutable as $$begin return public.evil(x); end$$;
+    create table item (id int primary key, amount int, check (public.sure('check')));
     create index on item ((public.sure('index'))); create index on item (amount) where public.sure('predicate');
-    alter table item enable row level security; create policy shown on item using (public.sure('policy'));
-    alter table item owner to mallory; grant ${role} to mallory`)
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, role)
-  expect(ran).toContain(`ran as ${role}`) // a member may
-  await pool.query(`revoke ${role} from mallory`)
-  ran.length = 0
-  await pool.query(`create function again() returns trigger language plpgsql as
-      $$begin update item set amount = 50 where amount < 50; return null; end$$;
-    create trigger a_again after insert on item for each row execute function again()`)
-  await pool.query('insert into item values (1, 1)')
-  await asInstaller(pool, 'select * from outboxd_capture.retry()', role)
-  expect((await pool.query('select distinct message from outboxd_capture.error')).rows).toEqual([
-    { message: `the owner of public.item is not a member of ${role}: install it again` },
-  ])
+    alter table item enable row level security; alter table item force row level security;
+    create policy shown on item using (public.sure('policy')); alter table item owner to mallory`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', condition => 'amount > 0')`)
+  await pool.query('alter table outbox rename to away; insert into item values (1, 1); update item set amount = 2')
+  await pool.query('alter table away rename to outbox')
+  await asInstaller(pool, 'select * from outboxd_capture.retry()')
+  expect((await pool.query('select key from outbox')).rows).toEqual([{ key: '1' }])
   expect(ran).toContain('ran as postgres')
-  expect(ran).not.toContain(`ran as ${role}`)
+  expect(ran).not.toContain('ran as outboxd_capture')
 })
 
 test.each<[string, string, RegExp?]>([
@@ -182,13 +172,8 @@ test.each<[string, string, RegExp?]>([
   ['a role that bypasses row-level security', 'alter role installer bypassrls'],
   ['a member of another role', 'grant pg_read_all_data to installer'],
   ['the owner of another table', 'create table other (); alter table other owner to installer'],
-  [
-    'a role without rights on the table',
-    'revoke all on item from installer',
-    /grant select, .*\(id\) on public\.item to/,
-  ],
+  ['a role without rights on the table', 'revoke all on item from installer', /grant trigger on public\.item to/],
   ['a role without rights on the outbox', 'revoke all on outbox from installer', /grant insert on public\.outbox to/],
-  ['a role of which the table’s owner is not a member', 'alter table item owner to mallory', /grant \w+ to mallory;/],
   ['a role of which the outbox’s owner is not', 'alter table outbox owner to mallory', /grant \w+ to mallory;/],
   [
     'a role of which the owner of a trigger of the outbox is not',
@@ -215,16 +200,11 @@ test.each<[string, string, RegExp?]>([
     'create domain ours as text; alter table outbox alter key type ours; alter domain ours owner to mallory',
     /grant \w+ to mallory;/,
   ],
-  [
-    'a role of which a child table’s owner is not',
-    'create table child () inherits (item); alter table child owner to mallory',
-    /grant \w+ to mallory;/,
-  ],
 ])('%s is refused, and the statements that are printed make the right one', async (_, change, printed) => {
   const role = `installer_${Math.random().toString(36).slice(2)}`
   const { pool } = await setup(role)
   onTestFinished(async () => void (await pool.query(`drop owned by ${role} cascade; drop role ${role}`)))
-  const install = `select outboxd_capture.install('item', 'data', '{amount}')`
+  const install = `select outboxd_capture.install('item', 'data')`
   await pool.query('create table item (id int primary key, amount int)')
   await asInstaller(pool, install, role)
   await pool.query(change.replaceAll('installer', role))
@@ -238,7 +218,7 @@ test.each<[string, string, RegExp?]>([
   const { hint } = refused as { hint: string }
   if (!printed) {
     expect(hint).toMatch(
-      /grant select, trigger, update \(id\) on public\.item to outboxd_capture;\n.*grant insert on public\.outbox to outboxd_capture;\n +set role outboxd_capture;$/,
+      /grant trigger on public\.item to outboxd_capture;\n.*grant insert on public\.outbox to outboxd_capture;\n +set role outboxd_capture;$/,
     )
     return
   }
@@ -254,7 +234,7 @@ test('install.sql is not run by a superuser: it prints the statements, and makes
   const { pool } = await setup()
   const look = async () => captureProblems(await readCaptureTrouble(pool))
   await pool.query('create table item (id int primary key, amount int)')
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   expect(await look()).toEqual([])
   // As 0.2 left it: a superuser owns it all, and PUBLIC may execute the trigger function.
   const name = (
@@ -266,7 +246,8 @@ test('install.sql is not run by a superuser: it prints the statements, and makes
   ])
   await pool.query(`revoke execute on function ${name} from public; alter function ${name} owner to postgres;
     alter schema outboxd_capture owner to postgres; alter table outboxd_capture.installed owner to postgres;
-    alter table outboxd_capture.error owner to postgres; alter view outboxd_capture.trouble owner to postgres`)
+    alter table outboxd_capture.error owner to postgres; alter view outboxd_capture.trouble owner to postgres; alter view outboxd_capture.captured owner to postgres;
+    alter view outboxd_capture.outbox_owner owner to postgres; alter view outboxd_capture.document owner to postgres`)
   expect(await look()).toMatchObject([{ subject: 'public.item', detail: expect.stringMatching(/^SECURITY/) }])
   await pool.query(`grant execute on function ${name} to public`)
 
@@ -278,7 +259,7 @@ test('install.sql is not run by a superuser: it prints the statements, and makes
   await pool.query('rollback')
   expect(await look()).toEqual([])
   await asInstaller(pool, captureFile('install'))
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   await pool.query('insert into item values (1, 1)')
   expect((await pool.query('select from outbox')).rowCount).toBe(1)
 })
@@ -299,11 +280,11 @@ test('functions and operators that another role has made in public are neither r
   await client.query('rollback; set search_path = public, pg_catalog; set role outboxd_capture')
   await client.query(captureFile('install'))
   expect((await client.query('show search_path')).rows).toEqual([{ search_path: 'public, pg_catalog' }])
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`)
   await client.query('reset role; alter table item disable trigger all; select * from outboxd_capture.trouble')
   expect(ran.filter((told) => told.startsWith('ran as'))).toEqual([])
   const { rows } = await pool.query(`
-    select p.oid::regprocedure::text from pg_proc p where pronamespace = 'outboxd_capture'::regnamespace and proname <> 'exactly'
+    select p.oid::regprocedure::text from pg_proc p where pronamespace = 'outboxd_capture'::regnamespace
       and not coalesce(proconfig @> '{"search_path=pg_catalog, pg_temp"}', false)
     union all
     select d.refobjid::regproc::text from pg_rewrite r join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
@@ -318,10 +299,7 @@ test('a stranger’s trigger with a function of 0.2 is dropped with it when inst
   await pool.query(
     `create table item (id int primary key, amount int); create table b (id int primary key, amount int)`,
   )
-  await asInstaller(
-    pool,
-    `select outboxd_capture.install('item', 'data', '{amount}'), outboxd_capture.install('b', 'data', '{amount}')`,
-  )
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data'), outboxd_capture.install('b', 'data')`)
   const { rows } = await pool.query(
     `select distinct tgfoid::regproc::text as f from pg_trigger where tgrelid = 'b'::regclass`,
   )
@@ -366,11 +344,11 @@ test('retry by a role whose name needs quotes, in a session that quotes all name
   const { pool } = await setup(quoted)
   onTestFinished(async () => void (await pool.query(`drop owned by ${quoted} cascade; drop role ${quoted}`)))
   await pool.query('create table item (id int primary key, amount int)')
-  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, quoted)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data')`, quoted)
   await pool.query(
-    'alter table outbox rename to away; insert into item values (1, 1); alter table away rename to outbox; alter table item owner to mallory',
+    'alter table outbox rename to away; insert into item values (1, 1); alter table away rename to outbox; alter table outbox owner to mallory',
   )
-  const refused = await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, quoted).catch(
+  const refused = await asInstaller(pool, `select outboxd_capture.install('item', 'data')`, quoted).catch(
     (error: unknown) => error,
   )
   const { hint } = refused as { hint: string }
@@ -380,7 +358,7 @@ test('retry by a role whose name needs quotes, in a session that quotes all name
   await client.query('set quote_all_identifiers = on')
   const trouble = await client.query('select notes, reason from outboxd_capture.trouble')
   expect(trouble.rows).toMatchObject([{ notes: '1' }])
-  await client.query(`set role ${quoted}; grant select, update on item to current_user`).catch(() => undefined)
+  await client.query(`set role ${quoted}`)
   expect((await client.query('select * from outboxd_capture.retry()')).rows).toMatchObject([{ captured: 1, failed: 0 }])
 })
 
@@ -440,7 +418,7 @@ describe('code of the owner of a schema outboxd_capture does not run with the re
   })
 })
 
-test('retry is refused to a superuser, who would run code of the tables’ owners', async () => {
+test('retry is refused to a superuser, who would run code of the outbox’s owner', async () => {
   const { pool } = await setup()
   await expect(pool.query('select * from outboxd_capture.retry()')).rejects.toMatchObject({
     hint: 'set role outboxd_capture;',
