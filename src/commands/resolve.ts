@@ -50,12 +50,10 @@ them), and corrects the id of an accepted one that the service never gave a usab
 An id that a person gave can be corrected whatever has become of the record by it, completed and failed too: with
 --arrived OTHER, or --take-back if the other is not known or belongs to a record whose id is wrong as well.
 
---file takes what outboxd list --state uncertain --csv has made and you have filled in (column arrived_as), or two columns
-without a header: the outbox id or the submission's id; the transaction's id or not-arrived. Lines without an answer are left
-alone. Nothing is written while a line is wrong, or says two things. Each line is checked as above; a line whose id the service
-does not know is left alone. The same file may be given again: what is settled already stays as it is, and an answer about an
-attempt before the last is not believed, by the column attempts. Without that column, not-arrived is believed only of a record
-that was sent once. What a person has said of a record is corrected only by a file that lists it as it is now.
+--file takes what outboxd list --state uncertain --csv has made, with the column arrived_as filled in: the transaction's id or
+not-arrived. Lines without an answer are left alone. Nothing is written while a line is wrong. Each line is checked as above. The same
+file may be given again: what is settled stays as it is, and an answer about an attempt before the last is not believed (column
+attempts). What a person has said of a record is corrected only by a file that lists it as it is now.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv    then, when it is filled in:

@@ -52,7 +52,7 @@ export async function matchAnswers(
         ? null
         : await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
     if (typeof submission === 'string' || detail === null) {
-      problems.push(`line ${line}: ${submission}`)
+      problems.push(`line ${line}: ${typeof submission === 'string' ? submission : 'its record was just pruned'}`)
       continue
     }
     if (!isFirst(line, submission.id, `outbox:${submission.outboxId}`)) continue
@@ -64,7 +64,7 @@ export async function matchAnswers(
     const contradiction = contradictionOf(detail, answered)
     if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
     else if (why !== null) skipped.push({ line, submission, reason: why })
-    else if (contradiction !== undefined) problems.push(`line ${line}: ${contradiction}`)
+    else if (contradiction !== null) problems.push(`line ${line}: ${contradiction}`)
     else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
@@ -96,50 +96,30 @@ export const takenMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
 
 /** A second transaction on the line, other than the one that the ledger has. */
-function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: AnsweredLine): string | undefined {
-  const other = besides.find((beside) => beside !== detail.transactionId)
-  if (other === undefined) return undefined
+function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
+  if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
   const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
-  return `it says two things of outbox:${detail.outboxId}: ${answer}, and ${other} in another column`
+  return `it says two things of outbox:${detail.outboxId}: ${answer}, and ${listedAs} in the column transaction_id`
 }
 
 /**
  * Why a record stays although a line answers for it; null if it does not. A file is older than the ledger: later steps
  * are not undone by it, and nothing is sent again on an old answer.
  */
-export function whySkipped(detail: SubmissionDetail, answered: AnsweredLine): string | null {
-  const { state, transactionId, attempt } = detail
-  const { arrivedAs, attempts } = answered
+export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
+  const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
     return `is ${state} as ${arrivedAs} already`
   const why = whyNotSettled(detail)
   if (why !== null) return `is ${state}${why}`
   // An earlier attempt tells nothing of the one in doubt.
-  if (attempts !== null && attempts !== attempt) return 'was sent again since the file was made: ask again'
-  return whySaidOtherwise(detail, answered) ?? (arrivedAs === null ? whyNotSentAgain(detail, attempts) : null)
-}
-
-/** A person has settled it, and the file does not know that. */
-function whySaidOtherwise(
-  { outboxId, state, transactionId, idByPerson, events }: SubmissionDetail,
-  { arrivedAs, attempts, besides }: AnsweredLine,
-): string | null {
-  const knows = attempts !== null && besides.some((beside) => beside === transactionId)
+  if (attempts !== attempt) return 'was sent again since the file was made: ask again'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
-  if (idByPerson && !knows) return `is ${state} as ${transactionId}, which a person said: ${oneByOne}, if that is wrong`
+  if (idByPerson && listedAs !== transactionId)
+    return `is ${state} as ${transactionId}, which a person said: ${oneByOne}, if that is wrong`
   return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
     ? `is not ${arrivedAs}, a person has said: ${oneByOne}, if it is after all`
     : null
-}
-
-/** Without a count, the line may be older than the last attempt. */
-function whyNotSentAgain({ state, attempt, events }: SubmissionDetail, attempts: number | null): string | null {
-  // A recovered record begins at attempt 0 again.
-  const isFirst =
-    attempt === 1 && !events.some(({ from, to }) => to === 'queued' && from !== null && from !== 'sending')
-  return attempts !== null || isFirst
-    ? null
-    : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
 }
 
 /** Why a person cannot settle a submission, to be read after its state; null if it is possible. */
