@@ -32,7 +32,7 @@ export const postgresUrl = z
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
   .refine(
     (text) => !namesSeveralHosts(text),
-    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/operations.md, "Failover")',
+    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/restore.md, "Failover")',
   )
 
 /** As libpq has them: in place of the host, or as the parameter. A comma of a password stands before the @. */

@@ -2,8 +2,8 @@ import type pg from 'pg'
 import { codeOf } from './sqlState.ts'
 
 /**
- * The settings that our sessions have, whatever `alter role … set` or `alter database … set` say. docs/operations.md,
- * "Settings of the role or the database", lists them; `test/e2e/hostileSettings.test.ts` sets them.
+ * The settings that our sessions have, whatever `alter role … set` or `alter database … set` say.
+ * docs/reference/session-settings.md lists them; `test/e2e/hostileSettings.test.ts` sets them.
  */
 
 /**

@@ -13,9 +13,9 @@ import { dropRole } from '../support/grantRole.ts'
 import { checkout } from '../support/program.ts'
 import { setup } from './faults/harness.ts'
 
-/** What `alter role … set` or `alter database … set` can do to our sessions (docs/operations.md). */
+/** What `alter role … set` or `alter database … set` can do to our sessions (docs/reference/session-settings.md). */
 
-const page = readFileSync(join(checkout, 'docs', 'operations.md'), 'utf8')
+const page = readFileSync(join(checkout, 'docs', 'reference', 'session-settings.md'), 'utf8')
 /** Of the table: a setting, with a value other than the default. */
 const hostile = [...page.matchAll(/^\| `(\w+)` \| `([^`]*)` \|/gm)].map(([, name = '', value = '']) => ({
   name,
