@@ -26,7 +26,8 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
-function isRegularExpression(text: string): boolean {
+/** Whether `new RegExp(text, 'u')` takes a text. */
+export function isRegularExpression(text: string): boolean {
   try {
     return new RegExp(text, 'u') instanceof RegExp
   } catch {

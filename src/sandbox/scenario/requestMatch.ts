@@ -1,32 +1,17 @@
-import { RE2JS } from 're2js'
 import { z } from 'zod'
 import { type Digits, isDigits } from '../../yaml/exactJson.ts'
 import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isSecretName, openFields } from '../gate/maskSecrets.ts'
+import { isRegularExpression } from '../notShownSettings.ts'
 
-const patternCharactersMax = 300
-
-/** Steps of its program: a match takes at most these times the characters of the text. */
-const stepsMax = 500
-
-/**
- * A regular expression that a text must contain.
- *
- * RE2 reads each character once, while JavaScript's own engine may try `^(a+)+$` for years. So RE2 has no lookahead, lookbehind
- * and backreferences.
- */
+/** A regular expression that a text must contain. */
 export const patternSchema = z
   .strictObject({
     pattern: z
       .string()
-      .superRefine((text, context) => {
-        const flaw = flawOf(text)
-        if (flaw !== undefined) context.addIssue({ code: 'custom', message: flaw })
-      })
-      .describe(
-        'a regular expression (RE2: no lookaround, no backreferences) that the text, or the digits of the number, must contain',
-      ),
+      .refine(isRegularExpression, 'must be a regular expression, as new RegExp(…, "u") takes it')
+      .describe('a regular expression that the text, or the digits of the number, must contain'),
   })
   .describe('something like this')
 export type Pattern = z.infer<typeof patternSchema>
@@ -185,30 +170,11 @@ function whyNotKept(steps: string[], match: FieldMatch, endpoints: string[]): st
 }
 
 /** Compiled once, because a ledger has a million rows to match. */
-const compiled = new WeakMap<Pattern, RE2JS>()
+const compiled = new WeakMap<Pattern, RegExp>()
 
-/** Whether a text contains the pattern, in time proportional to the text's length. */
+/** Whether a text contains the pattern. */
 export function contains(pattern: Pattern, text: string): boolean {
-  const known = compiled.get(pattern) ?? compile(pattern.pattern)
+  const known = compiled.get(pattern) ?? new RegExp(pattern.pattern, 'u')
   compiled.set(pattern, known)
   return known.test(text)
-}
-
-function flawOf(text: string): string | undefined {
-  if (text.length > patternCharactersMax)
-    return `must be a regular expression of ${patternCharactersMax} characters at most`
-  try {
-    if (compile(text).programSize() <= stepsMax) return undefined
-    return 'must be a smaller regular expression: its repetitions, written out, are too many'
-  } catch (error) {
-    const why = (error as Error).message.replace(/^error parsing regexp: /, '')
-    return `must be a regular expression without lookahead, lookbehind and backreferences (RE2): ${why}`
-  }
-}
-
-/** @throws Error saying what RE2 cannot read in it */
-function compile(text: string): RE2JS {
-  // The translation of JavaScript's own ways to write characters would take this for the letter k.
-  if (/(?<!\\)(?:\\\\)*\\k/.test(text)) throw new Error('invalid escape sequence: `\\k`')
-  return RE2JS.compile(RE2JS.translateRegExp(text))
 }
