@@ -222,7 +222,7 @@ describe('the rules themselves', () => {
     ['daemon/app.ts', `import { replaySubmissions } from '../operations/replay.ts'`],
     ['sandbox/server.ts', `import { states } from '../model.ts'`],
     ['commands/run.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
-    ['commands/run.ts', `import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'`],
+    ['commands/run.ts', `import { startPrivatePostgres } from '../embedded/privatePostgres.ts'`],
     ['commands/check.ts', `import { request } from 'undici'`],
     ['discover/plan.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['daemon/app.ts', `import { sure } from '../discover/finding.ts'`],

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'
 import { childEnvironment } from '../embedded/postgresServer.ts'
-import { type Reaper, startReaper } from '../embedded/reaper.ts'
+import { startPrivatePostgres } from '../embedded/privatePostgres.ts'
+import { startReaper } from '../embedded/reaper.ts'
 import { createErp } from './erp.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
@@ -62,10 +62,11 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   }
 
   say('starting PostgreSQL in a temporary folder')
-  const server = await startPostgres(stack, reaper)
+  const server = await startPrivatePostgres()
+  stack.defer(() => server.stop())
   signal.throwIfAborted()
-  const erpUrl = await createDatabase(server, 'erp')
-  const serviceUrl = await createDatabase(server, 'service')
+  const erpUrl = await createDatabase(server.url, 'erp')
+  const serviceUrl = await createDatabase(server.url, 'service')
 
   say('outboxd migrate --outbox; outboxd sandbox')
   const sandbox = start({
@@ -133,19 +134,6 @@ async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void>
     if (answer?.ok) return
     await delay(100, undefined, { signal })
   }
-}
-
-async function startPostgres(stack: AsyncDisposableStack, reaper: Reaper): Promise<string> {
-  // All of it is thrown away in the end: it need not survive a power cut.
-  const postgres = await startEmbeddedPostgres({ fsync: 'off', full_page_writes: 'off' })
-  const { pid, folder, url } = postgres
-  reaper.addProcess(pid, 'SIGQUIT')
-  reaper.addFolder(folder)
-  stack.defer(async () => {
-    await postgres.stop()
-    reaper.removeProcess(pid)
-  })
-  return url
 }
 
 async function createDatabase(server: string, name: string): Promise<string> {

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as migrate } from '../../src/commands/migrate.ts'
-import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { wakeMessage } from '../../src/operations/databaseMessages.ts'
 import { inspectOutboxTable, migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
 import { openListener } from '../../src/postgres/listener.ts'
 import { testContext } from '../support/context.ts'
+import type { EmbeddedPostgres } from '../support/embeddedPostgres.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 

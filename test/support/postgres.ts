@@ -1,8 +1,8 @@
 import pg from 'pg'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { startReaper } from '../../src/embedded/reaper.ts'
 import { migrateState } from '../../src/ledger/migrations.ts'
 import { migrateOutbox } from '../../src/outbox/migrateOutbox.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './embeddedPostgres.ts'
 
 /** Binaries of Debian's postgresql-15: .ci/run installs it, elsewhere it may be missing. */
 export const debian15 = '/usr/lib/postgresql/15/bin'

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
+import type { EmbeddedPostgres } from '../../support/embeddedPostgres.ts'
 import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
+import type { EmbeddedPostgres } from '../../../test/support/embeddedPostgres.ts'
 import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../../test/support/postgres.ts'
 
 /** A database with our schemas and an outbox, on a server that a benchmark has for itself. */

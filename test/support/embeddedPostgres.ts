@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endServer, initialise, openProgram, startServer } from './postgresServer.ts'
+import { endServer, initialise, openProgram, startServer } from '../../src/embedded/postgresServer.ts'
 
-/** A PostgreSQL of our own under a temporary folder, on loopback; for the demo, the tests and the benchmarks. */
+/** A PostgreSQL of our own under a temporary folder, on loopback; for the tests and the benchmarks. */
 export interface EmbeddedPostgres {
   /** `postgres://` address of the maintenance database, password included. */
   readonly url: string
