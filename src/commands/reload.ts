@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
-import { type InstanceReload, readReloads, tableUntried, writeReload } from '../ledger/instances.ts'
+import { type InstanceReload, readReloads, writeReload } from '../ledger/instances.ts'
 import { type Databases, operatorOf } from '../operations/databases.ts'
 import { escapeControl } from '../plainText.ts'
 import { defineCommand } from './terminal/command.ts'
@@ -59,7 +59,6 @@ function messageOf({ id, host, version, hasAnswered, problem }: InstanceReload, 
   const daemon = `daemon ${id.slice(0, 8)} on ${host}`
   if (dryRun) return `Would ask ${daemon}.`
   if (!hasAnswered) return `${daemon} (${version}) has not answered: send it SIGHUP, and see outboxd status.`
-  if (problem === tableUntried) return `${daemon} has read its files; ${problem}: outboxd status.`
   if (problem !== null) return `${daemon} goes on with the files that it had read: ${problem.replaceAll('\n', '; ')}`
   return `${daemon} has read its files again.`
 }

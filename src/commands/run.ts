@@ -8,7 +8,7 @@ import {
   readDatabaseUrls,
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
-import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
+import { readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
@@ -83,7 +83,8 @@ export async function run(context: CommandContext): Promise<number> {
       metrics.mappingsBroken()
       log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
     },
-    tryTable: async (table) => app?.tryOutboxTable(table) ?? { kind: 'unknown' },
+    tryTable: async (table) =>
+      app === null ? new Error('the daemon is starting: reload again') : app.tryOutboxTable(table),
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
   const credentials = createCredentialsInForce({
@@ -127,23 +128,13 @@ export async function run(context: CommandContext): Promise<number> {
   }
   for (;;) {
     otherTable = Promise.withResolvers()
-    app = await startWith(files, deps)
+    app = await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
     if (app === null) return 0
     await Promise.race([aborted(context.signal), otherTable.promise])
     const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
     app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
     log.info('outbox.yaml changed: the daemon begins again with it')
-  }
-}
-
-/** Starts with the former outbox.yaml if the table cannot be read by the new one. */
-async function startWith(files: FilesInForce, deps: Omit<AppDeps, 'outboxTable'>): Promise<App | null> {
-  try {
-    return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
-  } catch (error) {
-    if (!files.refuseOutboxTable(error)) throw error
-    return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
   }
 }
 

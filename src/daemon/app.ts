@@ -22,7 +22,6 @@ import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openInstanceDatabases,
-  type TableTrial,
   tryOutboxTable,
 } from './instanceDatabases.ts'
 import { settleAll } from './leaving.ts'
@@ -44,8 +43,8 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 
 export interface App {
   readonly http: HttpServer
-  /** Whether the outbox can be read by another description; null for its name alone. */
-  tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
+  /** @returns why the outbox cannot be read by another description, or by its name if null */
+  tryOutboxTable(table: OutboxTable | null): Promise<Error | null>
   /**
    * Stops claiming, waits until the requests on the wire have ended and are written, and closes all in reverse.
    *

@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tableUntried } from '../ledger/instances.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/redact.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
-import type { TableTrial } from './instanceDatabases.ts'
 
 /** The mapping files and outbox.yaml in force, and what is wrong with those in the folder. */
 export interface FilesInForce {
@@ -17,11 +15,6 @@ export interface FilesInForce {
   reload(): Promise<string | null>
   /** Reads the folder as the next start would. Changes only what `broken` returns. */
   look(): void
-  /**
-   * Takes the former outbox.yaml into force again, because the table contradicts the new one. @returns false if there
-   * was none
-   */
-  refuseOutboxTable(error: unknown): boolean
 }
 
 export interface FilesInForceDeps {
@@ -31,7 +24,8 @@ export interface FilesInForceDeps {
   onBroken(error: unknown): void
   /** The outbox table is read as before. */
   onRefused(error: unknown): void
-  tryTable(table: OutboxTable | null): Promise<TableTrial>
+  /** @returns why the outbox table cannot be read by this description */
+  tryTable(table: OutboxTable | null): Promise<Error | null>
 }
 
 interface Files {
@@ -44,7 +38,6 @@ export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesI
   const { onLoaded, onBroken, onRefused, tryTable } = deps
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()
-  let before: Files | null = null
   let broken: string | null = null
   /** The outbox.yaml in the folder that the table contradicts. */
   let refused: { outboxTable: OutboxTable | null; why: string } | null = null
@@ -61,18 +54,17 @@ export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesI
       return broken
     }
     const isOtherTable = !isDeepStrictEqual(files.outboxTable, inForce.outboxTable)
-    const trial: TableTrial = isOtherTable ? await tryTable(files.outboxTable) : { kind: 'fits' }
-    if (trial.kind === 'refused') {
+    const refusal = isOtherTable ? await tryTable(files.outboxTable) : null
+    if (refusal !== null) {
       inForce = { ...files, outboxTable: inForce.outboxTable }
       onLoaded(files.mappings, false)
-      return refuse(files.outboxTable, trial.error)
+      return refuse(files.outboxTable, refusal)
     }
-    if (isOtherTable) before = inForce
     inForce = files
     broken = null
     refused = null
     onLoaded(files.mappings, isOtherTable)
-    return trial.kind === 'unknown' ? tableUntried : null
+    return null
   }
 
   function refuse(outboxTable: OutboxTable | null, error: unknown): string {
@@ -98,13 +90,6 @@ export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesI
       } catch (error) {
         broken = failureMessage(error)
       }
-    },
-    refuseOutboxTable(error) {
-      if (before === null) return false
-      refuse(inForce.outboxTable, error)
-      inForce = { ...inForce, outboxTable: before.outboxTable }
-      before = null
-      return true
     },
   }
 }

@@ -189,28 +189,25 @@ const goodbyeMs = 3_000
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** `unknown`: it could not be tried. */
-export type TableTrial = { kind: 'fits' } | { kind: 'refused'; error: Error } | { kind: 'unknown' }
-
 /** A locked table may take long, and an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
-const untried = { kind: 'unknown' } as const
 
-/** Whether the outbox can be read by another description. */
+const untried = () =>
+  new Error(
+    'the outbox table could not be tried, so the former outbox.yaml stays in force: give outboxd reload again when its database answers',
+  )
+
+/** @returns why the outbox cannot be read by another description */
 export async function tryOutboxTable(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
   payloadMaxBytes: number,
-): Promise<TableTrial> {
-  const judge = async (): Promise<TableTrial> => {
-    try {
-      await new Outbox(outbox.pool, table, payloadMaxBytes, ledger).open()
-      return { kind: 'fits' }
-    } catch (error) {
-      return isRefusal(error) ? { kind: 'refused', error } : untried
-    }
-  }
-  return Promise.race([judge(), setTimeout(trialMaxMs, untried, { ref: false })])
+): Promise<Error | null> {
+  const opening = new Outbox(outbox.pool, table, payloadMaxBytes, ledger).open().then(
+    () => null,
+    (error: unknown) => (isRefusal(error) ? error : untried()),
+  )
+  return Promise.race([opening, setTimeout(trialMaxMs, undefined, { ref: false }).then(untried)])
 }
 
 /** True for what a daemon does not start with. */

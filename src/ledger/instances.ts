@@ -105,9 +105,6 @@ export interface InstanceReload {
   problem: string | null
 }
 
-/** The answer of an instance that took another outbox.yaml into force before it could try the table. */
-export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
-
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
 /** An operator asks all living instances to read their files again. @returns them */

@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
-import type { TableTrial } from '../../src/daemon/instanceDatabases.ts'
-import { tableUntried } from '../../src/ledger/instances.ts'
 
 const mapping = (type: string) =>
   `type: ${type}\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "\${who}" }\n`
 const outboxYaml = 'table: orders\nid: id\ntype: { constant: a }\npayload: payload\nstate: none\nsequence: id\n'
 
-function setup(trial: TableTrial = { kind: 'fits' }) {
+function setup(refusal: Error | null = null) {
+  const state = { refusal }
   const folder = mkdtempSync(join(tmpdir(), 'files-'))
   const told: string[] = []
   writeFileSync(join(folder, 'a.yaml'), mapping('a'))
@@ -18,9 +17,9 @@ function setup(trial: TableTrial = { kind: 'fits' }) {
     onLoaded: (mappings, isOtherTable) => told.push(`${[...mappings.keys()]}${isOtherTable ? ', other table' : ''}`),
     onBroken: () => told.push('broken'),
     onRefused: () => told.push('refused'),
-    tryTable: async () => trial,
+    tryTable: async () => state.refusal,
   })
-  return { folder, told, files, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
+  return { folder, told, files, state, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
 }
 
 test('a reload takes the mappings into force, and says whether the table is read in another way', async () => {
@@ -60,21 +59,8 @@ test('a look says that the next start would fail, and takes nothing into force',
   })
 })
 
-test('a table that is not as outbox.yaml says is read as before; a look goes on saying so, another reload tries it again', async () => {
-  const { files, told, write } = setup()
-  expect(files.refuseOutboxTable(new Error('no table orders'))).toBe(false) // nothing held before
-  write('outbox.yaml', outboxYaml)
-  await files.reload()
-  expect(files.refuseOutboxTable(new Error('no table orders'))).toBe(true)
-  expect(files.outboxTable()).toBe(null)
-  files.look()
-  expect(files.broken()).toBe('no table orders')
-  await files.reload()
-  expect(told).toEqual(['a, other table', 'refused', 'a, other table'])
-})
-
-test('a table that is not so is read as before: it is tried before anything ends for it', async () => {
-  const { files, told, write } = setup({ kind: 'refused', error: new Error('no table orders') })
+test('a table that is not as outbox.yaml says, or cannot be tried, is read as before; another reload tries it again', async () => {
+  const { files, told, write, state } = setup(new Error('no table orders'))
   write('outbox.yaml', outboxYaml)
   write('b.yaml', mapping('b'))
   expect(await files.reload()).toBe('no table orders')
@@ -85,15 +71,7 @@ test('a table that is not so is read as before: it is tried before anything ends
   })
   files.look()
   expect(files.broken()).toBe('no table orders')
-})
-
-test('a table that could not be tried is taken into force, and a reload does not say that it fits', async () => {
-  const { files, told, write } = setup({ kind: 'unknown' })
-  write('outbox.yaml', outboxYaml)
-  expect(await files.reload()).toBe(tableUntried)
-  expect({ told, broken: files.broken(), table: files.outboxTable()?.table }).toEqual({
-    told: ['a, other table'],
-    broken: null,
-    table: 'orders',
-  })
+  state.refusal = null
+  expect(await files.reload()).toBe(null)
+  expect(files.outboxTable()).toMatchObject({ table: 'orders' })
 })

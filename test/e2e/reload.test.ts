@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { command as runReload } from '../../src/commands/reload.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
-import { tableUntried } from '../../src/ledger/instances.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
@@ -124,27 +123,6 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   const row = async () => (await database.pool.query('select s.type from outboxd.submission s')).rows[0]
   await expect.poll(row).toEqual({ type: 'data' })
   await expect.poll(status).not.toContain('files_broken')
-})
-
-test('reload does not say that a table fits that could not be tried', async () => {
-  await using database = await createDatabase()
-  const env = daemonEnvironment(database.url, nowhere)
-  // In the place of a daemon whose outbox is away.
-  await database.pool.query(`insert into outboxd.instance (id, host, version) values (gen_random_uuid(), 'far', '1')`)
-  const context = testContext(env)
-  const reloaded = runReload.action(context, {})
-  const answer = async () =>
-    (
-      await database.pool.query(
-        'update outboxd.instance set reload_answered = reload_asked, reload_problem = $1 where reload_asked > 0',
-        [tableUntried],
-      )
-    ).rowCount
-  await expect.poll(answer).toBe(1)
-  expect(await reloaded).toBe(1)
-  expect(context.messages()).toContain(
-    'has read its files; whether its table is as outbox.yaml says is not known yet: outboxd status.',
-  )
 })
 
 test('reload says that no daemon runs, and --dry-run which ones it would ask', async () => {
