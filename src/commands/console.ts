@@ -5,13 +5,13 @@ import { InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
+import { createTurns } from '../console/createTurns.ts'
 import { troubleOf } from '../console/errors.ts'
 import { type Access, readAccess } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/parts.ts'
-import { createSearches } from '../console/searches.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
@@ -29,6 +29,10 @@ const passwordBytesMax = 1_000
 
 /** Shared by all viewers. A person does not wait long for a table that is locked. */
 const sessions = { connections: 6, lockMs: 2_500 }
+
+/** A search takes up to ten seconds: some connections to the ledger are left for other pages. */
+const searchesAtOnce = 2
+const searchesWaitingMax = 10
 
 export const command = defineCommand({
   description: 'serve pages that show what the commands say and change what they change',
@@ -66,7 +70,7 @@ Examples:
     await using app = await createConsole(
       {
         ...{ databases: opened.get, config, clock: systemClock, live, say },
-        searches: createSearches(systemClock),
+        searches: createTurns(searchesAtOnce, searchesWaitingMax),
         askService: (asked) => askService(context, asked),
       },
       { ...read, host, who, isReadOnly: options.readOnly ?? false },

@@ -6,13 +6,11 @@ import { referenceHelp } from '../operations/references.ts'
 import {
   type Answer,
   answerProblems,
-  findSettling,
-  previewResolve,
-  questionsBefore,
+  considerAnswer,
+  type Question,
   type ResolveOutcome,
   resolveSubmission,
   type Settling,
-  whyNotResolved,
 } from '../operations/resolve.ts'
 import { escapeLines } from '../plainText.ts'
 import { resolveFile } from './resolveFile.ts'
@@ -77,17 +75,15 @@ async function resolveOne(context: CommandContext, name: string, options: Resolv
   problems.push(...answerProblems(answer), ...actorProblems(options))
   if (problems.length > 0) return usageError(context, problems)
   return withDatabases(context, async (databases) => {
-    const found = await findSettling(databases, name)
+    const found = await considerAnswer(databases, name, answer)
     if (found.kind === 'invalid') return usageError(context, found.problems)
     if (found.kind === 'missing') {
       context.stderr.write(`outboxd: there is no submission ${name}\n`)
       return exit.nothing
     }
-    const { settling } = found
-    const against = await whyNotResolved(databases.ledger, settling, answer, name)
-    if (against !== null) return conclude(context, settling, against, options)
-    if (options.dryRun) return conclude(context, settling, previewResolve(settling, answer), options)
-    if (!options.yes && !(await isMeant(context, settling, answer))) return exit.unconfirmed
+    const { settling, outcome, questions } = found
+    if (outcome.kind === 'left' || options.dryRun) return conclude(context, settling, outcome, options)
+    if (!options.yes && !(await isMeant(context, questions))) return exit.unconfirmed
     return conclude(
       context,
       settling,
@@ -105,8 +101,8 @@ const answerOf = ({ arrived, notArrived, takeBack, unchecked, newKey }: ResolveO
   newKey: newKey ?? false,
 })
 
-async function isMeant(context: CommandContext, settling: Settling, answer: Answer): Promise<boolean> {
-  for (const { text, isImplied } of questionsBefore(settling, answer))
+async function isMeant(context: CommandContext, questions: readonly Question[]): Promise<boolean> {
+  for (const { text, isImplied } of questions)
     if (!(await (isImplied ? isNotRefused : isConfirmed)(context, text))) return false
   return true
 }

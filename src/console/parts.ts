@@ -3,8 +3,8 @@ import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import type { Testimony } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
+import type { Turns } from './createTurns.ts'
 import type { Live } from './live/createLive.ts'
-import type { Searches } from './searches.ts'
 
 export interface ConsoleParts {
   /** @throws DatabaseUnusable; the error page says so */
@@ -13,7 +13,8 @@ export interface ConsoleParts {
   clock: Clock
   /** Tells viewers of changes. */
   live: Live
-  searches: Searches
+  /** Turns of whatever searches all records. */
+  searches: Turns
   /** Asks the service once for a transaction, with slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<Testimony>
   /** Writes a line to the console's own log, never a record's data. */

@@ -42,24 +42,21 @@ export function noteDownload(
  * found ones if these were over 100.
  */
 export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
-  const { turns, remember } = parts.searches
-  const search = remember(async (...asked) => {
-    using _ = await turns.take()
-    return searchText((await parts.databases()).ledger, ...asked)
-  })
   return async (filter, text, bounds) => {
-    const found = await search(filter, text, bounds)
+    const { ledger } = await parts.databases()
+    const found = await searchInTurn(parts, () => searchText(ledger, filter, text, bounds))
     const { ids, lookedAt } = found
     const isFew = lookedAt <= namedMax
-    const records = await selectSubmissions(
-      (await parts.databases()).ledger,
-      isFew ? filter : { ...filter, among: ids },
-      namedMax,
-    )
+    const records = await selectSubmissions(ledger, isFew ? filter : { ...filter, among: ids }, namedMax)
     const unnamed = isFew ? 0 : ids.length - records.length
     await noteSight(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
     return found
   }
+}
+
+async function searchInTurn<T>({ searches }: ConsoleParts, search: () => Promise<T>): Promise<T> {
+  using _ = await searches.take()
+  return await search()
 }
 
 export const maskedWords = ({ canChange }: Pick<Viewer, 'canChange'>): string =>

@@ -3,7 +3,7 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, waitingForPerson } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
+import { type BulkChange, type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkChange.ts'
 
 const discardable: readonly State[] = [...waitingForPerson, 'accepted']
 
@@ -44,9 +44,6 @@ export function discardSubmissions(
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
     const discarded = new Set(await writeDiscards(operator, batch))
-    const skipped = batch
-      .filter(({ id }) => !discarded.has(id))
-      .map((submission) => ({ submission, reason: changedMeanwhile }))
-    return { done: [...discarded], skipped }
+    return { done: [...discarded], skipped: changedAmong(batch, discarded) }
   })
 }

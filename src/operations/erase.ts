@@ -1,6 +1,6 @@
 import { eraseRecords, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
+import { type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkChange.ts'
 
 /** Why a record keeps its data; null if it may be erased. */
 export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
@@ -18,9 +18,6 @@ const batchSize = 100
 export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
     const erased = new Set(await eraseRecords(operator, batch))
-    const skipped = batch
-      .filter(({ id }) => !erased.has(id))
-      .map((submission) => ({ submission, reason: changedMeanwhile }))
-    return { done: [...erased], skipped }
+    return { done: [...erased], skipped: changedAmong(batch, erased) }
   })
 }

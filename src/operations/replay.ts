@@ -12,14 +12,7 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
 import { readWholeRecord } from '../outbox/readContents.ts'
 import { pluralize } from '../plainText.ts'
-import {
-  type BulkChange,
-  type BulkRun,
-  type CarriedOut,
-  changedMeanwhile,
-  inBatches,
-  type Skipped,
-} from './bulkChange.ts'
+import { type BulkChange, type BulkRun, type CarriedOut, changedAmong, inBatches, type Skipped } from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
@@ -84,7 +77,8 @@ export function replaySubmissions(
     const { replays, skipped } = await prepare(parts, batch, refresh)
     const replayed = new Set(await writeReplays(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
-    return { done: [...replayed], skipped: [...skipped, ...overtaken(batch, ready, replayed)] }
+    const readied = batch.filter(({ id }) => ready.has(id))
+    return { done: [...replayed], skipped: [...skipped, ...changedAmong(readied, replayed)] }
   })
 }
 
@@ -113,7 +107,7 @@ async function prepare(
 ): Promise<Prepared> {
   const replays: Replay[] = []
   const found = await readReplayable(databases.ledger, batch)
-  const skipped = moved(batch, found)
+  const skipped = changedAmong(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
     const read = await readPayload(submission, mappings, refresh ? databases : null)
     const { id, outboxId, revision } = submission
@@ -150,14 +144,3 @@ async function readPayload(
 /** Compares only the time: contents may differ, that is what the row is read for. */
 const isAnother = (known: string | null, read: string | null) =>
   known !== null && read !== null && differInTime(known, read)
-
-function moved(batch: readonly Replayed[], found: readonly ReplayableSubmission[]): Skipped[] {
-  const ids = new Set(found.map(({ id }) => id))
-  return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
-}
-
-function overtaken(batch: readonly Replayed[], ready: Set<string>, replayed: Set<string>): Skipped[] {
-  return batch
-    .filter(({ id }) => ready.has(id) && !replayed.has(id))
-    .map((submission) => ({ submission, reason: changedMeanwhile }))
-}

@@ -50,31 +50,34 @@ export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKe
   return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
-export async function findSettling(
-  databases: Databases,
-  name: string,
-): Promise<{ kind: 'found'; settling: Settling } | { kind: 'invalid'; problems: string[] } | { kind: 'missing' }> {
+/** A person's answer about a submission, held against the ledger. */
+export type Considered =
+  | { kind: 'invalid'; problems: string[] }
+  | { kind: 'missing' }
+  /** `outcome`: why the ledger cannot take the answer, or what it would come to. */
+  | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
+
+/** Finds the submission, and says what the answer would come to. Changes nothing. @param name as a person calls it */
+export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {
   const found = await findAll(databases.ledger, [name])
   if (found.kind === 'invalid') return found
   const submission = found.kind === 'found' ? found.submissions[0] : undefined
-  const detail =
-    submission === undefined
-      ? null
-      : await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
-  return submission === undefined || detail === null
-    ? { kind: 'missing' }
-    : { kind: 'found', settling: { submission, detail } }
+  if (submission === undefined) return { kind: 'missing' }
+  const detail = await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
+  if (detail === null) return { kind: 'missing' }
+  const settling = { submission, detail }
+  const outcome = (await whyNotResolved(databases.ledger, settling, answer)) ?? previewResolve(settling, answer)
+  return { kind: 'found', settling, outcome, questions: questionsBefore(settling, answer) }
 }
 
-/** Why the ledger cannot take the answer; null if it can. @param name as a person calls it */
-export async function whyNotResolved(
+/** Why the ledger cannot take the answer; null if it can. */
+async function whyNotResolved(
   ledger: Database,
   { submission, detail }: Settling,
   answer: Answer,
-  name: string,
 ): Promise<ResolveOutcome | null> {
   const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
-  if (whyNotAllowed !== null) return left(`${name} is ${detail.state}${whyNotAllowed}`)
+  if (whyNotAllowed !== null) return left(`${nameOf(detail)} is ${detail.state}${whyNotAllowed}`)
   const transaction = transactionIn(detail, answer)
   const other = transaction === null ? null : await readOtherHolder(ledger, transaction, submission.id)
   return other === null ? null : taken(other)
@@ -86,7 +89,7 @@ const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
 const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
   arrived === undefined ? null : transactionOf(detail, arrived)
 
-export function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
+function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
   const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which a person said` : ''}.`
   if (answer.takeBack)
     return settled('uncertain', null, `${now} This would make it uncertain again, and its id free for another record.`)
@@ -106,7 +109,7 @@ export function previewResolve({ detail }: Settling, answer: Answer): ResolveOut
  * The questions before a change: undoing what a person settled, and sending again. A script that names one record is
  * believed, as with `replay ID`.
  */
-export function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
+function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
   const name = nameOf(detail)
   const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
   const first = hasEnded

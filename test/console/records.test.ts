@@ -101,14 +101,6 @@ describe('the list', () => {
     expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; \\u202egnp.exe')
   })
 
-  test('of what a search found is paged without searching again', async () => {
-    for (const outboxId of ['1', '2', '3']) await fixture.end(failedE003, { outboxId, key: 'Miller & Co' })
-    const { text } = await served.get('/records?containing=miller+%26+co&limit=2')
-    expect(listed(text)).toEqual(['1', '2'])
-    await fixture.ledger.pool.query('update outboxd.submission set key = null')
-    expect(listed((await served.get(link(text, 'next') ?? '')).text)).toEqual(['3'])
-  })
-
   test('by cause it has a line for all that share one, which leads to them', async () => {
     for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
     await fixture.end(uncertain, { outboxId: '3' })

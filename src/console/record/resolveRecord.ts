@@ -1,15 +1,6 @@
 import { reasonProblem } from '../../operations/actor.ts'
 import { operatorOf } from '../../operations/databases.ts'
-import {
-  type Answer,
-  answerProblems,
-  findSettling,
-  previewResolve,
-  questionsBefore,
-  type ResolveOutcome,
-  resolveSubmission,
-  whyNotResolved,
-} from '../../operations/resolve.ts'
+import { type Answer, answerProblems, considerAnswer, resolveSubmission } from '../../operations/resolve.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { formText } from '../html/form.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -34,19 +25,15 @@ export async function resolveRecord(
   const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`the reason ${wrongReason}`])]
   if (problems.length > 0) return refused(`${problems.join('\n')}.`)
   const databases = await parts.databases()
-  const found = await findSettling(databases, name)
+  const found = await considerAnswer(databases, name, answer)
   if (found.kind !== 'found') return refused(`there is no submission ${name}`)
-  const { settling } = found
+  const { settling, outcome: would, questions } = found
   const { id, outboxId, revision } = settling.submission
   if (String(revision) !== fields.revision)
     return refused(`outbox:${outboxId} has taken a step since this page was shown, and was left alone: look again.`)
-  const whyNot = await whyNotResolved(databases.ledger, settling, answer, `outbox:${outboxId}`)
-  if (whyNot !== null) return refused(messageOf(whyNot))
-  if (fields.confirmed === undefined) {
-    const message = messageOf(previewResolve(settling, answer))
-    const preview = { id, revision, answer, message, questions: questionsBefore(settling, answer) }
-    return { kind: 'preview', preview }
-  }
+  if (would.kind === 'left') return refused(would.reason)
+  if (fields.confirmed === undefined)
+    return { kind: 'preview', preview: { id, revision, answer, message: would.message, questions } }
   const said: string[] = []
   const outcome = await resolveSubmission(
     {
@@ -63,8 +50,6 @@ export async function resolveRecord(
 }
 
 const refused = (message: string): Resolving => ({ kind: 'refused', message })
-
-const messageOf = (outcome: ResolveOutcome) => (outcome.kind === 'left' ? outcome.reason : outcome.message)
 
 function answerOf(fields: Fields): Answer {
   const { answer } = fields

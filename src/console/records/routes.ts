@@ -52,7 +52,7 @@ async function readListed(
     cut = message
   })
   if (query.byCause) {
-    using _ = await parts.searches.turns.take()
+    using _ = await parts.searches.take()
     return { kind: 'causes', filter, cut, ...(await readCauses(databases.ledger, filter, causesOfMax)) }
   }
   const limit = Math.min(read.limit ?? rowsDefault, rowsMax)

@@ -2,13 +2,13 @@ import { promisify } from 'node:util'
 import { systemClock } from '../../../src/clock.ts'
 import { readStoreConfig } from '../../../src/config.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
+import { createTurns } from '../../../src/console/createTurns.ts'
 import { troubleOf } from '../../../src/console/errors.ts'
 import { readAccess } from '../../../src/console/guard/access.ts'
 import { form } from '../../../src/console/html/form.ts'
 import { layout } from '../../../src/console/html/layout.ts'
 import { createLive } from '../../../src/console/live/createLive.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
-import { createSearches } from '../../../src/console/searches.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
 export interface Guarded extends Visitor, AsyncDisposable {
@@ -53,7 +53,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
     live,
-    searches: createSearches(systemClock),
+    searches: createTurns(2, 10),
     askService: () => Promise.reject(new Error('this console asks nobody')),
     say: (line) => said.push(line),
   }
