@@ -34,10 +34,8 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
   /** A description, if the table is not as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: CredentialsInForce
-  /** @returns text: why the URLs cannot be used */
   readDatabaseUrls(): DatabaseUrls | string
   version: string
-  /** Ends a start that still waits for a database. */
   signal: AbortSignal
 }
 

@@ -20,7 +20,6 @@ export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
   /** Writes a sign of life. @returns the number of the reload that waits for an answer */
   beat(): Promise<number | null>
-  /** Called with each beat until the reload is answered. */
   onReloadAsked(asked: number): void
 }
 
@@ -58,7 +57,6 @@ export interface ProblemTellingDeps<Problem> {
   /** The pids of other sessions that the daemon's sessions wait for. */
   readBlockers(): Promise<number[]>
   problems(blockers: readonly number[]): readonly Problem[]
-  /** Writes that exactly these problems stand. */
   tell(problems: readonly Problem[]): Promise<void>
   onFailed(error: unknown): void
 }
@@ -76,13 +74,11 @@ export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>)
       if (!isLong || seen.length > 0) blockers = seen
       await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
     },
-    /** Used when the instance leaves. */
     clear: (): Promise<void> => deps.tell([]).catch(deps.onFailed),
   }
 }
 
 export interface ReloadAnsweringDeps {
-  /** @returns why the files cannot be used */
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
   onFailed(error: unknown): void
@@ -117,7 +113,6 @@ const permitsLapse: InstanceProblem = {
   detail: 'slots run out before a request can leave with them: the ledger’s database is far away or slow',
 }
 
-/** What is wrong in this instance. Pure. */
 export function instanceProblems(
   failing: readonly FailingLoop[],
   claims: readonly LostClaim[],

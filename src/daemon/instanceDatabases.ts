@@ -54,7 +54,6 @@ export interface InstanceDatabases extends InstanceLedger {
 
 export interface Instance {
   id: string
-  /** For the event log. */
   who: string
   version: string
   host: string
@@ -63,14 +62,11 @@ export interface Instance {
 export interface InstanceDatabasesOptions {
   config: Config
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
-  /** A description, or a name. */
   outboxTable: OutboxTable | string
   /** The names and digests of what all instances should share. */
   given(): Record<string, string>
   instance: Instance
-  /** New rows may be in the outbox. */
   onNotice(): void
-  /** A connection in the background broke; it will be opened again. */
   onError(error: Error): void
 }
 
@@ -100,7 +96,6 @@ export async function openInstanceDatabases(options: InstanceDatabasesOptions): 
   }
 }
 
-/** @param closing grows by what is opened here */
 async function connect(
   options: InstanceDatabasesOptions,
   { ledger, heartbeats, erp }: Record<'ledger' | 'heartbeats' | 'erp', Pool>,
@@ -210,7 +205,6 @@ export async function tryOutboxTable(
   return Promise.race([opening, setTimeout(trialMaxMs, undefined, { ref: false }).then(untried)])
 }
 
-/** True for what a daemon does not start with. */
 const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>
   error instanceof ForeignError || error instanceof OutboxTableUnusable
 

@@ -20,7 +20,6 @@ export interface ReturnableSlot extends Slot {
 /** A record that the service itself answered, with an id or a refusal of its own. */
 export interface Passage {
   resource: Resource
-  /** The pause that the record had met before. */
   met: PauseReason | null
   /** True if it was accepted or refused under a code of the service's own, so that the data decided. */
   judged: boolean
@@ -42,18 +41,14 @@ export interface Remaining {
   ageMs(): number
 }
 
-/** What came of some work, written together. */
 export interface OutcomeBatch {
   transitions: Transition[]
   slots: ReturnableSlot[]
   pauses: PauseCall[]
   /** They end the memory of pauses that a trial had ended. */
   passages: Passage[]
-  /** In the order of the answers. */
   refusals: Refusal[]
-  /** Pauses whose time is over end. */
   trialSucceeded: boolean
-  /** Another trial may begin. */
   trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, if it is less than the daemon reckons with. */
   remaining: Remaining | null
@@ -69,7 +64,6 @@ export interface Demand {
   pollOverdueMs: number
   /** Transactions being tracked by all instances, not long past their time, counted up to 10,000. */
   tracked: number
-  /** Requests that the limit in force allows in a window. */
   capacity: number
   permitsFree: number
   /** By all instances within the last window. */
@@ -92,7 +86,6 @@ export interface PauseView {
 export interface WantedRequests {
   submissions: number
   polls: number
-  /** Of transactions that are long past their time. */
   rarePolls: number
   /** Requests that slots must be taken for; the rest is in hand. */
   permits: number
@@ -118,7 +111,6 @@ export interface ClaimedSubmission extends Submission {
   waitedMs: number
 }
 
-/** A step that is in the ledger. */
 export interface WrittenStep {
   submissionId: string
   type: string

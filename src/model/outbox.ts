@@ -46,7 +46,6 @@ export interface KnownTypes {
 /** Rows in hand. Unless `mark` succeeds before disposal, they are as new as before. */
 export interface ClaimedRows extends AsyncDisposable {
   readonly outboxIds: readonly string[]
-  /** Types of rows left to other instances. */
   readonly leftTypes: readonly string[]
   /** True if only the ledger remembers that a row was taken; an unmarked row is not claimed again. */
   readonly isRemembered: boolean
@@ -60,7 +59,6 @@ export interface ClaimedRows extends AsyncDisposable {
   mark(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
-/** What a record has become, for its outbox row. */
 export interface RowStatus {
   outboxId: string
   /** The row that is meant; any row with the id if null or left out. */
@@ -71,9 +69,7 @@ export interface RowStatus {
   error: string | null
 }
 
-/** What came of telling outbox rows their states. */
 export type Telling<R extends RowStatus> =
-  /** Another instance tells rows now. */
   | { kind: 'busy' }
   | { kind: 'told'; rows: ToldRow<R>[] }
   /** Nothing was written: the table refuses one of these rows, or one is locked. */
@@ -88,13 +84,9 @@ export type RowOutcome =
   | { kind: 'written' }
   /** No row has this id: it was deleted, or its partition is detached. */
   | { kind: 'gone' }
-  /** By this process; null if that cannot be seen. */
   | { kind: 'locked'; holder: number | null }
-  /** A daemon has it locked to mark it. */
   | { kind: 'in_hand' }
-  /** The table took the statement, and nothing changed. */
   | { kind: 'ineffective'; why: string }
-  /** Another row has the id now. */
   | { kind: 'another' }
   /** It waits, and its contents changed since it was taken. */
   | { kind: 'differs' }
@@ -109,7 +101,6 @@ export interface FieldFault {
 /** The decimal fields of a request by name, each digit as it is sent. */
 export type Amounts = Readonly<Record<string, string>>
 
-/** What the ledger keeps of a captured record from the start. */
 export interface CapturedRecord {
   id: string
   outboxId: string
@@ -122,11 +113,9 @@ export interface CapturedRecord {
   tracked: boolean
   sendsOwnId: boolean
   idempotencyKey: string
-  /** ISO 8601; null counts as now. */
   createdAt: string | null
   /** Tells the row from another of the same id; null if nothing does. */
   stamp: string | null
-  /** Why it was rejected; null if it is queued. */
   error: string | null
   fieldErrors?: readonly FieldFault[]
   amounts?: Amounts | null
@@ -134,9 +123,7 @@ export interface CapturedRecord {
   doubt?: string | null
 }
 
-/** How the ledger stands while no other instance captures, and the way into it. */
 export interface CaptureSession {
-  /** Submissions that are queued. */
   queued: number
   lines: readonly WaitingKey[]
   /** Rows that are put off or in conflict: not to be claimed. */
@@ -156,7 +143,6 @@ export interface CaptureSession {
   insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string> | null>
 }
 
-/** Records of one key that wait in the ledger. */
 export interface WaitingKey {
   key: string
   length: number
@@ -164,7 +150,6 @@ export interface WaitingKey {
   waitsForPerson: boolean
 }
 
-/** A row that fails alone. */
 export interface FailedRow extends SkippedRow {
   /** For the operator, without the client's data. */
   detail: string
@@ -175,7 +160,6 @@ export interface CaptureTrouble {
   table: string
   /** Changed rows that were noted instead; 0 if something is not covered. */
   notes: number
-  /** True if not all changed rows could be noted. */
   hasUnknown: boolean
   since: string | null
   reason: string
@@ -183,13 +167,10 @@ export interface CaptureTrouble {
   insecure: boolean
 }
 
-/** What a round of capture begins with. */
 export interface CaptureAgenda {
   /** The row put off that is due first; null if none is. */
   dueId: string | null
-  /** True if a problem says that rows were left to other instances. */
   leavesTypes: boolean
-  /** Whether a row may wait in the outbox. */
   hasNew(): Promise<boolean>
 }
 
@@ -207,9 +188,7 @@ export interface Report extends DueReport, RowStatus {
 
 export interface ToldReport {
   report: Report
-  /** In milliseconds; null if the row knows. */
   againInMs: number | null
-  /** The SQLSTATE of the table's refusal. */
   code: string | null
   problem: RaisedProblem | null
 }

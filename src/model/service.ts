@@ -8,25 +8,20 @@ export interface ServiceRequest {
   idempotencyKey: string | null
 }
 
-/** What came back, not judged yet. */
 export type Answer =
   | {
       kind: 'response'
       status: number
       /** Undefined if the body is not JSON. */
       json: unknown
-      /** The first 2 kB of the body. */
       excerpt: string
       /** The error code anywhere in the body, such as E001. */
       code: string | null
       /** The end of Location, if it may be an id and the address is the service's own. */
       locationId: string | null
       repeatsKey: boolean
-      /** Retry-After. */
       retryAfterMs: number | null
-      /** X-RateLimit-Remaining. */
       rateRemaining: number | null
-      /** Date, in whole seconds. */
       dateMs: number | null
       tookMs: number
     }
@@ -53,7 +48,6 @@ export const wasSuspended = (answer: Answer): boolean => answer.kind === 'no-ans
 
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
 
-/** How a request ended, by the names that the metrics use. */
 export const outcomes = [
   'ok',
   'rejected',
@@ -99,7 +93,6 @@ export interface PauseCall {
   reason: Exclude<PauseReason, 'operator' | 'history'>
   /** How long the service asked for; null for the reason's own steps. */
   askedMs: number | null
-  /** For the operator: what happened and what to look at. */
   detail: string
   /** The same without a word of the service's, for the log. */
   ownWords?: string
@@ -122,16 +115,13 @@ export type TrialVerdict =
 export type TokenVerdict =
   | { kind: 'token'; accessToken: string }
   | { kind: 'pause'; pause: PauseCall }
-  /** A token request costs a slot, and none is free. */
   | { kind: 'no-slot' }
 
 /** Whether a success with an id says that the record was taken. `unclear`: an error code stands beside the id. */
 export type Taken = 'yes' | 'no' | 'unclear'
 
 export interface TransactionStatus {
-  /** Null if the answer does not name it. */
   transactionId: string | null
-  /** In lower case. */
   status: string
   /** JSON text with the service's own digits. */
   result: string | null
@@ -145,7 +135,6 @@ export interface AnswerReading {
   taken: Taken
   /** Whether the body has an id, under any status. */
   namesId: boolean
-  /** Null if the answer is not a readable success. */
   transaction: TransactionStatus | null
   /** The pause it calls for, a 401 being a second one. */
   pause: PauseCall | null

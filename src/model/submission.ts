@@ -25,7 +25,6 @@ interface Held {
   flag: boolean
   uuid: string
   text: string | null
-  /** Milliseconds. */
   ms: number | null
 }
 
@@ -47,16 +46,13 @@ interface Column {
  * here, and where it is used.
  */
 export const columns = {
-  /** Sent with every attempt. */
   idempotencyKey: { holds: 'uuid', lasts: 'submission' },
   /** An attempt before the next one may have arrived. */
   inDoubt: { holds: 'flag', lasts: 'submission' },
   /** The transactionId or orderId; while probing, the id that the body carries. */
   transactionId: { holds: 'text', lasts: 'submission' },
   serverErrors: { holds: 'count', lasts: 'start' },
-  /** After E002. */
   renewedKeys: { holds: 'count', lasts: 'start' },
-  /** After its transaction failed. */
   resubmissions: { holds: 'count', lasts: 'start' },
   /** The last request was refused with a 401, and is repeated with a new token. */
   repeatedAfter401: { holds: 'flag', lasts: 'transaction' },
@@ -68,7 +64,6 @@ export const columns = {
   /** Age at which it was first seen finished. */
   doneMs: { holds: 'ms', lasts: 'step' },
   errorCode: { holds: 'text', lasts: 'step' },
-  /** For the operator. */
   error: { holds: 'text', lasts: 'step' },
   /** JSON text, the service's digits. */
   result: { holds: 'text', lasts: 'step' },
@@ -86,7 +81,6 @@ type Values = { -readonly [N in keyof Columns]: Held[Columns[N]['holds']] }
 export type Remembered = Pick<Values, NameOf<Exclude<Lasting, 'step'>>>
 export type OfStep = Pick<Values, NameOf<'step'>>
 
-/** A submission as it was read from the ledger. */
 export interface Submission extends Remembered, Pick<OfStep, 'polledRarely'> {
   id: string
   outboxId: string
@@ -99,7 +93,6 @@ export interface Submission extends Remembered, Pick<OfStep, 'polledRarely'> {
   tracked: boolean
   /** The body carries this submission's id, so that policy `probe` can ask for it. */
   sendsOwnId: boolean
-  /** The outbox row's created_at. */
   recordedMs: number
   state: State
   attempt: number
@@ -116,7 +109,6 @@ export interface Submission extends Remembered, Pick<OfStep, 'polledRarely'> {
   unknownForMs: number | null
 }
 
-/** The pause that a record's own answers called for. */
 export interface MetPause {
   reason: PauseReason
   /** In a row, with others getting through in between. */
@@ -130,7 +122,6 @@ export interface MetPause {
 export interface RefusedPolls {
   /** In a row, with others getting through in between. */
   times: number
-  /** Another record has got through since the last. */
   othersThrough: boolean
 }
 
@@ -145,7 +136,6 @@ export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Fai
 
 /** What may change on the way to any state. What is left out stays as it was read. */
 interface Progress extends Partial<Remembered> {
-  /** The pause that it has just met. */
   met?: Pick<MetPause, 'reason' | 'times'>
   /** In a row, while others got through, if the last one was refused. */
   refusedPolls?: number
@@ -165,7 +155,6 @@ interface Resubmitted extends Queued, Pick<OfStep, 'errorCode'> {
 interface Asked extends Progress, Pick<OfStep, 'polledRarely'> {
   transactionId: string
   pollInMs: number
-  /** The service answered 404. */
   unknown: boolean
 }
 
@@ -197,10 +186,8 @@ interface Uncertain extends Progress, Pick<OfStep, 'doneMs' | 'errorCode'> {
   error: string
 }
 
-/** What an answer makes of a submission. */
 export interface Step {
   change: Change
-  /** For the event log. */
   cause: string
   pause: PauseCall | null
 }
@@ -216,7 +203,6 @@ export interface Transition extends Omit<Step, 'pause'> {
 
 export interface AttemptResult {
   step: Step
-  /** Null if the request was never made. */
   answer: Answer | null
   /** The service answered in a way that its contract does not know. */
   breach: Breach | null

@@ -1,16 +1,13 @@
 export interface Waiting {
   readonly nowMs: number
   readonly windowMs: number
-  /** In a window. */
   readonly capacity: number
   readonly slotsFree: number
-  /** How many more requests this instance may have on the wire. */
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
   /** Of transactions long past their time; not among `pollsDue`. */
   readonly rarePollsDue: number
-  /** Milliseconds; 0 if none is due. */
   readonly oldestPollOverdueMs: number
   /** From the decision before; at first {@link freshBalance}. */
   readonly balance: Balance
@@ -20,9 +17,7 @@ export interface Waiting {
 export interface Balance {
   /** The part of a slot that polls are owed, in [0, 1]. */
   readonly owedToPolls: number
-  /** Of a backlog, now; grows with time. */
   readonly submissionsAllowed: number
-  /** Grows with time. */
   readonly rarePollsAllowed: number
   readonly atMs: number
 }

@@ -52,11 +52,8 @@ export interface DispatcherDeps {
   signsOf(answer: Answer, accessToken: string): AnswerSigns
   writeOutcome(work: Work): Promise<void>
   newId(): string
-  /** Called when the step of an answer is decided. */
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
-  /** There is room for another request. */
   onRoom(): void
-  /** The end of a request could not be worked out. */
   onFailed(error: unknown): void
 }
 
@@ -71,18 +68,14 @@ export interface AnswerSigns {
 export interface Dispatcher {
   /** Plans one round and carries it out. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
-  /** For their heartbeat. */
   pollsInHand(): PollJob[]
   inFlight(): number
-  /** The records whose outcome is not known, or not written yet. */
   unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
   /** Whether a submission is in this process's hand, on the wire or by a lost claim. */
   holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
   lostClaims(): LostClaim[]
-  /** At the last look. */
   pollOverdueMs(): number
   recoverClaims(): Promise<void>
-  /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
 }
 
@@ -132,7 +125,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return carryOut(plan, demand, () => answers.pausesCalled() > pausesBefore)
   }
 
-  /** @param isOutdated whether an answer has called for a pause since the look */
   async function carryOut(plan: Plan, { nextSlotMs }: Demand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
@@ -228,7 +220,6 @@ interface SentAttempt extends Sent {
   trial: boolean
 }
 
-/** Records what answers mean for their own record and for all sending. */
 interface AnswerHandling {
   ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void>
   questionEnded(sent: Sent): Promise<void>

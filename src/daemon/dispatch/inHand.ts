@@ -1,6 +1,5 @@
 import type { PollJob, Submission } from '../../model.ts'
 
-/** A record being sent, or the poll of one. */
 export interface Held {
   submission: Submission
   job: PollJob | null
@@ -40,7 +39,6 @@ export function createInHand({ onFailed, onRoom }: InHandDeps) {
     },
     inFlight: (): number => inFlight.size,
     pollsInHand: (): PollJob[] => polls().map(({ job }) => job),
-    /** Polls of transactions that are polled rarely. */
     rarePolls: (): number => polls().filter(({ submission }) => submission.polledRarely).length,
     sending: (): Submission[] =>
       [...all.values()].filter(({ job }) => job === null).map(({ submission }) => submission),
@@ -56,7 +54,6 @@ export function createInHand({ onFailed, onRoom }: InHandDeps) {
 export interface LostClaim {
   id: string
   submissions: readonly Submission[]
-  /** On the clock of this host. */
   sinceMs: number
 }
 

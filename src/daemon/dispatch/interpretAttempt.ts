@@ -36,14 +36,11 @@ export interface JudgedTrial {
 
 export interface EndedAttempt {
   submission: Submission
-  /** Null for a record. */
   job: PollJob | null
-  /** Sent first when pauses were over. */
   trial: boolean
   attempted: AttemptResult
   /** By which a refusal is known again; null if the service itself judges, or did not answer. */
   fingerprint: string | null
-  /** Null if the request was never made. */
   outcome: Outcome | null
   /** What the answer to a poll says of the pauses, if the poll was a trial. */
   judged: JudgedTrial | null
@@ -51,17 +48,13 @@ export interface EndedAttempt {
 
 export interface Circumstances {
   maxInFlight: number
-  /** Slots that seemed free. */
   permitsFree: number
-  /** Since the request was begun; goes on. */
   ageMs: () => number
 }
 
 export interface Interpretation {
-  /** To be written. */
   work: Work
   isTokenRefused: boolean
-  /** To be remembered at once. */
   heard: Heard
   /** Once `work` is written, `withoutSilence` is to be remembered: the silence has called for a pause. */
   endsSilence: boolean
@@ -206,7 +199,6 @@ export function isSilence(answer: Answer): boolean {
 const isOfTheWay = (status: number): boolean => ofTheWay.has(statusRow(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
-/** Returns the passage of a record that the service itself answered: with an id, or a refusal in JSON. */
 export function passageOf(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
@@ -219,7 +211,6 @@ export function passageOf(
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
-/** Returns the refusal of a record in words that other records may get, too. */
 export function refusalOf(
   { id: submissionId, resource }: Submission,
   { answer, step }: AttemptResult,

@@ -2,9 +2,7 @@ import type { Change, OutcomeBatch, Transition } from '../../model.ts'
 
 export interface UnwrittenOutcome {
   submissionId: string
-  /** On the clock of this host. */
   sinceMs: number
-  /** Of its last write, if that failed. */
   error: unknown
 }
 
@@ -15,7 +13,6 @@ export interface OutcomeWriterDeps<Written> {
   /** See src/postgres/sqlState.ts. */
   blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
-  /** It is tried again. */
   onFailed(error: unknown, batch: OutcomeBatch): void
   /** The piece was refused, and is written without the texts of others. */
   onBared(error: unknown, batch: OutcomeBatch): void
@@ -24,10 +21,8 @@ export interface OutcomeWriterDeps<Written> {
   waitMs(ms: number): Promise<void>
 }
 
-/** What one piece of work has come to. */
 export type Work = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
-/** Work without a step, to give slots back. */
 export const nothing: Work = {
   transition: null,
   pauses: [],
@@ -41,7 +36,6 @@ export const nothing: Work = {
 export interface OutcomeWriter {
   /** Writes it with the next write, together with whatever has come by then. */
   add(work: Work): Promise<void>
-  /** The oldest first. */
   unwritten(): UnwrittenOutcome[]
 }
 
@@ -176,7 +170,6 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     refusals: batches.flatMap((each) => each.refusals),
     trialSucceeded: batches.some((each) => each.trialSucceeded),
     trialEnded: batches.some((each) => each.trialEnded),
-    // The oldest bounds what may be compared with the least.
     remaining:
       remaining.length === 0
         ? null

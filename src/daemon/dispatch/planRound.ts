@@ -3,12 +3,10 @@ import { allocateSlots, type Balance, freshBalance } from './allocateSlots.ts'
 
 export type Plan = { balance: Balance | null } & (
   | { kind: 'wait'; forMs: number }
-  /** One request shows whether the pauses are over. */
   | { kind: 'trial'; by: 'poll' | 'question' }
   | { kind: 'send'; submissions: number; polls: number; rarePolls: number }
 )
 
-/** What this instance knows without the ledger. */
 export interface Own {
   nowMs: number
   windowMs: number
@@ -19,13 +17,10 @@ export interface Own {
   pollsInHand: number
   rarePollsInHand: number
   permitsInHand: number
-  /** An answer has called for a pause that is still being written. */
   isPausing: boolean
-  /** The heartbeat is recent enough. */
   mayClaim: boolean
   /** Claims whose COMMIT may or may not have taken place. */
   lostClaims: number
-  /** In a row, unanswered. */
   silentRecords: number
   lastTrialWasPoll: boolean
   /** From the plan before; null at first. */

@@ -1,11 +1,9 @@
 import type { ReturnableSlot, Slot } from '../../model.ts'
 import { permitValidMs, slotHoldMs } from '../../slotReach.ts'
 
-/** The right to make one request. */
 export interface Permit {
   /** False if its lease may have run out, as in a process that was stopped. */
   isValid(): boolean
-  /** Its request was answered, or never made. */
   release(): void
 }
 
@@ -80,14 +78,12 @@ export function createSlotPool(windowMs: number): SlotPool {
 export interface TokenSlotDeps {
   /** Its own, so that slots for records are not spent on tokens. */
   slotPool: SlotPool
-  /** What the limit allows, until `sawCapacity`. */
   capacity: number
   stopwatch(): () => number
   takeSlots(permits: number): Promise<Slot[]>
   onReturnable(): void
 }
 
-/** The slot that a token request is made with. */
 export interface TokenSlot<Answered> {
   /** Another instance may have made the limit smaller. */
   sawCapacity(capacity: number): void

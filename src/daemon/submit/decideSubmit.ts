@@ -11,7 +11,6 @@ import {
 
 export type SubmitReading = Omit<AnswerReading, 'transaction'>
 
-/** What else matters for judging an answer to a POST. */
 export interface SubmitCircumstances {
   history: SubmitHistory
   policy: UncertainPolicy
@@ -40,9 +39,7 @@ export type SubmitVerdict =
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
   /** Send again with a new idempotency key; after a pause for everyone if the service is down. */
   | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
-  /** Answered 500: send again later with the same key. */
   | { kind: 'retry'; afterMs: number; reason: string }
-  /** It may have arrived, and the policy is to send again with the same key. */
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Ask the service for the id that its Location names; null for the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
@@ -54,11 +51,9 @@ export type SubmitVerdict =
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
-/** Durations in milliseconds; tests and benchmarks compress them. */
 export interface SubmitLimits {
   /** Doubles from there. */
   backoffMinMs: number
-  /** The longest wait after an attempt in doubt. */
   backoffMaxMs: number
 }
 
@@ -118,7 +113,6 @@ function withId(
   { taken, summary, pause }: SubmitReading,
   { history, tracked }: SubmitCircumstances,
 ): SubmitVerdict {
-  // If it is tracked, the next poll tells what the service says of it.
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
   if (taken === 'unclear') {
     const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; nobody asks again: track: false`

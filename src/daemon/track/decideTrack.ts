@@ -14,7 +14,6 @@ export type TrackReading = Pick<AnswerReading, 'transaction' | 'pause' | 'summar
 
 export interface TrackCircumstances {
   transactionId: string
-  /** Since acceptance. */
   ageMs: number
   history: TrackHistory
   /** The token's time was up by the time of the answer, so that a 401 says no more than that. */
@@ -49,28 +48,23 @@ export type TrackVerdict =
       breach: Breach | null
       refusedPolls?: number
     }
-  /** Submit the record again. */
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
-/** Durations in milliseconds; tests and benchmarks compress them. */
 export interface TrackLimits {
   /** How long the service may not know a transaction that it accepted. */
   unknownMaxMs: number
   /** The wait before a record that failed with E003 is submitted again. */
   unavailableMs: number
-  /** Doubles from there. */
   backoffMinMs: number
   /** The longest wait up to an age of four times that. */
   backoffMaxMs: number
   /** The longest wait for an old transaction, and the shortest for a stuck one. */
   backoffOldMaxMs: number
-  /** Null: never stuck. */
   stuckAfterMs: number | null
 }
 
-/** docs/interface.md, 7.2; docs/contract.md, "What an answer means". */
 export const trackLimits: TrackLimits = {
   unknownMaxMs: 600_000,
   unavailableMs: 300_000,

@@ -4,11 +4,8 @@ import { type Pressure, pollPriceMs } from './price.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
 import { nextPollMs } from './schedule.ts'
 
-/** The budget at a look, over all instances. */
 export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' | 'accepted'> {
-  /** In the last window. */
   readonly submissionsSent: number
-  /** On a clock that only goes forward. */
   readonly nowMs: number
 }
 
@@ -27,7 +24,6 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
   const inflow = createInflow(windowMs)
   let awaitedAgesMs: Record<Resource, number[]> = forEachResource(() => [])
-  /** Computed on demand, because the dispatcher looks more often than a poll is planned. */
   const prices = new Map<Resource, number>()
 
   function priceMs(resource: Resource): number {
@@ -55,7 +51,6 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
     /** Milliseconds from now until a transaction of that age should be asked for. */
     nextPollMs: (resource: Resource, notDoneAgeMs: number): number =>
       nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
-    /** Whether slots lie idle while transactions are waited for. */
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
     replan(polls: readonly PlannedPoll[]): MovedPoll[] {
       awaitedAgesMs = forEachResource((resource) =>
@@ -115,7 +110,6 @@ export function replan(
 export interface LearningDeps {
   planner: Pick<PollPlanner, 'learn' | 'mayReplan' | 'replan'>
   windowMs: number
-  /** Oldest first. */
   readProcessingTimes(limit: number): Promise<Parameters<PollPlanner['learn']>[0]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
   movePolls(moves: readonly MovedPoll[]): Promise<void>
@@ -133,7 +127,6 @@ const ends: ReadonlySet<State> = new Set(ended)
 export function createLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0
-  /** Null if it never has. */
   let learnedFrom: number | null = null
 
   async function learn(): Promise<void> {

@@ -1,12 +1,10 @@
 import { meanMs, type ProcessingTimes, quantileMs } from './processingTimes.ts'
 import { expectedPolls } from './schedule.ts'
 
-/** The budget at the moment, over all instances. */
 export interface Pressure {
   readonly capacity: number
   /** Records that wait for their first request, in outbox and ledger. */
   readonly submissionsWaiting: number
-  /** Transactions accepted and not yet seen to their end. */
   readonly accepted: number
   /** Records that come in a window, averaged over the last few. */
   readonly inflow: number
@@ -49,7 +47,6 @@ const RESERVE_SHARE = 0.1
 const HORIZON_SHARE = 0.95
 /** Keeps the queue from growing for ever on paper near the limit. */
 const LOAD_MAX = 0.9
-/** One submission and one poll. */
 const SLOTS_LEAST = 2
 const PRECISION = 1.1
 

@@ -12,7 +12,6 @@ export interface ProcessingTimes {
   /** Every bound below scales with the rate limit's window, so compressed time behaves alike. */
   readonly windowMs: number
   readonly edgesMs: readonly number[]
-  /** Sums to 1; one shorter than `edgesMs`. */
   readonly mass: readonly number[]
   readonly observations: number
 }
@@ -57,7 +56,6 @@ export function quantileMs(model: ProcessingTimes, probability: number): number 
   return ageAtPosition(model, BINS)
 }
 
-/** Each bin counts at its middle. */
 export function meanMs({ mass, edgesMs }: ProcessingTimes): number {
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
@@ -73,7 +71,6 @@ export function binPosition(ageMs: number, windowMs: number): number {
   return bin + Math.min(1, Math.max(0, (ageMs - lowMs) / (edgeMs(bin + 1, windowMs) - lowMs)))
 }
 
-/** The inverse of {@link binPosition}. */
 export function ageAtPosition({ edgesMs }: ProcessingTimes, position: number): number {
   const bin = Math.min(BINS - 1, Math.floor(position))
   const lowMs = edgesMs[bin] ?? 0

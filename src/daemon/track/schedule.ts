@@ -27,7 +27,6 @@ export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
-/** Polls that a transaction not done at an age still costs on average. */
 export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
   const plan = planFor(model, Math.round(stepOf(priceMs, model)))
   const bin = Math.min(plan.polls.length - 2, Math.floor(binPosition(Math.max(0, notDoneAgeMs), model.windowMs)))
@@ -78,7 +77,6 @@ function stepFor(model: ProcessingTimes, pollsPerRecord: number): number {
   return low
 }
 
-/** 4 ms to over a day at a window of 60 s. */
 const PRICE_MIN_WINDOWS = 2 ** -14
 const STEPS_PER_DOUBLING = 2
 const STEPS = 25 * STEPS_PER_DOUBLING + 1

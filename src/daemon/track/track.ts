@@ -49,7 +49,6 @@ export async function track(
   return { step: isStuck ? rarely(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** How long the service must say that it does not know a probed id before that is believed. */
 const probeUnknownMs = 60_000
 
 /**
