@@ -21,24 +21,22 @@ export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise
 
 /** Runs the rounds of a part: when the part says, when woken, and after a failure with backoff. */
 export interface Loop {
-  readonly name: string
   /** Lets the current round end, and begins no other. */
   stop(): Promise<void>
 }
 
 export interface LoopDeps {
-  name: string
   part: Part
   /** Several wakes during a round count as one. */
   wakeup: Wakeup
-  succeeded(name: string): void
-  failed(name: string, error: unknown): void
+  onSucceeded(): void
+  onFailed(error: unknown): void
   backoffMaxMs: number
 }
 
 const backoffMinMs = 250
 
-export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
+export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
   /** A wake says nothing about the failure: only `stop` ends the backoff. */
@@ -48,11 +46,11 @@ export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs 
     try {
       const waitMs = await part.runOnce()
       failures = 0
-      succeeded(name)
+      onSucceeded()
       return waitMs
     } catch (error) {
       failures += 1
-      failed(name, error)
+      onFailed(error)
       return Math.min(backoffMaxMs, backoffMinMs * 2 ** Math.min(failures - 1, 10))
     }
   }
@@ -68,7 +66,6 @@ export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs 
 
   const running = run()
   return {
-    name,
     stop() {
       stopped = true
       backoff.wake()

@@ -27,16 +27,15 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
   const start = (name: LoopName, part: Part, backoffMaxMs: number): Loop => {
     health.started(name)
     return startLoop({
-      name,
       part,
       wakeup: wakeups[name],
       backoffMaxMs,
-      succeeded() {
+      onSucceeded() {
         health.succeeded(name)
         metrics.loopLastSuccess.set(clock.nowMs(), { loop: name })
         metrics.loopAge.restart({ loop: name })
       },
-      failed(_, error) {
+      onFailed(error) {
         health.failed(name, error)
         log.error('a loop failed; it is tried again', { loop: name, code: showError(error).code, error })
       },

@@ -12,7 +12,6 @@ function setup() {
   const told: string[] = []
   const wakeup = createWakeup()
   const loop: Loop = startLoop({
-    name: 'test',
     part: {
       runOnce: () =>
         new Promise((resolve, reject) => {
@@ -20,8 +19,8 @@ function setup() {
         }),
     },
     wakeup,
-    succeeded: () => told.push('succeeded'),
-    failed: (_, error) => told.push((error as Error).message),
+    onSucceeded: () => told.push('succeeded'),
+    onFailed: (error) => told.push((error as Error).message),
     backoffMaxMs: 10_000,
   })
   /** Lets everything that is ready happen. */
