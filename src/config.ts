@@ -217,8 +217,8 @@ export function readMappingsDir(env: Environment): string {
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
-/** Come with the package. */
-const exampleMappings = join(import.meta.dirname, '..', 'mappings')
+/** The folder of the examples, which come with the package. */
+export const exampleMappings = join(import.meta.dirname, '..', 'mappings')
 
 /** The folder to write mapping files into, also if it is not there yet. @throws ConfigInvalid */
 export function ownMappingsDir(env: Environment): string {

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { ownMappingsDir, readStoreConfig } from '../config.ts'
+import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable, readTableName, type TableName } from '../outbox/propose/describeTable.ts'
 import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
+import { resourceNames } from '../resources.ts'
 
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findPlaces } from '../yaml/yamlLines.ts'
@@ -14,15 +15,20 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
-  description: 'look at a table and propose the outbox.yaml and the mapping files by which outboxd reads it',
+  description: 'look at a table and propose the files by which outboxd reads it',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options: [
+    [
+      '--endpoint <name>',
+      `where the records go: ${resourceNames.join(' or ')} (default: as the fields and lines look)`,
+    ],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them is there already'],
     ['--json', 'as JSON'],
   ],
   help: `Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
-nothing. What only you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
-files cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
+nothing. For a header with lines it follows foreign keys (or names) to the lines, the customer and the articles, and proposes a query
+that reads them and the call of change capture. What only you can know is marked FILL IN, with what you can choose from: the files
+cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
 
 Examples:
   outboxd describe sales_order             look first
@@ -33,7 +39,12 @@ Examples:
     const mappingsDir = ownMappingsDir(context.env)
     const name = readTableName(table)
     if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
-    if (options.write && isInInstalledPackage(mappingsDir))
+    const endpoint = resourceNames.find((resource) => resource === options.endpoint) ?? null
+    if (options.endpoint !== undefined && endpoint === null)
+      return usageError(context, [
+        `--endpoint must be one of ${resourceNames.join(', ')}, and is "${options.endpoint}"`,
+      ])
+    if (options.write && isInPackage(mappingsDir))
       return usageError(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
       ])
@@ -41,7 +52,7 @@ Examples:
     const described = await inspectDatabase({
       variable: 'DATABASE_URL',
       url,
-      look: (pool) => describeTable(pool, name, mapped),
+      look: (pool) => describeTable(pool, name, mapped, endpoint),
     })
     if (described.kind === 'denied') {
       if (options.json) printJson(context, { table: null, denied: described.problem })
@@ -74,10 +85,11 @@ Examples:
 
 type DescribeOptions = OptionsOf<typeof command>
 
-/** True if the folder, or the nearest one above it that is there, lies below a `node_modules`. */
-function isInInstalledPackage(dir: string): boolean {
-  if (!existsSync(dir) && dir !== path.dirname(dir)) return isInInstalledPackage(path.dirname(dir))
-  return realpathSync(dir).split(path.sep).includes('node_modules')
+/** True if the folder, or the nearest one above it that exists, lies below a `node_modules` or is that of our examples. */
+function isInPackage(dir: string): boolean {
+  if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
+  const real = realpathSync(dir)
+  return real === exampleMappings || real.split(path.sep).includes('node_modules')
 }
 
 /** The mapping files that are there: their types need none. A folder that is not there yet, or broken, has none. */
@@ -116,6 +128,8 @@ type DescribedFileAt = Pick<DescribedFile, 'text'> & { file: string }
 
 function nextStep(written: readonly string[], places: number): string {
   const fill = places === 0 ? '' : `fill in ${pluralize(places, 'place')} (FILL IN), then `
+  const capture = written.find((file) => file.endsWith('.sql'))
+  const run = capture === undefined ? '' : `run ${capture} (it says how), then `
   if (written.length === 0) return `Nothing is written. Next: outboxd describe … --write, ${fill}outboxd check.`
-  return `Written: ${written.join(', ')}. Next: ${fill}outboxd check, and outboxd map --all-new.`
+  return `Written: ${written.join(', ')}. Next: ${fill}${run}outboxd check, and outboxd map --all-new.`
 }

@@ -4,7 +4,14 @@ import { readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readLimit } from '../operations/filters.ts'
-import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
+import {
+  chooseType,
+  exampleId,
+  type MapPreview,
+  mapPayloads,
+  mapRow,
+  previewWarnings,
+} from '../operations/mapRecords.ts'
 import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
 import { readNew } from '../outbox/rows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
@@ -89,9 +96,9 @@ async function mapFile(
   return printEach(context, previews, options)
 }
 
-/** Prints what the service may refuse although it maps. */
+/** Prints what the service may refuse although it maps, and the days that become others. */
 function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly MapPreview[]): void {
-  for (const warning of bodyWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
+  for (const warning of previewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
 }
 
 function nothing(context: CommandContext, message: string): number {

@@ -1,6 +1,7 @@
 import { type Resource, resourceNames, resources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
+import { chooseByName, plain, rankByName, type Usual } from './usualNames.ts'
 
 /** A mapping file to read and to fill in. */
 export interface MappingProposal {
@@ -8,75 +9,41 @@ export interface MappingProposal {
   readonly warnings: readonly string[]
 }
 
-/** A field of the service's (docs/interface.md, 2.5 and 2.6), and what clients call it, the likeliest first. */
+/** A field of the service's (docs/interface.md, 2.5 and 2.6). */
 interface Target {
   readonly name: string
   readonly rest: string
-  readonly called: readonly string[]
+  readonly usual: Usual
   readonly kinds: readonly SourceField['kind'][]
   readonly what: string
 }
-
-const customers = [
-  'customerid',
-  'customerno',
-  'customernumber',
-  'customercode',
-  'customer',
-  'kundennummer',
-  'kundennr',
-  'accountno',
-  'debtorno',
-]
 
 const dataTargets: readonly Target[] = [
   {
     name: 'customer_id',
     rest: 'type: string, maxLength: 10, required: true',
-    called: customers,
+    usual: 'customer',
     kinds: ['text', 'number', 'uuid'],
     what: 'the customer: 10 characters at most',
   },
   {
     name: 'order_date',
     rest: 'type: datetime, required: true',
-    called: [
-      'orderdate',
-      'orderedat',
-      'ordered',
-      'orderedon',
-      'ordertime',
-      'documentdate',
-      'bookingdate',
-      'invoicedate',
-      'date',
-      'bestelldatum',
-    ],
+    usual: 'orderDate',
     kinds: ['time', 'localTime', 'text'],
     what: 'the date of the order: ISO 8601 with an offset, or say timezone: Europe/Berlin',
   },
   {
     name: 'total_amount',
     rest: 'type: "decimal(10,2)", required: true',
-    called: [
-      'amount',
-      'totalamount',
-      'total',
-      'netamount',
-      'grossamount',
-      'totalnet',
-      'totalgross',
-      'sum',
-      'nettotal',
-      'betrag',
-    ],
+    usual: 'amount',
     kinds: ['number', 'double', 'money', 'text'],
     what: 'the amount in euro',
   },
   {
     name: 'field2',
     rest: 'type: string, required: true',
-    called: ['field2', 'reference', 'orderno', 'ordernumber', 'documentno', 'number', 'description'],
+    usual: 'reference',
     kinds: ['text', 'number', 'uuid'],
     what: 'what the service calls field2: ask it what that may be',
   },
@@ -96,29 +63,41 @@ export interface UntoldType {
   readonly what: string
 }
 
+/** What is known of a mapping beside its fields. */
+export interface MappingSource {
+  /** Null: as the fields look. */
+  readonly endpoint: Resource | null
+  /** The query that reads the records; null: the outbox's row has the fields. */
+  readonly sql: readonly string[] | null
+}
+
 /**
  * Proposes the mapping of one type. Pure.
  *
  * @param fields null: there was no payload to look at
  */
-export function proposeMapping(type: string | UntoldType, fields: readonly SourceField[] | null): MappingProposal {
+export function proposeMapping(
+  type: string | UntoldType,
+  fields: readonly SourceField[] | null,
+  { endpoint: asked, sql }: MappingSource,
+): MappingProposal {
   const items = fields?.find(({ path, kind }) => kind === 'array' && /(^|\.)(items|lines|positions)$/i.test(path))
-  const amount = fields?.some(({ path }) => dataTargets[2]?.called.includes(called(path)))
-  return items !== undefined && fields !== null && !amount
-    ? proposeOrder(type, fields, items)
-    : proposeData(type, fields)
+  const amount = fields?.some(({ path }) => rankByName([path], lastStep, 'amount').named.length > 0)
+  const endpoint = asked ?? endpointFor(items !== undefined && !amount ? 'order' : 'transaction')
+  const proposed =
+    endpoint === endpointFor('order') ? proposeOrder(fields ?? [], items ?? null) : proposeData(fields ?? clientsFields)
+  return { warnings: proposed.warnings, lines: [...head(type, endpoint, sql, fields === null), ...proposed.lines] }
 }
 
-function proposeData(type: string | UntoldType, known: readonly SourceField[] | null): MappingProposal {
-  const fields = known ?? clientsFields
+function proposeData(fields: readonly SourceField[]): MappingProposal {
   const found = dataTargets.map((target) => ({ target, field: findField(fields, target) }))
-  const field1 = fields.find(({ path }) => called(path) === 'field1')
+  const field1 = fields.find(({ path }) => plain(lastStep(path)) === 'field1')
   const used = new Set([...found.map(({ field }) => field?.path), field1?.path])
+  const left = fields.filter(({ path }) => !used.has(path))
   return {
     warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
     lines: [
-      ...head(type, endpointFor('transaction'), known === null),
-      ...found.map(({ target, field }) => fieldLine(target, field)),
+      ...found.map(({ target, field }) => fieldLine(target, field, left)),
       field1Line(field1),
       { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
       { text: '  customerId: ${customer_id}' },
@@ -126,41 +105,56 @@ function proposeData(type: string | UntoldType, known: readonly SourceField[] | 
       ...['field1', 'field2', 'customer_id', 'order_date', 'total_amount'].map((name) => ({
         text: `    ${name}: \${${name}}`,
       })),
-      ...leftOut(fields.filter(({ path }) => !used.has(path))),
+      ...leftOut(left),
     ],
   }
 }
 
-function proposeOrder(type: string | UntoldType, fields: readonly SourceField[], items: SourceField): MappingProposal {
-  const customer: Target = {
-    ...(dataTargets[0] as Target),
-    kinds: ['uuid', 'text'],
-    rest: 'type: uuid, required: true',
-    what: 'the customer’s uuid',
-  }
-  const field = findField(fields, customer)
+function proposeOrder(fields: readonly SourceField[], items: SourceField | null): MappingProposal {
+  const field = findField(fields, orderCustomer)
+  // A column of text need not hold uuids; a payload that was looked at has one.
+  const isKnown = field === null || field.kind === 'uuid' || field.about === ''
   return {
     warnings: [],
     lines: [
-      ...head(type, endpointFor('order'), false),
-      fieldLine(customer, field),
-      {
-        text: `  items: { from: ${quoteYaml(items.path)}, type: array, required: true }`,
-        comment: 'as they are, digit for digit',
-      },
+      isKnown ? fieldLine(orderCustomer, field, fields) : unknownUuid(field),
+      items === null
+        ? { text: '  items: { from: "", type: array, required: true }', fillIn: 'from: the list of the order’s lines' }
+        : {
+            text: `  items: { from: ${quoteYaml(items.path)}, type: array, required: true }`,
+            comment: 'as they are, digit for digit',
+          },
       { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
       { text: '  customerId: ${customer_id}' },
       { text: '  items: ${items}' },
-      ...leftOut(fields.filter(({ path }) => path !== items.path && path !== field?.path)),
+      ...leftOut(fields.filter(({ path }) => path !== items?.path && path !== field?.path)),
     ],
   }
 }
 
+const orderCustomer: Target = {
+  name: 'customer_id',
+  rest: 'type: uuid, required: true',
+  usual: 'customer',
+  kinds: ['uuid', 'text'],
+  what: 'the customer’s uuid',
+}
+
+const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
+  text: `  customer_id: { from: "", ${orderCustomer.rest} }`,
+  fillIn: `from: the customer’s uuid, as the service knows it. We found no column of the type uuid: one of ${path} (${about}) if it holds uuids, or what you add to the query`,
+})
+
 /** The resource that takes such things (docs/interface.md, section 1). */
-const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
+export const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
 
-function head(type: string | UntoldType, endpoint: Resource, isUnseen: boolean): YamlLine[] {
+function head(
+  type: string | UntoldType,
+  endpoint: Resource,
+  sql: readonly string[] | null,
+  isUnseen: boolean,
+): YamlLine[] {
   const unseen =
     'No payload with fields was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
   return [
@@ -169,33 +163,55 @@ function head(type: string | UntoldType, endpoint: Resource, isUnseen: boolean):
       ? { text: 'type:', fillIn: type.what }
       : { text: `type: ${quoteYaml(type)}`, comment: 'outbox rows of this type' },
     { text: `endpoint: ${endpoint}`, comment: resourceNames.join(' | ') },
+    ...(sql === null
+      ? []
+      : [{ text: 'source: |', comment: 'one row for each id of $1' }, ...sql.map((line) => ({ text: `  ${line}` }))]),
     ...(isUnseen ? [{ text: '', comment: unseen }] : []),
     { text: 'fields:', comment: 'the service’s name: where it is in the payload, and what it is' },
   ]
 }
 
-/** The last step of a path, without case, blanks and underscores. */
-const called = (path: string) => (path.split('.').at(-1) ?? '').toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+/** The last step of a path. */
+const lastStep = (path: string) => path.split('.').at(-1) ?? ''
 
-function findField(fields: readonly SourceField[], { called: wanted, kinds }: Target): SourceField | null {
-  for (const name of wanted) {
-    const found = fields.find(({ path, kind }) => called(path) === name && kinds.includes(kind))
-    if (found !== undefined) return found
+const findField = (fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null =>
+  chooseByName(
+    fields.filter(({ kind }) => kinds.includes(kind)),
+    ({ path }) => lastStep(path),
+    usual,
+  )
+
+function fieldLine(
+  { name, rest, usual, kinds, what }: Target,
+  field: SourceField | null,
+  all: readonly SourceField[],
+): YamlLine {
+  if (field === null) {
+    const fitting = all.filter(({ kind }) => kinds.includes(kind))
+    const { alike } = rankByName(fitting, ({ path }) => lastStep(path), usual)
+    // A text can be a date or an amount, too: only if nothing of that type is there.
+    const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
+    const likely = [alike, typed, fitting].find((each) => each.length > 0) ?? []
+    const candidates = likely.slice(0, candidatesMax).map(({ path }) => path)
+    const choice = candidates.length === 0 ? '; nothing here looks like it' : `; one of: ${candidates.join(', ')}`
+    return { text: `  ${name}: { from: "", ${rest} }`, fillIn: `from: ${what}${choice}` }
   }
-  return null
-}
-
-function fieldLine({ name, rest, what }: Target, field: SourceField | null): YamlLine {
-  if (field === null) return { text: `  ${name}: { from: "", ${rest} }`, fillIn: `from: ${what}` }
   const from = `from: ${quotePath(field.path)}`
   if (name === 'order_date' && field.kind === 'localTime')
     return {
       text: `  ${name}: { ${from}, timezone: "", ${rest} }`,
-      fillIn: 'timezone: where these times are at home, as in Europe/Berlin',
+      fillIn: field.about === 'date' ? zoneOfDays : zoneOfTimes,
     }
   const trim = /^character\(/.test(field.about) ? 'trim: true, ' : ''
   return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.about }
 }
+
+/** More would not be read. */
+const candidatesMax = 12
+
+const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'
+const zoneOfDays =
+  'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
 /** A path within { }: only names stand there without quotes. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))

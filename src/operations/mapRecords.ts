@@ -52,12 +52,36 @@ export function mapRow(mappings: Mappings, record: OutboxRecord): MapPreview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
 
-/** What the service may refuse although it maps. */
-export function bodyWarnings(mappings: Mappings, previews: readonly Pick<MapPreview, 'type'>[]): string[] {
-  return [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
+/** What the service may refuse of these although they map, and the days that become others. Pure. */
+export function previewWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
+  const ofBodies = [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
     const mapping = mappings.get(type)
     return mapping === undefined
       ? []
       : findBodyWarnings(mapping).map((warning) => `warning: mapping of ${type}: ${warning}`)
   })
+  return [...ofBodies, ...dayWarnings(mappings, previews)]
+}
+
+/**
+ * Says of each field with dates alone that become another day in UTC, because the mapping says where a day begins: the first of
+ * Berlin's 20 November is 23:00 of the 19th. Pure.
+ */
+function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
+  const fields = previews.flatMap((preview) =>
+    preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),
+  )
+  const first = new Map<string, string>()
+  for (const { type, field, source, value } of fields) {
+    const spec = mappings.get(type)?.fields.find(({ name }) => name === field)?.spec
+    const day = /^"(\d{4}-\d{2}-\d{2})"$/.exec(source ?? '')?.[1]
+    const sent = /^"(.*)"$/.exec(value ?? '')?.[1] ?? ''
+    if (spec?.timezone === undefined || day === undefined || sent.startsWith(day) || first.has(`${type} ${field}`))
+      continue
+    first.set(
+      `${type} ${field}`,
+      `warning: mapping of ${type}: ${field}: the day ${day} begins in ${spec.timezone} at ${sent}, which is another day in UTC. For the same day say timezone: UTC`,
+    )
+  }
+  return [...first.values()]
 }

@@ -23,13 +23,15 @@ export function writeTrial(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
-/** The places that a person has to fill in, by line. */
+/** The places of a YAML or SQL file that a person has to fill in, by line. */
 export function findPlaces(text: string): { line: number; what: string }[] {
   return text.split('\n').flatMap((line, i) => {
-    const at = line.indexOf(`# ${mark}: `)
-    return at === -1 ? [] : [{ line: i + 1, what: line.slice(at + mark.length + 4) }]
+    const what = placeForm.exec(line)?.[1]
+    return what === undefined ? [] : [{ line: i + 1, what }]
   })
 }
+
+const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
 /** A text as a YAML scalar, in quotes where it would be read as something else. */
 export function quoteYaml(text: string): string {

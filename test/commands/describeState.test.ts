@@ -117,7 +117,10 @@ test('a column filled in as it was proposed is read so', async () => {
   const entry = /^# (state: \{.*?\})/m.exec(printed)?.[1] ?? ''
   const dir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
   const text = printed.slice(printed.indexOf('schema:'), printed.indexOf('# --- ', 10))
-  writeFileSync(join(dir, 'outbox.yaml'), text.replace(/^state:.*$/m, entry))
+  writeFileSync(
+    join(dir, 'outbox.yaml'),
+    text.replace(/^state:.*$/m, entry).replace(/^created_at:.*$/m, 'created_at: ordered_at'),
+  )
   expect(loadOutboxFile(dir)?.state).toMatchObject({ kind: 'value', column: 'sent', waiting: ['false'] })
 })
 

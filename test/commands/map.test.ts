@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { command as map } from '../../src/commands/map.ts'
@@ -77,6 +77,23 @@ describe('a file', () => {
       'a.yaml': 'type: a\nendpoint: data\nfields:\n  v: { from: v, type: string }\nbody:\n  v: ${v}\n',
     })
     expect((await runFile('{"v":"x"}', {}, one)).code).toBe(0)
+  })
+
+  test('with a day that is another day in UTC is warned of, once', async () => {
+    const mapping = (zone: string) =>
+      mappingFiles({
+        'data.yaml': readFileSync(join(mappings, 'data.yaml'), 'utf8').replace(
+          'type: datetime',
+          `type: datetime, timezone: ${zone}`,
+        ),
+      })
+    const two = `${payloadOf({ orderDate: '"2026-11-20"' })}\n${payloadOf({ orderDate: '"2026-11-21"' })}`
+    expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.split('\n')[0]).toBe(
+      'warning: mapping of data: order_date: the day 2026-11-20 begins in Europe/Berlin at 2026-11-19T23:00:00Z, which is another day in UTC. For the same day say timezone: UTC',
+    )
+    expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.match(/warning/g)).toHaveLength(1)
+    expect((await runFile(two, {}, mapping('UTC'))).messages).not.toContain('warning')
+    expect((await runFile(payloadOf(), {}, mapping('Europe/Berlin'))).messages).toBe('')
   })
 
   test('may be standard input', async () => {

@@ -135,7 +135,10 @@ test('an odd table: names that need quotes, a composite key, no time zone', asyn
   await pool.query(`create unique index on "Sales Order" ("Outbox Id")`)
   const bodies = await sentBy(installation, 'Sales Order', {
     completed: 1,
-    fillIn: [['Sales_Order.yaml', /timezone: "", (.*)$/m, 'timezone: Europe/Berlin, $1']],
+    fillIn: [
+      ['outbox.yaml', /^created_at:.*$/m, 'created_at: Ordered At'],
+      ['Sales_Order.yaml', /timezone: "", (.*)$/m, 'timezone: Europe/Berlin, $1'],
+    ],
   })
   expect(bodies[0]).toContain('"order_date":"2026-11-20T09:00:00')
   expect(bodies[0]).toContain('"total_amount":12.34')

@@ -3,7 +3,7 @@ import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../../model.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { explain } from '../../operations/explainError.ts'
-import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
+import { type MapPreview, previewWarnings } from '../../operations/mapRecords.ts'
 import { readNew } from '../../outbox/rows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
@@ -66,5 +66,5 @@ function differingTypes(files: MappingFiles, published: readonly string[] | null
 
 export const resultOf = (mappings: Mappings, previews: MapPreview[], outboxId: string | null): MappingResult => ({
   kind: 'mapped',
-  ...{ previews, outboxId, warnings: bodyWarnings(mappings, previews) },
+  ...{ previews, outboxId, warnings: previewWarnings(mappings, previews) },
 })

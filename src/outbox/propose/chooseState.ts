@@ -2,13 +2,14 @@ import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { describeInstead, needsMark } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWord, isStatus, saysDone, stateWords } from './columnNames.ts'
+import { findWord, isAnyStatus, isStatus, saysDone, stateWords } from './columnNames.ts'
 import {
   defaultWord,
   findFlagLike,
   findOddWords,
   findSentColumns,
   isNumber,
+  isStateCode,
   isText,
   isTime,
   type WordsOf,
@@ -50,7 +51,7 @@ export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: Wor
   const status = findStatusColumn(columns, isOutbox)
   if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [], needsMark(table.kind))
   const candidates = findSentColumns(table.columns, wordsOf)
-  if (candidates.length > 0) return byPerson(table, candidates, wordsOf, rows)
+  if (candidates.length > 0) return byPerson(table, isOutbox, candidates, wordsOf, rows)
   return needsMark(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
@@ -182,6 +183,7 @@ function fits({ exactType }: CatalogColumn, word: string): boolean {
 /** Names the columns, with what would stand here for each of them. */
 function byPerson(
   table: CatalogTable,
+  isOutbox: boolean,
   candidates: readonly CatalogColumn[],
   wordsOf: WordsOf,
   rows: RowCount,
@@ -203,7 +205,7 @@ function byPerson(
         fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${needsMark(table.kind) ? '' : `; none: ${allSent(rows)}`}`,
       },
       ...candidates.map((column) => ({
-        text: `# ${entryFor(table, column, valuesOf(column))}`,
+        text: `# ${entryFor(table, isOutbox, column, valuesOf(column))}`,
         comment: column.exactType,
       })),
       needsMark(table.kind)
@@ -213,9 +215,9 @@ function byPerson(
   }
 }
 
-/** How a column would be read, in one line. Where we cannot write to it, its rows can be left out all the same. */
-function entryFor(table: CatalogTable, column: CatalogColumn, words: readonly string[]): string {
-  if (!table.isUpdatable || column.isGenerated)
+/** How a column would be read, in one line. If it is not ours to write to, a filter can leave rows out by it. */
+function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn, words: readonly string[]): string {
+  if (!table.isUpdatable || column.isGenerated || (!isOutbox && isWorkflow(column, words)))
     return 'state: none, with a filter that leaves out what it says was sent'
   const pair = findPair(column, words)
   const { lines } = isTime(column)
@@ -226,6 +228,11 @@ function entryFor(table: CatalogTable, column: CatalogColumn, words: readonly st
   const entries = lines.slice(1).map(({ text }) => text.trim())
   return `state: { ${entries.join(', ')} }`
 }
+
+/** True if the column may hold the ERP's own workflow: our words there would break it. */
+const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
+  isStateCode(column) ||
+  (isAnyStatus(column.name) && isText(column) && (words.length === 0 || findOddWords(column, words).length > 0))
 
 /** What a flag has before and after, the likeliest first. */
 const pairs = [

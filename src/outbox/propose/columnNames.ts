@@ -1,6 +1,7 @@
+import { plain, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 
-/** What columns are called by those who made the outboxes that we know: the likeliest first, without case, blanks and underscores. */
+/** What the columns of known outboxes are called, the likeliest first, compared as `plain` does. */
 export const names = {
   payload: [
     'payload',
@@ -39,31 +40,9 @@ export const names = {
       'messagepartition',
       'conversationid',
     ],
-    ...[
-      'customerno',
-      'customernumber',
-      'customerid',
-      'customercode',
-      'customer',
-      'kundennummer',
-      'kundennr',
-      'accountno',
-      'accountid',
-    ],
+    ...usualNames.customer,
   ],
-  createdAt: [
-    ...[
-      'createdat',
-      'created',
-      'createdon',
-      'creationtime',
-      'createdtime',
-      'creationdate',
-      'datecreated',
-      'insertedat',
-    ],
-    ...['recordedat', 'occurredat', 'occurredon', 'senttime', 'enqueuetime', 'timestamp', 'erstelltam'],
-  ],
+  createdAt: usualNames.createdAt,
   transactionId: [
     'transactionid',
     'servicetransactionid',
@@ -77,9 +56,6 @@ export const names = {
 
 /** Text in these is a document only under one of the first names; json is one under each. */
 export const textPayloads: readonly string[] = names.payload.slice(0, 5)
-
-/** A name to compare: SentTime, sent_time and "sent time" are one. */
-export const plain = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
 /** The first column of the likeliest name that will do. */
 export function findNamed(
@@ -122,10 +98,7 @@ const otherwise =
  * `gesendetAm`. It may be about goods and letters all the same, so only a person can say.
  */
 export function mayTellOfSending(name: string): boolean {
-  const words = name
-    .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
+  const words = wordsOfName(name)
   return (
     !words.some((word) => otherwise.test(word)) &&
     (words.some((word) => done.test(word)) || doneWithin.test(plain(name)))
@@ -141,7 +114,7 @@ export function isStatus(name: string, isOutbox: boolean): boolean {
   return new RegExp(`^${own}(?:status|state)$`).test(plain(name))
 }
 
-export const isAnyStatus = (name: string): boolean => /(status|state|zustand)$/.test(plain(name))
+export const isAnyStatus = (name: string): boolean => /(status|state|statecode|statuscode|zustand)$/.test(plain(name))
 
 /** Where our word on a failure may go; in a table of business only if it is about data. */
 export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {

@@ -1,10 +1,11 @@
 import type pg from 'pg'
 import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
+import { endpointFor, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { rolePathOf, type Sessions } from '../../postgres/database.ts'
+import { type Database, rolePathOf, type Sessions } from '../../postgres/database.ts'
+import type { Resource } from '../../resources.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
@@ -21,8 +22,12 @@ import { qualifiedName } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
 import type { RowCount } from './chooseState.ts'
-import { type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
+import type { WordsOf } from './findSentColumns.ts'
+import { proposeCapture } from './proposeCapture.ts'
+import { type OutboxProposal, plainName, proposeOutbox } from './proposeOutbox.ts'
+import { proposeSource } from './proposeSource.ts'
 import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
+import { readDocument } from './relatedTables.ts'
 
 /** A file of the mappings' folder. */
 export interface DescribedFile {
@@ -45,8 +50,18 @@ export type Described =
 /** Types that get a mapping file each; more of them is rather no list of types. */
 const typesMax = 5
 
-/** Looks at a table, and proposes the files by which it is read. @param mapped the mapping files that are there already */
-export async function describeTable(pool: pg.Pool, named: TableName, mapped: Mappings): Promise<Described> {
+/**
+ * Looks at a table, and proposes the files by which it is read.
+ *
+ * @param mapped the mapping files that are there already
+ * @param endpoint where records of a business table go; null: to orders if the table has lines
+ */
+export async function describeTable(
+  pool: pg.Pool,
+  named: TableName,
+  mapped: Mappings,
+  endpoint: Resource | null,
+): Promise<Described> {
   const name = await resolveTable(pool, named)
   const qualified = qualifiedName(name)
   const denied = await findSchemaProblem(pool, name)
@@ -58,35 +73,84 @@ export async function describeTable(pool: pg.Pool, named: TableName, mapped: Map
   const db = (await readHasClientCode(pool, qualifiedTable(table))) ? rolePathOf(pool) : pool
   const words = await readAllWords(db, table, unseen)
   const rows = await countRows(db, table, unseen)
-  const proposal = proposeOutbox(table, wordsOf(words), rows)
-  const text = writeYamlLines([
+  const alone = proposeOutbox(table, wordsOf(words), rows)
+  const document = 'column' in alone.payload ? null : await describeDocument(db, table, endpoint, unseen)
+  const proposal = document === null ? alone : proposeOutbox(table, wordsOf(words), rows, true)
+  const types = typesOf(table, proposal, words)
+  const fields = document?.fields ?? (await readFields(db, table, proposal, unseen))
+  const mappings = typesToMap(types, proposal, mapped)
+    .map((type) => ({
+      name: fileName(typeof type === 'string' ? type : table.name),
+      proposed: proposeMapping(type, fields, document ?? { endpoint, sql: null }),
+    }))
+    .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
+  const ofMappings = [
+    ...('what' in types ? [] : findMappedWarnings(types, mapped, fields)),
+    ...new Set(mappings.flatMap(({ warnings }) => warnings)),
+    ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
+  ]
+  const described = { kind: 'described', table: `${table.schema}.${table.name}` } as const
+  const files = mappings.map(({ name, text }) => ({ name, text }))
+  if (document?.capture != null && !alone.hasState) {
+    const capture = {
+      name: fileName(table.name).replace(/yaml$/, 'capture.sql'),
+      text: document.capture(wordsOf(words)),
+    }
+    return { ...described, files: [...files, capture], warnings: [...unseen, ...document.warnings, ...ofMappings] }
+  }
+  return {
+    ...described,
+    files: [{ name: 'outbox.yaml', text: writeOutboxFile(table, proposal) }, ...files],
+    warnings: [
+      ...unseen,
+      ...proposal.warnings,
+      ...(document?.warnings ?? []),
+      ...ofMappings,
+      ...(await findWarnings(pool, table, proposal)),
+    ],
+  }
+}
+
+const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string =>
+  writeYamlLines([
     { text: '# yaml-language-server: $schema=./outbox.schema.json' },
     {
       text: '',
       comment: `Proposed by outboxd describe for ${table.schema}.${table.name}. docs/outbox.md says what each line means.`,
     },
-    ...proposal.lines,
+    ...lines,
   ])
-  const types = typesOf(table, proposal, words)
-  const fields = await readFields(db, table, proposal, unseen)
-  const mappings = typesToMap(types, proposal, mapped)
-    .map((type) => ({
-      name: fileName(typeof type === 'string' ? type : table.name),
-      proposed: proposeMapping(type, fields),
-    }))
-    .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
+
+/** A table with lines or lookups, as its mapping file reads it. */
+interface DescribedDocument {
+  readonly endpoint: Resource
+  readonly sql: readonly string[]
+  readonly fields: readonly SourceField[]
+  readonly warnings: readonly string[]
+  /** The call of change capture; null for a table without lines, which is read as it is. */
+  readonly capture: ((words: WordsOf) => string) | null
+}
+
+/** @returns null for a table that stands alone */
+async function describeDocument(
+  db: Database,
+  table: CatalogTable,
+  asked: Resource | null,
+  unseen: string[],
+): Promise<DescribedDocument | null> {
+  const document = await lookAt('which tables it belongs to', unseen, () => readDocument(db, table))
+  if (document == null) return null
+  const endpoint = asked ?? endpointFor(document.lines === null ? 'transaction' : 'order')
+  const source = proposeSource(document, endpoint === endpointFor('order'))
+  await lookAt('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
+  const { rows } = await db.query<{ role: string }>('select current_user as role')
+  const role = rows[0]?.role ?? ''
+  const { lines } = document
+  const type = plainName(table.name)
   return {
-    kind: 'described',
-    table: `${table.schema}.${table.name}`,
-    files: [{ name: 'outbox.yaml', text }, ...mappings.map(({ name, text }) => ({ name, text }))],
-    warnings: [
-      ...unseen,
-      ...proposal.warnings,
-      ...('what' in types ? [] : findMappedWarnings(types, mapped, fields)),
-      ...new Set(mappings.flatMap(({ warnings }) => warnings)),
-      ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
-      ...(await findWarnings(pool, table, proposal)),
-    ],
+    ...source,
+    endpoint,
+    capture: lines === null ? null : (words) => proposeCapture(document, lines, type, words, role),
   }
 }
 

@@ -1,5 +1,6 @@
+import { plain } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
-import { findWord, isAnyStatus, mayTellOfSending, names, plain, stateWords } from './columnNames.ts'
+import { findWord, isAnyStatus, mayTellOfSending, names, stateWords } from './columnNames.ts'
 
 /**
  * The few words that rows have in a column, if no enum and no CHECK lists them; none if there is no row to look at. Null
@@ -69,3 +70,14 @@ export function findOddWords(column: CatalogColumn, words: readonly string[]): s
 /** What a new row has in a column of words. */
 export const defaultWord = (column: CatalogColumn): string | null =>
   /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
+
+/** Dynamics counts the states of its workflow. */
+export const isStateCode = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(plain(name))
+
+/** The column of the ERP's own workflow, as draft or confirmed: to be read, and never written by us. */
+export function findWorkflow(columns: readonly CatalogColumn[]): CatalogColumn | null {
+  const all = columns.filter((each) => isAnyStatus(each.name) && (isWord(each) || isStateCode(each)))
+  return (
+    all.find(({ name }) => /^(doc|order|beleg|auftrags)?(status|state|statecode)$/.test(plain(name))) ?? all[0] ?? null
+  )
+}

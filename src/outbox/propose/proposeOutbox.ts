@@ -1,19 +1,11 @@
+import { plain } from '../../mapping/usualNames.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import {
-  findNamed,
-  findWord,
-  isAnyStatus,
-  mayTellOfSending,
-  names,
-  plain,
-  stateWords,
-  textPayloads,
-} from './columnNames.ts'
-import { findOddWords, findSentWordColumns, isText, type WordsOf } from './findSentColumns.ts'
+import { findNamed, findWord, mayTellOfSending, names, stateWords, textPayloads } from './columnNames.ts'
+import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 
 /** What `outbox.yaml` may say of a table that the catalog has, and what it cannot know. */
 export interface OutboxProposal {
@@ -25,6 +17,8 @@ export interface OutboxProposal {
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
   /** Whether a column was found that names rows. */
   readonly hasId: boolean
+  /** Whether a column says that a row waits. */
+  readonly hasState: boolean
 }
 
 /** Columns whose few values are to be looked at before anything is proposed. */
@@ -32,7 +26,7 @@ export function findWordColumns({ columns, kind }: CatalogTable): string[] {
   const payload = findPayload(columns)
   const asked = [
     findStatusColumn(columns, payload !== null),
-    findLifecycle(columns),
+    findWorkflow(columns),
     findType(columns),
     ...findSentWordColumns(columns, kind === 'r' || kind === 'p').slice(0, sentWordColumnsMax),
   ]
@@ -42,8 +36,18 @@ export function findWordColumns({ columns, kind }: CatalogTable): string[] {
 /** A table of hundreds of columns would be read as often. */
 const sentWordColumnsMax = 30
 
-/** Proposes how a table is to be read. Pure. @param wordsOf see `findWordColumns` */
-export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCount): OutboxProposal {
+/**
+ * Proposes how a table is to be read. Pure.
+ *
+ * @param wordsOf see `findWordColumns`
+ * @param hasSource whether a mapping's query reads the record, so that the row need only say its id
+ */
+export function proposeOutbox(
+  table: CatalogTable,
+  wordsOf: WordsOf,
+  rows: RowCount,
+  hasSource = false,
+): OutboxProposal {
   const { columns } = table
   const document = findPayload(columns)
   const isOutbox = document !== null
@@ -67,6 +71,7 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCo
   const payload = document === null ? { columns: payloadColumns(columns, written) } : ({ column: document } as const)
   return {
     hasId: id.column !== null,
+    hasState: state.column !== null,
     payload,
     type: type === null ? { constant: typeName } : { column: type.name },
     warnings: [...id.warnings, ...state.warnings, ...writes.warnings],
@@ -79,8 +84,8 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCo
         ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
       keyEntry(key),
-      ...createdAtLines(createdAt),
-      ...payloadLines(payload),
+      ...createdAtLines(createdAt, columns, written),
+      ...(hasSource && id.column !== null ? idLines(id.column) : payloadLines(payload)),
       ...filterLines(table, isOutbox, state, wordsOf),
       ...state.lines,
       ...writes.lines,
@@ -93,7 +98,8 @@ const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
   /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !mayTellOfSending(name))
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
-const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
+/** A table's or column's name as a path reads it without quotes. */
+export const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const holds = ({ type, name }: CatalogColumn) =>
@@ -103,10 +109,6 @@ function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
 
 const findType = (columns: readonly CatalogColumn[]) =>
   findNamed(columns, names.type, (column) => isText(column) || column.allowed !== null)
-
-/** The status of the business, as draft or released, which is not about data. */
-const findLifecycle = (columns: readonly CatalogColumn[]) =>
-  columns.find((column) => isAnyStatus(column.name) && (isText(column) || column.allowed !== null)) ?? null
 
 /** Rows are put in order by the id if nothing else is said; one that is drawn as the row is inserted is best. */
 function orderLines(
@@ -139,14 +141,30 @@ function keyEntry(key: CatalogColumn | null): YamlLine {
   }
 }
 
-function createdAtLines(column: CatalogColumn | null): YamlLine[] {
-  if (column === null)
+/** Asks for the time of the row if no name tells it. */
+function createdAtLines(
+  column: CatalogColumn | null,
+  columns: readonly CatalogColumn[],
+  written: readonly string[],
+): YamlLine[] {
+  if (column === null) {
+    const times = columns.filter(
+      (each) => /^timestamp/.test(each.type) && isCreatedAt(each) && !written.includes(each.name),
+    )
+    if (times.length === 0)
+      return [
+        {
+          text: '',
+          comment: `created_at: none of the columns is a time that could be the row’s. ${lostWithoutCreatedAt}`,
+        },
+      ]
     return [
       {
-        text: '',
-        comment: 'created_at: the time of the row, which must never change. None of the columns looks like one.',
+        text: 'created_at:',
+        fillIn: `the time at which the row was made, which must never change; one of: ${times.map((each) => each.name).join(', ')}. To go without, remove this line. ${lostWithoutCreatedAt}`,
       },
     ]
+  }
   const name = quoteYaml(column.name)
   if (column.type === 'bigint')
     return [
@@ -162,6 +180,9 @@ function createdAtLines(column: CatalogColumn | null): YamlLine[] {
   return [{ text: `created_at: ${name}`, comment: 'it must never change' }]
 }
 
+const lostWithoutCreatedAt =
+  'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
+
 /** All that we do not write, by names that paths in a mapping read without quotes. */
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
@@ -172,6 +193,10 @@ function payloadColumns(columns: readonly CatalogColumn[], written: readonly str
   }
   return payload
 }
+
+const idLines = ({ name }: CatalogColumn): YamlLine[] => [
+  { text: `payload: { columns: { id: ${quoteYaml(name)} } }`, comment: 'the query in the mapping file reads the rest' },
+]
 
 function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
   if ('column' in payload) {
@@ -199,7 +224,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
         comment: 'what was given up is none of ours',
       },
     ]
-  const lifecycle = isOutbox ? null : findLifecycle(table.columns.filter((column) => column !== state.column))
+  const lifecycle = isOutbox ? null : findWorkflow(table.columns.filter((column) => column !== state.column))
   if (lifecycle === null || lifecycle === state.column) return []
   const words = lifecycle.allowed ?? wordsOf(lifecycle.name) ?? []
   if (state.candidates.includes(lifecycle) && words.length > 0 && findOddWords(lifecycle, words).length === 0) return []

@@ -1,0 +1,48 @@
+import type { CatalogTable } from './catalogTable.ts'
+import { findWorkflow, type WordsOf } from './findSentColumns.ts'
+import type { ErpDocument, Lines } from './relatedTables.ts'
+import { sqlName, sqlTable } from './sqlNames.ts'
+
+/** Proposes the call of change capture for a document. Pure. @param role the daemon's, which reads the document */
+export function proposeCapture(
+  { header, customer }: ErpDocument,
+  lines: Lines,
+  type: string,
+  wordsOf: WordsOf,
+  role: string,
+): string {
+  const captured = [header, lines.table].map(sqlTable)
+  const lookups = [customer, lines.article, lines.unit].flatMap((lookup) => (lookup === null ? [] : [lookup.table]))
+  const read = [...new Set([...captured, ...lookups.map(sqlTable)])]
+  return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/outbox.md).
+-- 1. Run deploy/change-capture/install.sql once in this database, as the role outboxd_capture.
+-- 2. The owner of the tables grants what is needed:
+--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
+--      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
+-- 3. Run this file as the role outboxd_capture.
+select outboxd_capture.install(${quoteLiteral(sqlTable(header))},
+  type      => ${quoteLiteral(type)},
+  children  => array[${quoteLiteral(`${sqlTable(lines.table)}.${sqlName(lines.column)}`)}],
+${conditionLine(header, wordsOf)}  outbox    => 'public.outbox');
+`
+}
+
+/** Asks which documents are to be sent if there is a column of a workflow: only a person knows. */
+function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
+  const workflow = findWorkflow(header.columns)
+  if (workflow === null) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
+  const words = workflow.allowed ?? wordsOf(workflow.name) ?? []
+  const ready = words.filter((word) => !early.test(word))
+  const example = (ready.length > 0 ? ready : ['…']).map(quoteLiteral).join(', ')
+  const has = words.length === 0 ? '' : `. It has ${words.map(quoteLiteral).join(', ')}`
+  const question = `which documents are to be sent? For example $$n.${sqlName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
+  return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
+}
+
+/** Words of documents that are not ready, or are none any more. */
+const early = /^(new|neu|draft|entwurf|angebot|open|offen|quot|sent$|cancel|storn|void)/i
+
+const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`
+
+/** A name may hold what ends a comment's line. */
+const oneLine = (text: string) => text.replace(/[\s\p{Cc}]+/gu, ' ')

@@ -1,0 +1,169 @@
+import { fieldOfColumn, type SourceField } from '../../mapping/sourceFields.ts'
+import { chooseByName, isUsual, rankByName, type Usual } from '../../mapping/usualNames.ts'
+import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
+import { isNumber, isText, isTime } from './findSentColumns.ts'
+import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
+import { sqlName, sqlTable } from './sqlNames.ts'
+
+/** The query that reads documents by their ids, and what its rows have. */
+export interface SourceProposal {
+  readonly sql: readonly string[]
+  readonly fields: readonly SourceField[]
+  readonly warnings: readonly string[]
+}
+
+/** A column of the query's result. */
+interface Selected {
+  readonly name: string
+  readonly sql: string
+  readonly column: CatalogColumn
+}
+
+/** Columns that are selected for a person to choose from, if no name tells which is meant. */
+const candidatesMax = 8
+
+/**
+ * Proposes the query of a mapping file. Its columns have the names that docs/interface.md gives to a client's fields. Pure.
+ *
+ * @param isOrder whether the service takes a list of items and knows the customer by a uuid; else by a number, a date and an amount
+ */
+export function proposeSource(document: ErpDocument, isOrder: boolean): SourceProposal {
+  const { header, key, customer, lines } = document
+  const selected = [
+    ...selectCustomer(document, isOrder),
+    ...selectUsual(header.columns.filter(isTime), 'orderDate', isOrder),
+    ...selectUsual(
+      header.columns.filter((column) => isAmount(column) && column.name !== key.name),
+      'amount',
+      isOrder,
+    ),
+    ...selectUsual(header.columns.filter(isName), 'reference', true),
+  ].filter(({ name }, i, all) => all.findIndex((other) => other.name === name) === i)
+  const items = isOrder && lines !== null ? [`${itemsSql(lines, key)} as items`] : []
+  const columns = [
+    `h.${sqlName(key.name)} as id`,
+    ...selected.map(({ name, sql }) => `${sql} as ${sqlName(name)}`),
+    ...items,
+  ]
+  const needsCustomer = customer !== null && selected.some(({ sql }) => sql.startsWith('c.'))
+  const sql = [
+    'select',
+    columns.map((column) => `  ${column}`).join(',\n'),
+    `from ${sqlTable(header)} h`,
+    ...(needsCustomer ? [joinSql(customer, 'c', 'h')] : []),
+    `where h.${sqlName(key.name)} = any($1)`,
+  ].join('\n')
+  return {
+    sql: sql.split('\n'),
+    fields: [
+      ...selected.map(({ name, column }) => fieldOfColumn(name, column.type, column.exactType)),
+      ...items.map(() => ({ path: 'items', kind: 'array', about: '' }) as const),
+    ],
+    warnings: isOrder ? [] : currencyWarnings(header),
+  }
+}
+
+const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double precision|bigint|integer)$/.test(type)
+const isName = (column: CatalogColumn) => isText(column) || isNumber(column)
+const nameOf = ({ name }: CatalogColumn) => name
+
+/** Selects what the service knows the customer by: from the header, or from the customer's own table. */
+function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
+  const own =
+    customer === null
+      ? chooseByName(header.columns, nameOf, 'customer')
+      : header.columns.find(({ name }) => name === customer.column)
+  const uuid = isOrder && own?.type !== 'uuid' ? customer?.table.columns.find(({ type }) => type === 'uuid') : undefined
+  if (customer !== null && uuid !== undefined) return [select(uuid, 'c', 'customerId')]
+  if (customer !== null && own !== undefined && own !== null && !isText(own) && !(isOrder && own.type === 'uuid')) {
+    const code = findCode(customer)
+    if (code !== null) return [select(code, 'c', 'customerId')]
+    if (isUsual(customer.key, 'code')) return [select(own, 'h', 'customerId')]
+    const texts = customer.table.columns.filter(isText).slice(0, candidatesMax)
+    if (texts.length > 0) return texts.map((column) => select(column, 'c', `customer_${column.name}`))
+  }
+  if (own) return [select(own, 'h', 'customerId')]
+  return header.columns
+    .filter(isText)
+    .slice(0, candidatesMax)
+    .map((column) => select(column, 'h', column.name))
+}
+
+/** The column by which people outside the ERP know what a lookup finds. */
+function findCode({ table, key }: Lookup): CatalogColumn | null {
+  const others = table.columns.filter((column) => column.name !== key && isName(column))
+  return chooseByName(others, nameOf, 'code') ?? others.find((column) => isText(column) && column.isUnique) ?? null
+}
+
+/** Selects the column that names tell under its usual name; else those that a person may choose from, under their own. */
+function selectUsual(
+  fitting: readonly CatalogColumn[],
+  what: 'orderDate' | 'amount' | 'reference',
+  isOptional: boolean,
+) {
+  const chosen = chooseByName(fitting, nameOf, what)
+  if (chosen !== null) return [select(chosen, 'h', what)]
+  if (isOptional) return []
+  const { alike } = rankByName(fitting, nameOf, what)
+  const candidates = alike.length > 0 ? alike : fitting
+  return candidates.slice(0, candidatesMax).map((column) => select(column, 'h', column.name))
+}
+
+/** @param name of the result's column; what a path of a mapping could not read without quotes is replaced */
+const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected => ({
+  name: name.replace(/[^\p{L}\p{N}_-]+/gu, '_'),
+  sql: `${alias}.${sqlName(column.name)}`,
+  column,
+})
+
+/** The lines as a list, in their order, each with what their names tell: an article by its number, not by its id. */
+function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
+  const free = table.columns.filter(({ name }) => name !== column)
+  const member = (name: string, what: Usual, fits: (column: CatalogColumn) => boolean, lookup: Looked = null) => {
+    const own = chooseByName(free.filter(fits), nameOf, what)
+    if (own === null) return []
+    const code = lookup === null || isText(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
+    return [{ name, sql: code === null ? `l.${sqlName(own.name)}` : `${lookup?.alias}.${sqlName(code.name)}` }]
+  }
+  const any = () => true
+  const members = [
+    ...member('article', 'article', any, article && { lookup: article, alias: 'a' }),
+    ...member('description', 'description', isText),
+    ...member('quantity', 'quantity', isAmount),
+    ...member(
+      'unit',
+      'unit',
+      (each) => isText(each) || each.name === unit?.column,
+      unit && { lookup: unit, alias: 'u' },
+    ),
+    ...member('unitPrice', 'unitPrice', isAmount),
+    ...member('amount', 'lineAmount', isAmount),
+  ]
+  const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
+  const position = chooseByName(free.filter(isNumber), nameOf, 'position')?.name
+  const orders = new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))
+  return [
+    '(select jsonb_agg(jsonb_build_object(',
+    members.map(({ name, sql }) => `      '${name}', ${sql}`).join(',\n'),
+    `    )${orders.size === 0 ? '' : ` order by ${[...orders].map((name) => `l.${sqlName(name)}`).join(', ')}`})`,
+    `    from ${sqlTable(table)} l`,
+    ...(article !== null && needs('a') ? [`    ${joinSql(article, 'a', 'l')}`] : []),
+    ...(unit !== null && needs('u') ? [`    ${joinSql(unit, 'u', 'l')}`] : []),
+    `    where l.${sqlName(column)} = h.${sqlName(key.name)}${condition === null ? '' : ` and ${condition}`})`,
+  ].join('\n')
+}
+
+type Looked = { readonly lookup: Lookup; readonly alias: string } | null
+
+const findDescription = ({ table }: Lookup) => chooseByName(table.columns.filter(isText), nameOf, 'description')
+
+const joinSql = ({ table, key, column }: Lookup, alias: string, from: string): string =>
+  `left join ${sqlTable(table)} ${alias} on ${alias}.${sqlName(key)} = ${from}.${sqlName(column)}`
+
+function currencyWarnings({ name, columns }: CatalogTable): string[] {
+  const currency = chooseByName(columns, nameOf, 'currency')
+  if (currency === null) return []
+  return [
+    `the service takes amounts in euro, and "${name}" has a currency in "${currency.name}": leave out documents in others`,
+  ]
+}

@@ -1,0 +1,219 @@
+import { plain, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
+import { type Database, quoteIdentifier } from '../../postgres/database.ts'
+import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
+import { isText } from './findSentColumns.ts'
+
+/** A header with its lines and what it looks up, as an ERP keeps an order in several tables. */
+export interface ErpDocument {
+  readonly header: CatalogTable
+  /** The header's primary key, of one column. */
+  readonly key: CatalogColumn
+  /** The table of the customer that a column of the header names; null: the header names it itself, or nothing does. */
+  readonly customer: Lookup | null
+  readonly lines: Lines | null
+}
+
+/** `column` holds the value that `key` has in another table. */
+export interface Lookup {
+  readonly column: string
+  readonly table: CatalogTable
+  readonly key: string
+}
+
+export interface Lines {
+  readonly table: CatalogTable
+  /** Holds the header's key. */
+  readonly column: string
+  readonly article: Lookup | null
+  readonly unit: Lookup | null
+  /** Leaves out lines that sell nothing, as headings; null if all are meant. The line has the alias l. */
+  readonly condition: string | null
+}
+
+/**
+ * Finds the lines and lookups of a table: by its foreign keys, or by the names of columns and tables if it has none.
+ *
+ * @returns null if it has neither, or no primary key of one column
+ */
+export async function readDocument(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
+  const key =
+    header.primaryKey.length === 1 ? header.columns.find(({ name }) => name === header.primaryKey[0]) : undefined
+  if (key === undefined || header.kind !== 'r' || header.hasHeirs) return null
+  const lines = await findLines(db, header, key)
+  const known = { ...header, columns: await readFilledColumns(db, header) }
+  const customer = await findLookup(db, known, 'customer')
+  return lines === null && customer === null ? null : { header: known, key, customer, lines }
+}
+
+interface Found {
+  readonly schema: string
+  readonly table: string
+  readonly column: string
+}
+
+const tablesMax = 30
+
+async function findLines(db: Database, header: CatalogTable, key: CatalogColumn): Promise<Lines | null> {
+  const { rows: referring } = await db.query<Found>(referringSql, [qualifiedTable(header), key.name])
+  const { rows: alike } =
+    referring.length > 0
+      ? { rows: [] }
+      : await db.query<Found>(namedSql, [
+          qualifiedTable(header),
+          key.name,
+          namesOfReference(header.name, key.name),
+          stemOf(header.name),
+          tablesMax,
+        ])
+  let best: { score: number; table: CatalogTable; column: string } | null = null
+  for (const found of [...referring, ...alike].slice(0, tablesMax)) {
+    const table = await readCatalogTable(db, [found.schema, found.table].map(quoteIdentifier).join('.'))
+    if (table === null) continue
+    const score = scoreLines(header.name, table, found.column)
+    if (score >= linesScoreMin && score > (best?.score ?? 0)) best = { score, table, column: found.column }
+  }
+  if (best === null) return null
+  const table = { ...best.table, columns: await readFilledColumns(db, best.table) }
+  return {
+    table,
+    column: best.column,
+    article: await findLookup(db, table, 'article'),
+    unit: await findLookup(db, table, 'unit'),
+    condition: await findLinesCondition(db, table),
+  }
+}
+
+/** Tryton's and Odoo's lines may be headings and notes, too. */
+async function findLinesCondition(db: Database, table: CatalogTable): Promise<string | null> {
+  const kind = table.columns.find(({ name }) => /^(type|display_type)$/.test(name))
+  if (kind === undefined || !kind.isReadable) return null
+  if (kind.name === 'display_type') return 'l.display_type is null'
+  return (await readWords(db, table, kind.name))?.includes('line') ? `l.type = 'line'` : null
+}
+
+/** A quantity and one more sign. */
+const linesScoreMin = 3
+
+/** Says how much a table that refers to the header looks like its lines. */
+function scoreLines(header: string, { name, columns }: CatalogTable, reference: string): number {
+  const others = columns.filter((column) => column.name !== reference)
+  const has = (what: 'quantity' | 'article') => {
+    const { named, alike } = rankByName(others, nameOf, what)
+    return named.length > 0 || alike.length > 0
+  }
+  const isLines = /line|position|pos$|item|detail|zeile|entry|artikel/.test(plain(name))
+  return (has('quantity') ? 2 : 0) + (has('article') ? 1 : 0) + (isLines ? 1 : 0) + (sharesStem(header, name) ? 2 : 0)
+}
+
+/** OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
+function sharesStem(header: string, other: string): boolean {
+  return plain(other).startsWith(stemOf(header)) || wordsOfName(other)[0] === wordsOfName(header)[0]
+}
+
+const stemOf = (header: string): string =>
+  /^O[A-Z]{3}$/.test(header) ? plain(header).slice(1) : plain(header).replace(/(header|head|kopf|en|e|s)$/, '')
+
+/** What a column that holds the key of a header may be called, without case, blanks and underscores. */
+function namesOfReference(header: string, key: string): string[] {
+  const [table, name] = [plain(header), plain(key)]
+  const own = /^(id|no|nr|code|key)$/.test(name) ? [`document${name}`, `order${name}`] : [name]
+  return [
+    ...own,
+    ...[table, stemOf(header), table.replace(/s$/, '')].flatMap((each) => [each, `${each}${name}`, `${each}id`]),
+  ]
+}
+
+/** Finds the table that says who the customer is, or what the article is. */
+async function findLookup(
+  db: Database,
+  table: CatalogTable,
+  what: 'customer' | 'article' | 'unit',
+): Promise<Lookup | null> {
+  const { named, alike } = rankByName(table.columns, nameOf, what)
+  const { rows: foreign } = await db.query<Found & { key: string }>(referencesSql, [qualifiedTable(table)])
+  for (const column of [...named, ...alike]) {
+    const found = foreign.find((each) => each.column === column.name) ?? (await findByName(db, table, column))
+    const other = found && (await readCatalogTable(db, [found.schema, found.table].map(quoteIdentifier).join('.')))
+    if (other)
+      return { column: column.name, key: found.key, table: { ...other, columns: await readFilledColumns(db, other) } }
+    if (isText(column)) return null
+  }
+  return null
+}
+
+async function findByName(
+  db: Database,
+  table: CatalogTable,
+  column: CatalogColumn,
+): Promise<(Found & { key: string }) | null> {
+  const stem = plain(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
+  const { rows } = await db.query<Found & { key: string }>(keyedSql, [
+    qualifiedTable(table),
+    column.name,
+    plain(column.name),
+    [stem, `${stem}s`, `${stem}n`, `${stem}en`],
+  ])
+  return rows[0] ?? null
+}
+
+const nameOf = ({ name }: { name: string }) => name
+
+/** The columns of a table, without those that are NULL in each of some rows: what is never filled says nothing. */
+async function readFilledColumns(db: Database, table: CatalogTable): Promise<readonly CatalogColumn[]> {
+  const readable = table.columns.filter(({ isReadable }) => isReadable)
+  if (readable.length === 0) return table.columns
+  const names = readable.map(({ name }) => quoteIdentifier(name))
+  const { rows } = await db.query<{ counts: number[] }>(
+    `select array[${['*', ...names].map((name) => `count(${name})`).join(', ')}]::int[] as counts
+     from (select ${names.join(', ')} from ${qualifiedTable(table)} limit $1) looked_at`,
+    [rowsLookedAt],
+  )
+  const [total = 0, ...filled] = rows[0]?.counts ?? []
+  const empty = new Set(readable.filter((_, i) => total > 0 && filled[i] === 0).map(nameOf))
+  return table.columns.filter(({ name }) => !empty.has(name))
+}
+
+const rowsLookedAt = 1_000
+
+/** Foreign keys of one column, from a table to others. */
+const referencesSql = `
+  select a.attname as column, n.nspname as schema, c.relname as table, f.attname as key
+  from pg_constraint k join pg_class c on c.oid = k.confrelid join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    join pg_attribute f on f.attrelid = k.confrelid and f.attnum = k.confkey[1]
+  where k.contype = 'f' and k.conrelid = to_regclass($1)::oid and cardinality(k.conkey) = 1 order by a.attnum`
+
+/** Foreign keys of one column, from other tables to the key of this one. */
+const referringSql = `
+  select n.nspname as schema, c.relname as table, a.attname as column
+  from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
+    join pg_attribute a on a.attrelid = k.conrelid and a.attnum = k.conkey[1]
+    join pg_attribute f on f.attrelid = k.confrelid and f.attnum = k.confkey[1]
+  where k.contype = 'f' and k.confrelid = to_regclass($1)::oid and k.conrelid <> k.confrelid and cardinality(k.conkey) = 1
+    and f.attname = $2 order by c.relname, a.attname`
+
+/** Columns of the same schema and of the key's kind of type that have one of the names. */
+const namedSql = `
+  select n.nspname as schema, c.relname as table, a.attname as column
+  from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
+    join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p') and not c.relispartition
+    join pg_namespace n on n.oid = c.relnamespace join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    join pg_type u on u.oid = a.atttypid and u.typcategory = t.typcategory
+  where own.attrelid = to_regclass($1)::oid and own.attname = $2::text
+    and regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = any($3)
+    and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1 and i.indkey[0] = a.attnum)
+  order by starts_with(regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g'), $4) desc, c.relname limit $5`
+
+/** Tables of the same schema whose primary key is called like the column, or that are called like it. */
+const keyedSql = `
+  select n.nspname as schema, c.relname as table, $2::text as column, a.attname as key
+  from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
+    join pg_class c on c.relnamespace = h.relnamespace and c.oid <> h.oid and c.relkind in ('r', 'p')
+    join pg_namespace n on n.oid = c.relnamespace
+    join pg_index i on i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1
+    join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+    join pg_type u on u.oid = a.atttypid and u.typcategory = t.typcategory
+  where own.attrelid = to_regclass($1)::oid and own.attname = $2::text and (
+    regexp_replace(lower(a.attname), '[^[:alnum:]]', '', 'g') = $3
+    or regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4))
+  order by regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g') = any($4) desc, c.relname limit 1`

@@ -1,0 +1,12 @@
+import { quoteIdentifier } from '../../postgres/database.ts'
+import type { CatalogTable } from './catalogTable.ts'
+
+/** A name as a person writes it in SQL after an alias or a schema, where no keyword needs quotes. */
+export const sqlName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name))
+
+/** A table with its schema, as a person writes it in SQL. */
+export const sqlTable = ({ schema, name }: Pick<CatalogTable, 'schema' | 'name'>): string =>
+  `${reserved.test(schema) ? quoteIdentifier(schema) : sqlName(schema)}.${sqlName(name)}`
+
+const reserved =
+  /^(all|analyse|and|any|asc|case|default|desc|do|end|group|in|limit|on|only|or|order|table|to|user|using|when)$/

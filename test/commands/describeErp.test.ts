@@ -1,0 +1,160 @@
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { command as describe } from '../../src/commands/describe.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { asInstaller, installCapture } from '../support/changeCapture.ts'
+import { testContext } from '../support/context.ts'
+import { createDatabase } from '../support/database.ts'
+import { erps } from '../support/erpDdl.ts'
+
+/** `describe` of a header with lines, on tables of seven ERPs: its query gives the document, its call captures a change of a line. */
+
+async function erp(ddl: string) {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(ddl)
+  const run = async (table: string, endpoint?: string) => {
+    const mappingsDir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
+    const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir })
+    const code = await describe.action(context, table, { write: true, ...(endpoint === undefined ? {} : { endpoint }) })
+    const [file = ''] = readdirSync(mappingsDir).filter((name) => name.endsWith('.yaml') && name !== 'outbox.yaml')
+    const [sql] = readdirSync(mappingsDir).filter((name) => name.endsWith('.capture.sql'))
+    return {
+      ...{ code, mappingsDir, messages: context.messages(), file: join(mappingsDir, file) },
+      capture: sql === undefined ? null : readFileSync(join(mappingsDir, sql), 'utf8'),
+    }
+  }
+  return { pool: database.pool, run }
+}
+
+/** Fills in what is asked for in a mapping file, and loads it. */
+function loadFilledIn(dir: string, file: string) {
+  const text = readFileSync(file, 'utf8')
+    .replace(/^( {2}customer_id: \{ from: )""(.*?)# FILL IN.*$/m, '$1customerId$2')
+    .replace(/(timezone: )""(.*?)# FILL IN.*$/m, '$1Europe/Berlin$2')
+  writeFileSync(file, text)
+  const [mapping] = loadMappings(dir).values()
+  if (mapping === undefined) throw new Error('no mapping was loaded')
+  return mapping
+}
+
+test.each(erps)('$name: the proposed files load, and their queries give the document', async (of) => {
+  const { pool, run } = await erp(of.ddl)
+  const read = async (mapping: { source: { sql: string } | null }) => {
+    const { rows } = await pool.query(`select to_jsonb(r) as row from (${mapping.source?.sql}) r`, [[of.order.id]])
+    return rows.map(({ row }) => row)
+  }
+
+  const asOrder = await run(of.table)
+  expect(asOrder.code).toBe(0)
+  expect(readdirSync(asOrder.mappingsDir)).not.toContain('outbox.yaml')
+  expect(asOrder.capture).toContain(`children  => array['${of.child}']`)
+  expect(asOrder.messages).toMatch(/run .*\.capture\.sql \(it says how\)/)
+  if (of.workflow === null) expect(asOrder.capture).not.toContain('FILL')
+  else
+    expect(asOrder.messages).toMatch(
+      new RegExp(`capture\\.sql:\\d+ which documents are to be sent.*${of.workflow.replace('.', '\\.')}`),
+    )
+  const order = loadFilledIn(asOrder.mappingsDir, asOrder.file)
+  expect(order.endpoint).toBe('orders')
+  const { id, items, customerId = of.data.customerId } = of.order
+  expect(await read(order)).toEqual([expect.objectContaining({ id, items, customerId })])
+
+  await installCapture(pool)
+  await asInstaller(pool, asOrder.capture?.replace('FILL_IN', () => `$$${of.workflow} is not null$$`) ?? '')
+  await pool.query(of.touch)
+  const { rows } = await pool.query('select type, payload from outbox')
+  expect(rows).toEqual([{ type: order.type, payload: { document: of.document, id } }])
+
+  const asData = await run(of.table, 'data')
+  const data = loadFilledIn(asData.mappingsDir, asData.file)
+  expect(data.endpoint).toBe('data')
+  expect(await read(data)).toEqual([of.data])
+})
+
+test('digits of an amount stay as the ERP wrote them', async () => {
+  const { pool, run } = await erp(erps[2]?.ddl ?? '')
+  const { mappingsDir, file } = await run('dbo.OINV')
+  const { source } = loadFilledIn(mappingsDir, file)
+  const { rows } = await pool.query(`select to_jsonb(r)::text as row from (${source?.sql}) r`, [[5]])
+  expect(rows[0].row).toContain('"unitPrice": 12.345000')
+})
+
+test('a customer’s uuid is looked up where the service wants one, and asked for if there is none', async () => {
+  const ddl = (uuid: string) => `create table kunde (id serial primary key, nummer varchar(10)${uuid});
+    create table auftrag (id serial primary key, kunde_id integer references kunde, betrag numeric(10,2));
+    create table auftrag_position (id serial primary key, auftrag_id integer references auftrag, artikel text, menge numeric)`
+  const without = await (await erp(ddl(''))).run('auftrag')
+  expect(without.messages).toMatch(
+    /FILL IN|to fill in: .*the customer’s uuid.*one of customerId \(character varying\(10\)\)/,
+  )
+  const { run } = await erp(ddl(', extern uuid'))
+  const { file, messages } = await run('auftrag')
+  expect(messages).not.toContain('to fill in')
+  expect(readFileSync(file, 'utf8')).toContain('c.extern as "customerId"')
+})
+
+test('what no name tells is asked for, with the columns to choose from', async () => {
+  const { run } =
+    await erp(`create table bill (id serial primary key, x_first date, x_second date, worth_a numeric, worth_b numeric, customer varchar(10));
+    create table bill_line (id serial primary key, bill_id integer references bill, item text, qty numeric)`)
+  const { messages } = await run('bill', 'data')
+  expect(messages).toMatch(/to fill in: .*the date of the order.*; one of: x_first, x_second$/m)
+  expect(messages).toMatch(/to fill in: .*the amount in euro; one of: worth_a, worth_b$/m)
+})
+
+test('a column that is never filled is not chosen', async () => {
+  const { pool, run } = await erp(erps[1]?.ddl ?? '')
+  await pool.query(
+    `update sale_order set reference = null, name = 'S1'; update res_partner set ref = null, vat = 'DE1'`,
+  )
+  const { file } = await run('sale_order', 'data')
+  const text = readFileSync(file, 'utf8')
+  expect(text).toContain('h.name as reference')
+  expect(text).not.toContain('c.ref')
+})
+
+test('a header with a mark of its own is read directly, its lines by the query', async () => {
+  const { run } =
+    await erp(`create table invoice (id serial primary key, customer varchar(10), total numeric(10,2), created_at timestamptz, synced_at timestamptz);
+    create table invoice_line (id serial primary key, invoice integer references invoice, sku text, qty numeric)`)
+  const { mappingsDir, capture, file } = await run('invoice')
+  expect(capture).toBeNull()
+  expect(loadOutboxFile(mappingsDir)).toMatchObject({
+    state: { kind: 'timestamp', column: 'synced_at' },
+    payload: { columns: new Map([['id', 'id']]) },
+  })
+  expect(loadFilledIn(mappingsDir, file).source?.sql).toContain('from public.invoice_line l')
+})
+
+test('we never offer to write into the workflow of the ERP', async () => {
+  const states = `'draft', 'done', 'sent'`
+  const { pool, run } = await erp(
+    `create table sale (id serial primary key, customer varchar(10), amount numeric, state varchar, statecode int, ordered timestamptz)`,
+  )
+  await pool.query(`insert into sale (state) select unnest(array[${states}])`)
+  const { mappingsDir } = await run('sale')
+  const text = readFileSync(join(mappingsDir, 'outbox.yaml'), 'utf8')
+  expect(text).toMatch(/^filter: +# FILL IN: .*It has 'done', 'draft', 'sent'/m)
+  expect(text).toMatch(/^state: +# FILL IN: .*state \(character varying; it has done, draft, sent\)/m)
+  expect(text).not.toMatch(/(status|flag): state/)
+})
+
+test('created_at is asked for, with the columns to choose from and what is lost without one', async () => {
+  const { run } = await erp(
+    'create table bill (id serial primary key, customer varchar(10), amount numeric, valid_on timestamp, synced_at timestamptz)',
+  )
+  const { mappingsDir, messages } = await run('bill')
+  expect(messages).toMatch(
+    /outbox\.yaml:\d+ the time at which the row was made.*one of: valid_on\. To go without, remove this line\. Without it an edited row/,
+  )
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: the time at which/)
+})
+
+test('an endpoint that does not exist leaves with 2', async () => {
+  const { run } = await erp('create table t (id serial primary key)')
+  expect((await run('t', 'invoices')).code).toBe(2)
+})

@@ -1,0 +1,240 @@
+/** Tables of ERPs for `describe`: a header, its lines, and what they look up, with one document in them. */
+export interface Erp {
+  readonly name: string
+  /** The header, as `describe` takes it. */
+  readonly table: string
+  readonly ddl: string
+  /** What the proposed query gives for the document that `ddl` inserts. */
+  readonly order: { readonly id: unknown; readonly customerId?: unknown; readonly items: readonly object[] }
+  readonly data: Readonly<Record<string, unknown>>
+  /** The document as change capture names it. */
+  readonly document: string
+  /** What `children` of change capture must name. */
+  readonly child: string
+  /** Changes a line of the document. */
+  readonly touch: string
+  /** The column of the workflow, as the condition names it; null if no name tells one. */
+  readonly workflow: string | null
+}
+
+export const erps: readonly Erp[] = [
+  {
+    name: 'Tryton 6.0',
+    table: 'sale_sale',
+    ddl: `create table party_party (id serial primary key, active boolean default false, code varchar not null unique,
+        create_date timestamp(6), create_uid integer, name varchar, replaced_by integer references party_party,
+        write_date timestamp(6), write_uid integer);
+      create table product_uom (id serial primary key, active boolean, category integer not null, digits integer not null,
+        factor double precision not null, name varchar not null, symbol varchar(10) not null);
+      create table product_product (id serial primary key, active boolean, code varchar, description text, suffix_code varchar,
+        template integer not null);
+      create table sale_sale (id serial primary key, comment text, company integer not null, contact integer, create_date timestamp(6),
+        create_uid integer, currency integer not null, description varchar, invoice_method varchar not null,
+        invoice_party integer references party_party, invoice_state varchar not null, number varchar, origin varchar,
+        party integer not null references party_party, reference varchar, sale_date date, shipment_method varchar not null,
+        shipment_party integer references party_party, shipment_state varchar not null, shipping_date date, state varchar not null,
+        tax_amount_cache numeric, total_amount_cache numeric, untaxed_amount_cache numeric, warehouse integer,
+        write_date timestamp(6), write_uid integer, check (id >= 0));
+      create table sale_line (id serial primary key, actual_quantity double precision, create_date timestamp(6), description text,
+        note text, product integer references product_product, quantity double precision,
+        sale integer not null references sale_sale on delete cascade, sequence integer, type varchar not null,
+        unit integer references product_uom, unit_price numeric, write_date timestamp(6), write_uid integer);
+      create table sale_invoice_ignored_rel (id serial primary key, sale integer not null references sale_sale, invoice integer not null);
+      insert into party_party (code, name) values ('C17', 'Jane');
+      insert into product_uom (category, digits, factor, name, symbol) values (1, 0, 1, 'Unit', 'u');
+      insert into product_product (code, template) values ('A1', 1);
+      insert into sale_sale (company, currency, invoice_method, invoice_state, number, party, sale_date, shipment_method,
+        shipment_state, state, total_amount_cache) values (1, 1, 'order', 'none', '7', 1, '2026-11-20', 'order', 'none', 'draft', 24.6900);
+      insert into sale_line (sale, sequence, type, product, quantity, unit, unit_price, description)
+        values (1, 2, 'line', 1, 2, 1, 12.345, 'later'), (1, 1, 'line', 1, 1, 1, 0.00, 'first'), (1, 3, 'comment', null, null, null, null, 'x');`,
+    order: {
+      id: 1,
+      items: [
+        { article: 'A1', description: 'first', quantity: 1, unit: 'Unit', unitPrice: 0 },
+        { article: 'A1', description: 'later', quantity: 2, unit: 'Unit', unitPrice: 12.345 },
+      ],
+    },
+    data: { id: 1, customerId: 'C17', orderDate: '2026-11-20', amount: 24.69, reference: '7' },
+    document: 'public.sale_sale',
+    child: 'public.sale_line.sale',
+    touch: 'update sale_line set quantity = 3 where sequence = 1',
+    workflow: 'n.state',
+  },
+  {
+    name: 'Odoo 17',
+    table: 'sale_order',
+    ddl: `create table res_partner (id serial primary key, name varchar, ref varchar, vat varchar, email varchar, create_date timestamp);
+      create table product_product (id serial primary key, product_tmpl_id integer, default_code varchar, barcode varchar);
+      create table sale_order (id serial primary key, campaign_id integer, company_id integer not null,
+        partner_id integer not null references res_partner, partner_invoice_id integer not null references res_partner,
+        partner_shipping_id integer not null references res_partner, currency_id integer, user_id integer, access_token varchar,
+        name varchar not null, state varchar, client_order_ref varchar, origin varchar, reference varchar, invoice_status varchar,
+        validity_date date, note text, currency_rate numeric, amount_untaxed numeric, amount_tax numeric, amount_total numeric,
+        locked boolean, create_date timestamp, commitment_date timestamp, date_order timestamp not null, write_date timestamp);
+      create table sale_order_line (id serial primary key, order_id integer not null references sale_order on delete cascade,
+        sequence integer, product_id integer references product_product, product_uom integer, order_partner_id integer references res_partner,
+        state varchar, display_type varchar, name text not null, product_uom_qty numeric not null, price_unit numeric not null,
+        discount numeric, price_subtotal numeric, price_total numeric, qty_delivered numeric, create_date timestamp);
+      create table sale_order_option (id serial primary key, order_id integer references sale_order, line_id integer,
+        product_id integer references product_product, name text, quantity numeric, price_unit numeric);
+      create table stock_picking (id serial primary key, sale_id integer references sale_order, name varchar);
+      insert into res_partner (name, ref) values ('Jane', 'C17');
+      insert into product_product (default_code) values ('A1');
+      insert into sale_order (company_id, partner_id, partner_invoice_id, partner_shipping_id, name, state, amount_untaxed, amount_tax,
+        amount_total, date_order, create_date) values (1, 1, 1, 1, 'S00042', 'draft', 20, 4, 24.00, '2026-11-20 09:30:00', now());
+      insert into sale_order_line (order_id, sequence, product_id, display_type, name, product_uom_qty, price_unit, price_subtotal)
+        values (1, 10, 1, null, 'Chair', 2.0, 10.0, 20.00), (1, 5, null, 'line_section', 'Heading', 0, 0, 0);`,
+    order: {
+      id: 1,
+      items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 10, amount: 20 }],
+    },
+    data: { id: 1, customerId: 'C17', orderDate: '2026-11-20T09:30:00', amount: 24, reference: 'S00042' },
+    document: 'public.sale_order',
+    child: 'public.sale_order_line.order_id',
+    touch: 'update sale_order_line set product_uom_qty = 3',
+    workflow: 'n.state',
+  },
+  {
+    name: 'SAP Business One, without foreign keys',
+    table: 'dbo.OINV',
+    ddl: `create schema dbo;
+      create table dbo."OCRD" ("CardCode" varchar(15) primary key, "CardName" varchar(100), "CardType" char(1), "CreateDate" timestamp);
+      create table dbo."OITM" ("ItemCode" varchar(50) primary key, "ItemName" varchar(100));
+      create table dbo."OINV" ("DocEntry" integer primary key, "DocNum" integer not null, "DocType" char(1) default 'I',
+        "CANCELED" char(1) default 'N', "DocStatus" char(1) default 'O', "ObjType" varchar(20) default '13', "DocDate" timestamp,
+        "DocDueDate" timestamp, "CardCode" varchar(15), "CardName" varchar(100), "NumAtCard" varchar(100), "VatSum" numeric(19,6),
+        "DocCur" varchar(3), "DocRate" numeric(19,6), "DocTotal" numeric(19,6), "DocTotalFC" numeric(19,6), "PaidToDate" numeric(19,6),
+        "TaxDate" timestamp, "CreateDate" timestamp, "UpdateDate" timestamp, "Transfered" char(1) default 'N', "Printed" char(1) default 'N');
+      create table dbo."INV1" ("DocEntry" integer, "LineNum" integer, "LineStatus" char(1), "ItemCode" varchar(50),
+        "Dscription" varchar(200), "Quantity" numeric(19,6), "OpenQty" numeric(19,6), "Price" numeric(19,6), "Currency" varchar(3),
+        "LineTotal" numeric(19,6), "unitMsr" varchar(100), primary key ("DocEntry", "LineNum"));
+      create table dbo."INV12" ("DocEntry" integer primary key, "StreetS" varchar(100));
+      create table dbo."ORDR" ("DocEntry" integer primary key, "DocNum" integer, "CardCode" varchar(15));
+      create table dbo."RDR1" ("DocEntry" integer, "LineNum" integer, "ItemCode" varchar(50), "Quantity" numeric(19,6),
+        primary key ("DocEntry", "LineNum"));
+      insert into dbo."OINV" ("DocEntry", "DocNum", "DocDate", "DocDueDate", "CardCode", "DocTotal", "VatSum")
+        values (5, 1005, '2026-11-20', '2026-12-20', 'C17', 24.690000, 3.94);
+      insert into dbo."INV1" values (5, 0, 'O', 'A1', 'Chair', 2.000000, 2, 12.345000, 'EUR', 24.690000, 'pc');
+      insert into dbo."RDR1" values (5, 0, 'other', 1);`,
+    order: {
+      id: 5,
+      items: [{ article: 'A1', description: 'Chair', quantity: 2, unit: 'pc', unitPrice: 12.345, amount: 24.69 }],
+    },
+    data: { id: 5, customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: 1005 },
+    document: 'dbo."OINV"',
+    child: 'dbo."INV1"."DocEntry"',
+    touch: 'update dbo."INV1" set "Quantity" = 3',
+    workflow: 'n."DocStatus"',
+  },
+  {
+    name: 'Dynamics 365 (Dataverse)',
+    table: 'salesorder',
+    ddl: `create table account (accountid uuid primary key, accountnumber varchar(20), name varchar(160), createdon timestamptz);
+      create table product (productid uuid primary key, productnumber varchar(100), name varchar(100));
+      create table salesorder (salesorderid uuid primary key, ordernumber varchar(100), name varchar(300), customerid uuid,
+        accountid uuid references account, statecode integer default 0, statuscode integer, submitdate timestamptz,
+        datefulfilled timestamptz, requestdeliveryby date, totalamount numeric(23,10), totallineitemamount numeric(23,10),
+        totaltax numeric, transactioncurrencyid uuid, createdon timestamptz, modifiedon timestamptz, versionnumber bigint);
+      create table salesorderdetail (salesorderdetailid uuid primary key, salesorderid uuid references salesorder,
+        lineitemnumber integer, productid uuid references product, productdescription varchar(500), quantity numeric(23,10),
+        priceperunit numeric(23,10), baseamount numeric, extendedamount numeric(23,10), tax numeric);
+      insert into account values ('00000000-0000-4000-8000-000000000017', 'C17', 'Jane');
+      insert into product values ('00000000-0000-4000-8000-0000000000a1', 'A1', 'Chair');
+      insert into salesorder (salesorderid, ordernumber, accountid, submitdate, totalamount, totaltax)
+        values ('00000000-0000-4000-8000-000000000001', 'ORD-1', '00000000-0000-4000-8000-000000000017', '2026-11-20 09:30Z', 24.69, 4);
+      insert into salesorderdetail values ('00000000-0000-4000-8000-0000000000d1', '00000000-0000-4000-8000-000000000001', 1,
+        '00000000-0000-4000-8000-0000000000a1', 'Chair', 2, 12.345, 24.69, 24.69, 4);`,
+    order: {
+      id: '00000000-0000-4000-8000-000000000001',
+      customerId: '00000000-0000-4000-8000-000000000017',
+      items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 12.345, amount: 24.69 }],
+    },
+    data: {
+      id: '00000000-0000-4000-8000-000000000001',
+      customerId: 'C17',
+      orderDate: '2026-11-20T09:30:00+00:00',
+      amount: 24.69,
+      reference: 'ORD-1',
+    },
+    document: 'public.salesorder',
+    child: 'public.salesorderdetail.salesorderid',
+    touch: 'update salesorderdetail set quantity = 3',
+    workflow: 'n.statecode',
+  },
+  {
+    name: 'Dynamics NAV, without foreign keys',
+    table: 'nav."Sales Invoice Header"',
+    ddl: `create schema nav;
+      create table nav."Customer" ("No_" varchar(20) primary key, "Name" varchar(100));
+      create table nav."Sales Invoice Header" ("No_" varchar(20) primary key, "Sell-to Customer No_" varchar(20) not null,
+        "Bill-to Customer No_" varchar(20) not null, "Order Date" timestamp, "Posting Date" timestamp not null, "Due Date" timestamp,
+        "Document Date" timestamp, "Currency Code" varchar(10), "Amount Including VAT" numeric(38,20), "Your Reference" varchar(35));
+      create table nav."Sales Invoice Line" ("Document No_" varchar(20), "Line No_" integer, "Sell-to Customer No_" varchar(20),
+        "Type" integer, "No_" varchar(20), "Description" varchar(100), "Unit of Measure" varchar(50), "Quantity" numeric(38,20),
+        "Unit Price" numeric(38,20), "Amount" numeric(38,20), "Amount Including VAT" numeric(38,20), primary key ("Document No_", "Line No_"));
+      insert into nav."Sales Invoice Header" values ('R-1', 'C17', 'C17', '2026-11-20', '2026-11-21', '2026-12-21', '2026-11-21', null, 24.69);
+      insert into nav."Sales Invoice Line" values ('R-1', 10000, 'C17', 2, 'A1', 'Chair', 'PCS', 2, 12.345, 24.69, 29.38);`,
+    order: {
+      id: 'R-1',
+      items: [{ article: 'A1', description: 'Chair', quantity: 2, unit: 'PCS', unitPrice: 12.345, amount: 24.69 }],
+    },
+    data: { id: 'R-1', customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: 'R-1' },
+    document: 'nav."Sales Invoice Header"',
+    child: 'nav."Sales Invoice Line"."Document No_"',
+    touch: 'update nav."Sales Invoice Line" set "Quantity" = 3',
+    workflow: null,
+  },
+  {
+    name: 'Sage 200',
+    table: 'SOPOrderReturn',
+    ddl: `create table "SLCustomerAccount" ("SLCustomerAccountID" bigint primary key, "CustomerAccountNumber" varchar(8) not null,
+        "CustomerAccountName" varchar(60));
+      create table "SOPOrderReturn" ("SOPOrderReturnID" bigint primary key, "DocumentTypeID" bigint, "DocumentNo" varchar(20) not null,
+        "DocumentDate" timestamp not null, "CustomerID" bigint not null references "SLCustomerAccount", "CustomerDocumentNo" varchar(30),
+        "DocumentStatusID" bigint, "RequestedDeliveryDate" timestamp, "TotalNetValue" numeric(18,5), "TotalTaxValue" numeric(18,5),
+        "TotalGrossValue" numeric(18,5), "DateTimeCreated" timestamp default now(), "OpLock" bytea);
+      create table "SOPOrderReturnLine" ("SOPOrderReturnLineID" bigint primary key,
+        "SOPOrderReturnID" bigint not null references "SOPOrderReturn", "PrintSequenceNumber" integer, "ItemCode" varchar(30),
+        "ItemDescription" varchar(1000), "LineQuantity" numeric(15,5), "UnitSellingPrice" numeric(18,5), "LineTotalValue" numeric(18,5));
+      insert into "SLCustomerAccount" values (3, 'C17', 'Jane');
+      insert into "SOPOrderReturn" ("SOPOrderReturnID", "DocumentNo", "DocumentDate", "CustomerID", "TotalNetValue", "TotalGrossValue")
+        values (9, '0000000123', '2026-11-20', 3, 20, 24.69);
+      insert into "SOPOrderReturnLine" values (1, 9, 1, 'A1', 'Chair', 2, 12.345, 24.69);`,
+    order: { id: 9, items: [{ article: 'A1', description: 'Chair', quantity: 2, unitPrice: 12.345, amount: 24.69 }] },
+    data: { id: 9, customerId: 'C17', orderDate: '2026-11-20T00:00:00', amount: 24.69, reference: '0000000123' },
+    document: 'public."SOPOrderReturn"',
+    child: 'public."SOPOrderReturnLine"."SOPOrderReturnID"',
+    touch: 'update "SOPOrderReturnLine" set "LineQuantity" = 3',
+    workflow: null,
+  },
+  {
+    name: 'a German legacy schema in quoted capitals',
+    table: 'FIBU.AUFTRAGSKOPF',
+    ddl: `create schema "FIBU";
+      create table "FIBU"."KUNDEN" ("KUNDENNR" numeric(8) primary key, "NAME1" varchar(40), "ORT" varchar(40));
+      create table "FIBU"."ARTIKEL" ("ARTIKELNR" varchar(20) primary key, "BEZEICHNUNG" varchar(60));
+      create table "FIBU"."AUFTRAGSKOPF" ("AUFTRAGSNR" integer primary key, "KUNDENNR" numeric(8) not null,
+        "AUFTRAGSDATUM" date not null, "LIEFERDATUM" date, "NETTOBETRAG" numeric(12,2), "MWST_BETRAG" numeric(12,2),
+        "STATUS" char(1) default 'E', "ERFASST_AM" timestamp, "BEARBEITER" varchar(20));
+      create table "FIBU"."AUFTRAGSPOSITION" ("AUFTRAGSNR" integer, "POSNR" integer, "ARTIKELNR" varchar(20), "BEZEICHNUNG" varchar(60),
+        "MENGE" numeric(10,3), "EINHEIT" varchar(4), "EINZELPREIS" numeric(12,4), "GESAMTPREIS" numeric(12,2),
+        primary key ("AUFTRAGSNR", "POSNR"));
+      create table "FIBU"."LAGERBEWEGUNG" ("BEWEGUNGSNR" integer primary key, "AUFTRAGSNR" integer, "ARTIKELNR" varchar(20), "MENGE" numeric(10,3));
+      insert into "FIBU"."KUNDEN" values (4711, 'Jane', 'Berlin');
+      insert into "FIBU"."AUFTRAGSKOPF" values (100, 4711, '2026-11-20', null, 24.69, 4.69, 'F', now(), 'x');
+      insert into "FIBU"."AUFTRAGSPOSITION" values (100, 2, 'A2', 'Tisch', 1, 'ST', 1, 1), (100, 1, 'A1', 'Stuhl', 2.000, 'ST', 12.3450, 24.69);
+      insert into "FIBU"."LAGERBEWEGUNG" values (1, 100, 'A1', 2);`,
+    order: {
+      id: 100,
+      items: [
+        { article: 'A1', description: 'Stuhl', quantity: 2, unit: 'ST', unitPrice: 12.345, amount: 24.69 },
+        { article: 'A2', description: 'Tisch', quantity: 1, unit: 'ST', unitPrice: 1, amount: 1 },
+      ],
+    },
+    data: { id: 100, customerId: 4711, orderDate: '2026-11-20', amount: 24.69, reference: 100 },
+    document: '"FIBU"."AUFTRAGSKOPF"',
+    child: '"FIBU"."AUFTRAGSPOSITION"."AUFTRAGSNR"',
+    touch: 'update "FIBU"."AUFTRAGSPOSITION" set "MENGE" = 3',
+    workflow: 'n."STATUS"',
+  },
+]
