@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readCaptureView } from '../../../src/outbox/captureTrouble.ts'
@@ -711,6 +712,40 @@ describe('outboxd_capture.document', () => {
     const plan = JSON.stringify(rows)
     expect(plan).toContain('outbox_expr_expr1_id_idx')
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
+  })
+
+  test('the statements of docs/outbox.md: grants, install, join, index, and the trigger that copies the state into the sale', async () => {
+    const page = readFileSync('docs/outbox.md', 'utf8')
+    const blocks = [...page.slice(page.indexOf('## Capturing documents of the ERP')).matchAll(/```sql\n([\s\S]*?)```/g)]
+    const [grants, install, , join, index, trigger] = blocks.map(([, sql]) => sql as string)
+    await using database = await createDatabase()
+    const { pool } = database
+    await pool.query(`create table sales_order (id int primary key, number text, status text, sent_state text, sent_id text);
+      create table sales_line (id int primary key, order_id int)`)
+    await installCapture(pool)
+    const roles = grants
+      ?.replace(/create role.*|create schema.*|.* to erp;.*/g, '')
+      .replace('to outboxd;', 'to pg_monitor;')
+    await pool.query(roles as string)
+    await asInstaller(pool, install as string)
+    await pool.query(index as string)
+    await pool.query(trigger as string)
+    await pool.query(`insert into sales_order values (1, 'S-1', 'released'); insert into sales_line values (1, 1)`)
+    const end = (status: string) =>
+      pool.query(`update outbox set status = '${status}', transaction_id = 'T-1', updated_at = now(),
+      error = case when '${status}' = 'discarded' then 'unchanged since outbox:1' end where status = 'new'`)
+    await end('completed')
+    expect((await pool.query('select sent_state, sent_id from sales_order')).rows).toEqual([
+      { sent_state: 'completed', sent_id: 'T-1' },
+    ])
+    await end('discarded') // the row of the copy, which ends as unchanged and makes no other
+    expect((await pool.query('select status from outbox order by id')).rows).toEqual([
+      { status: 'completed' },
+      { status: 'discarded' },
+    ])
+    expect((await pool.query(join as string)).rows).toMatchObject([
+      { number: 'S-1', state: 'completed', transaction_id: 'T-1' },
+    ])
   })
 
   test('needs the right to read the outbox', async () => {
