@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -30,8 +30,6 @@ const headersMaxBytes = 16_384
 const checkingMs = 1000
 
 const unreadable = problem(400, 'The path of the request cannot be read.')
-
-const unmetExpectation = problem(417, 'The header Expect can only ask for 100-continue.')
 
 export interface ServerLimits {
   requestTimeoutSeconds: number
@@ -78,15 +76,6 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     const { keepAliveSeconds } = parts.live(null)
     app.server.keepAliveTimeout = keepAliveSeconds * 1000 // as it is now, from this answer on
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
-  })
-  // Node would answer these itself, without our headers.
-  const unexpected = new WeakSet<IncomingMessage>()
-  app.server.on('checkExpectation', (request, response) => {
-    unexpected.add(request)
-    app.server.emit('request', request, response)
-  })
-  app.addHook('onRequest', async (request, reply) => {
-    if (unexpected.has(request.raw)) return otherwise(request, reply, () => unmetExpectation)
   })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()

@@ -232,17 +232,6 @@ test('a database that is away for a moment costs connections, not the sandbox', 
   stderr.mockRestore()
 })
 
-test('an expectation that cannot be met is answered as every request is: 417, with the header', async () => {
-  const headers = { expect: '200-ok', authorization: `Bearer ${await s.token()}` }
-  const asked = request(`${s.sandbox.url}/api/v1/data`, { method: 'POST', headers }).end('{}')
-  const [answer] = await once(asked, 'response')
-  expect({ status: answer.statusCode, type: answer.headers['content-type'] }).toEqual({
-    ...{ status: 417, type: 'application/problem+json; charset=utf-8' },
-  })
-  expect(answer.headers['x-ratelimit-remaining']).toMatch(/^\d+$/)
-  answer.resume()
-})
-
 test.each([
   ['/api/v1/data', 'authorization', 'detail'],
   ['/api/v1/data', 'content-type', 'detail'],

@@ -8,7 +8,7 @@ const masked = '***'
 const strangerMax = 1024
 
 /** The fields of a token request that hold no secret. Any other field may hold one under a mistyped name. */
-export const openFields = ['grant_type', 'client_id', 'scope']
+const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
@@ -65,7 +65,7 @@ export function isForm(contentType: string): boolean {
 }
 
 /** Case and separators ignored: client_secret, clientSecret, Client-Secret. */
-export function isSecretName(name: string): boolean {
+function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 

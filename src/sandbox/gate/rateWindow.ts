@@ -10,29 +10,20 @@ export interface Slot {
 /** By how much a request that arrived earlier may be counted later, while its token is verified. */
 const overtakingUs = 1_000_000
 
-/** Arrivals that have left the window are cut off this many at a time, because each cut moves all that stay. */
-const cutMin = 1024
-
-/** Arrivals in order of time. Those before `head` have left the window and wait to be cut off. */
-interface Admitted {
-  timesUs: number[]
-  head: number
-}
+/** With more clients than this, those whose requests have all left the window are forgotten: addresses can be made up. */
+const clientsMax = 10_000
 
 /**
- * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones.
+ * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones. Refused
+ * requests do not count, or a client that goes on retrying would never get in again.
  *
- * Refused requests are not counted, or a client that goes on retrying would never get in again. A request costs the
- * same whatever the rate. A client whose last request has left the window is forgotten, because addresses can be made up.
- *
- * @see docs/interface.md, 8: 100 requests per minute on API calls; the scope is not shown, we take the client
+ * @see docs/interface.md, 8: the scope is not shown, we take the client
  */
 export class RateWindow {
   requests: number
   windowUs: number
-  readonly #clients = new Map<string, Admitted>()
-  /** Goes round over all clients, two steps with each request. */
-  #round = this.#clients.entries()
+  /** Arrivals in order of time. */
+  readonly #clients = new Map<string, number[]>()
 
   constructor(requests: number, windowUs: number) {
     this.requests = requests
@@ -47,81 +38,69 @@ export class RateWindow {
   /**
    * Counts a request of `client` that arrived at `arrivedUs`, if there is room for it.
    *
-   * Tokens are verified between arrival and counting, so a request may be counted after one that arrived later: every
-   * window that it would fall into is looked at, not only the one that ends with it.
+   * While its token was verified, a later request may have been counted: every window that it would fall into is looked at.
    *
    * @param countsRefused whether one that is not admitted counts, too
    */
   take(client: string, arrivedUs: number, countsRefused = false): Slot {
-    this.#forgetSome(arrivedUs)
-    const own = this.#clients.get(client) ?? { timesUs: [], head: 0 }
-    this.#leaveBehind(own, arrivedUs)
-    const position = Math.max(own.head, own.timesUs.findLastIndex((timeUs) => timeUs <= arrivedUs) + 1)
-    const admitted = this.#fits(own, position, arrivedUs)
-    if (admitted || countsRefused) own.timesUs.splice(position, 0, arrivedUs)
-    if (own.timesUs.length > 0) this.#clients.set(client, own)
-    const remaining = this.#room(own, arrivedUs)
-    return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(own, arrivedUs) }
+    if (this.#clients.size > clientsMax) this.#forgetIdle(arrivedUs)
+    const times = this.#clients.get(client) ?? []
+    this.#leaveBehind(times, arrivedUs)
+    const position = times.findLastIndex((timeUs) => timeUs <= arrivedUs) + 1
+    const admitted = this.#fits(times, position, arrivedUs)
+    if (admitted || countsRefused) times.splice(position, 0, arrivedUs)
+    if (times.length > 0) this.#clients.set(client, times)
+    const remaining = this.#room(times, arrivedUs)
+    return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(times, arrivedUs) }
   }
 
   /** Whole seconds until a request of `client` would be admitted; 0: now. Counts nothing. */
   waitSeconds(client: string, nowUs: number): number {
-    const own = this.#clients.get(client)
-    if (own === undefined) return 0
-    return this.#fits(own, own.timesUs.length, nowUs) ? 0 : this.#waitSeconds(own, nowUs)
-  }
-
-  /** Takes a request that arrived at `arrivedUs` out of the count. */
-  giveBack(client: string, arrivedUs: number): void {
-    const own = this.#clients.get(client)
-    const position = own?.timesUs.lastIndexOf(arrivedUs) ?? -1
-    if (own && position >= own.head) own.timesUs.splice(position, 1)
+    const times = this.#clients.get(client) ?? []
+    return this.#fits(times, times.length, nowUs) ? 0 : this.#waitSeconds(times, nowUs)
   }
 
   /** How many more requests of `client` the window would take, without counting one. */
   remaining(client: string, nowUs: number): number {
-    const own = this.#clients.get(client)
-    return own === undefined ? this.requests : this.#room(own, nowUs)
+    return this.#room(this.#clients.get(client) ?? [], nowUs)
+  }
+
+  /** Takes a request that arrived at `arrivedUs` out of the count. */
+  giveBack(client: string, arrivedUs: number): void {
+    const times = this.#clients.get(client) ?? []
+    const position = times.lastIndexOf(arrivedUs)
+    if (position >= 0) times.splice(position, 1)
   }
 
   /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
   restore(client: string, arrivalsUs: readonly number[]): void {
-    this.#clients.set(client, { timesUs: [...arrivalsUs], head: 0 })
+    this.#clients.set(client, [...arrivalsUs])
   }
 
   clear(): void {
     this.#clients.clear()
   }
 
-  #room(own: Admitted, nowUs: number): number {
-    return Math.max(0, this.requests - this.#countSince(own, nowUs - this.windowUs))
+  #room(times: readonly number[], nowUs: number): number {
+    return Math.max(0, this.requests - (times.length - countUntil(times, nowUs - this.windowUs)))
   }
 
-  /** Looks at the next two clients: one more than a request can add, so that the map does not grow without end. */
-  #forgetSome(nowUs: number): void {
-    for (let looked = 0; looked < 2; looked += 1) {
-      const { value: next } = this.#round.next()
-      if (next === undefined) {
-        this.#round = this.#clients.entries()
-        return
-      }
-      const [client, own] = next
-      if (nowUs - (own.timesUs.at(-1) ?? 0) >= this.windowUs + overtakingUs) this.#clients.delete(client)
+  #forgetIdle(nowUs: number): void {
+    for (const [client, times] of this.#clients) {
+      if ((times.at(-1) ?? 0) <= nowUs - this.windowUs - overtakingUs) this.#clients.delete(client)
     }
   }
 
-  #leaveBehind(own: Admitted, nowUs: number): void {
-    const { timesUs } = own
-    while (own.head < timesUs.length && nowUs - (timesUs[own.head] ?? 0) >= this.windowUs + overtakingUs) own.head += 1
-    if (own.head < Math.max(cutMin, timesUs.length / 2)) return
-    timesUs.splice(0, own.head)
-    own.head = 0
+  /** Cuts off what has left the window once it is half of all, because each cut moves all that stay. */
+  #leaveBehind(times: number[], nowUs: number): void {
+    const leftUs = nowUs - this.windowUs - overtakingUs
+    if ((times[times.length >>> 1] ?? nowUs) <= leftUs) times.splice(0, countUntil(times, leftUs))
   }
 
   /** More than `requests` in a window means that some request and the one `requests` places later are closer than it. */
-  #fits({ timesUs, head }: Admitted, position: number, arrivedUs: number): boolean {
-    const at = (index: number) => (index === position ? arrivedUs : timesUs[index < position ? index : index - 1])
-    for (let first = Math.max(head, position - this.requests); first <= position; first += 1) {
+  #fits(times: readonly number[], position: number, arrivedUs: number): boolean {
+    const at = (index: number) => (index === position ? arrivedUs : times[index < position ? index : index - 1])
+    for (let first = Math.max(0, position - this.requests); first <= position; first += 1) {
       const from = at(first)
       const to = at(first + this.requests)
       if (to === undefined || from === undefined) return true
@@ -130,21 +109,21 @@ export class RateWindow {
     return true
   }
 
-  /** How many arrived after `afterUs`, found by halving. */
-  #countSince({ timesUs, head }: Admitted, afterUs: number): number {
-    let [from, to] = [head, timesUs.length]
-    while (from < to) {
-      const middle = (from + to) >>> 1
-      if ((timesUs[middle] ?? 0) > afterUs) to = middle
-      else from = middle + 1
-    }
-    return timesUs.length - from
-  }
-
-  #waitSeconds({ timesUs, head }: Admitted, nowUs: number): number {
-    const leavingUs = timesUs[Math.max(head, timesUs.length - this.requests)]
+  #waitSeconds(times: readonly number[], nowUs: number): number {
+    const leavingUs = times[Math.max(0, times.length - this.requests)]
     return leavingUs === undefined ? 1 : Math.max(1, Math.ceil((leavingUs + this.windowUs - nowUs) / 1_000_000))
   }
+}
+
+/** How many of the times are not after `untilUs`, found by halving. */
+function countUntil(times: readonly number[], untilUs: number): number {
+  let [from, to] = [0, times.length]
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if ((times[middle] ?? 0) > untilUs) to = middle
+    else from = middle + 1
+  }
+  return from
 }
 
 /**

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { type Digits, isDigits } from '../../yaml/exactJson.ts'
 import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
-import { isSecretName, openFields } from '../gate/maskSecrets.ts'
 import { isRegularExpression } from '../notShownSettings.ts'
 
 /** A regular expression that a text must contain. */
@@ -147,26 +146,6 @@ function valueAt(body: unknown, path: string): unknown {
     at = (at as Record<string, unknown>)[step]
   }
   return at
-}
-
-/** Refuses to ask the ledger for what it does not keep, because `count: 0` would always pass. */
-export function refuseWhatIsNotKept({ endpoint, body = {} }: RequestMatch, context: z.RefinementCtx): void {
-  const asked = [endpoint ?? []].flat()
-  for (const [field, match] of Object.entries(body)) {
-    const why = whyNotKept(field.split('.'), match, asked)
-    if (why !== undefined) context.addIssue({ code: 'custom', path: ['body', field], message: why })
-  }
-}
-
-/** The ledger keeps that a masked field is there, and nothing of its value. */
-function whyNotKept(steps: string[], match: FieldMatch, endpoints: string[]): string | undefined {
-  if (endpoints.length > 0 && endpoints.every((each) => each === 'other'))
-    return 'cannot be asked for: the ledger does not keep the body of what was sent to no endpoint'
-  const isToken = endpoints.length > 0 && endpoints.every((each) => each === 'token')
-  const masked = steps.findIndex((step) => isSecretName(step) || (isToken && !openFields.includes(step)))
-  const asksExistence = typeof match === 'object' && match !== null && 'exists' in match
-  if (masked === -1 || (asksExistence && masked === steps.length - 1)) return undefined
-  return 'cannot be asked for: the ledger does not keep what this field holds, which may be a secret; only { exists: … } can be asked'
 }
 
 /** Compiled once, because a ledger has a million rows to match. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults/faults.ts'
 import { clientsSchema, clockSchema, type optionsSchema, settingsPatchSchema } from '../sandboxSettings.ts'
-import { bodyMatch, refuseWhatIsNotKept, requestMatch } from './requestMatch.ts'
+import { bodyMatch, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
 const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault with its kind'
@@ -41,7 +41,7 @@ const whole = () => z.int().min(0)
 export const expectationSchema = z
   .strictObject({
     name: z.string().optional().describe('how the answer calls it'),
-    requests: requestMatch.superRefine(refuseWhatIsNotKept).describe('which requests are counted'),
+    requests: requestMatch.describe('which requests are counted'),
     count: whole().optional().describe('exactly this many; 0 for none'),
     atLeast: whole().optional().describe('without count and atMost, 1'),
     atMost: whole().optional(),

@@ -72,13 +72,6 @@ test('a number that no double holds keeps its digits', () => {
   expect(JSON.stringify(records[0]?.match)).toBe('{"a":12345678901234567891,"b":12.5}')
 })
 
-test('an expectation of what the ledger does not keep is refused by its place; a script sees the request itself', () => {
-  expect(problems('expectations: [{ requests: { body: { data.password: x } } }]\n')).toEqual([
-    '1:53 "data.password" cannot be asked for: the ledger does not keep what this field holds, which may be a secret; only { exists: … } can be asked',
-  ])
-  expect(problems('records: [{ match: { data.password: x } }]\n')).toEqual([])
-})
-
 function problems(text: string): string[] {
   try {
     readScenario('s.yaml', text)

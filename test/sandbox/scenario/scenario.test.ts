@@ -125,25 +125,6 @@ describe('what a test asks for itself', () => {
     expect((await verify({ requests: { body: { 'items.length': { exists: true } } } })).status).toBe(422)
   })
 
-  test('what the ledger does not keep cannot be asked of it: 400, and no verdict', async () => {
-    for (const requests of [
-      { body: { apiKey: 'mine' } },
-      { body: { 'data.password': '***' } },
-      { body: { 'data.password': { pattern: '^.' } } },
-      { body: { 'token.value': { exists: false } } },
-      { endpoint: 'token', body: { other: 'x' } },
-      { endpoint: 'other', body: { field: { exists: true } } },
-    ]) {
-      const { status, json } = await verify({ requests, count: 0 })
-      expect([status, json.detail]).toEqual([
-        400,
-        expect.stringContaining('cannot be asked for: the ledger does not keep'),
-      ])
-    }
-    const there = { endpoint: 'token', body: { client_secret: { exists: true }, client_id: 'sandbox' } }
-    expect((await verify({ requests: there })).status).toBe(200)
-  })
-
   test('a request that came near is named, with what is different in it', async () => {
     const requests = { endpoint: 'submit', status: 200, body: { customerId: 'C-2', 'data.field3': 'x' } }
     const { json } = await verify({ requests })
