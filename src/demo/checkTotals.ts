@@ -1,26 +1,23 @@
 import type { OutboxRow, RecordKind } from './erp.ts'
 
-/** What three sources say that do not know of each other. */
+/** Three sources that do not know of each other. */
 export interface Evidence {
   written: readonly WrittenRecord[]
-  /** The POSTs in the sandbox's ledger. */
   arrivals: readonly LedgerRow[]
   outbox: readonly OutboxRow[]
 }
 
-/** A record as the ERP's own table has it. */
 export interface WrittenRecord {
   /** The order number, which the payload carries through to the service. */
   reference: string
   kind: RecordKind
-  /** Decimal text, as Postgres wrote it. */
+  /** Decimal text. */
   amount: string
 }
 
-/** A request as `GET /_sandbox/ledger` gives it. */
+/** As `GET /_sandbox/ledger` gives it. */
 export interface LedgerRow {
   endpoint: string
-  /** As it arrived. */
   body: string | null
   /** Null: the connection was dropped. */
   status: number | null
@@ -30,11 +27,11 @@ export interface LedgerRow {
 
 export interface Totals {
   kinds: { kind: RecordKind; written: number; right: number }[]
-  /** Every record that did not end as it should, a sentence each; empty if all did. */
+  /** A sentence for every record that did not end as it should. */
   problems: string[]
 }
 
-/** What becomes of a record of each kind: `requests` that the service reads, and transactions or orders that it keeps. */
+/** `requests` that the service reads, and transactions or orders that it keeps. */
 const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
@@ -43,7 +40,7 @@ const expected: Record<RecordKind, { label: string; ending: string; requests: nu
 }
 const kinds = Object.keys(expected) as RecordKind[]
 
-/** Compares what the ERP wrote with what the service has and with what the outbox says, record by record. Pure. */
+/** Compares record by record. Pure. */
 export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
   const arrivalsOf = Map.groupBy(arrivals.map(readArrival), ({ reference }) => reference)
   const rowsOf = Map.groupBy(outbox, ({ reference }) => reference)
@@ -67,7 +64,6 @@ export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
   }
 }
 
-/** A line for each kind of record: how many ended as they should, and how that is. */
 export function totalsText({ kinds }: Totals): string {
   const lines = kinds.map(({ kind, written, right }) => {
     const { label, ending, requests, kept } = expected[kind]
@@ -80,7 +76,7 @@ export function totalsText({ kinds }: Totals): string {
 interface Arrival {
   reference: string | null
   amount: string | null
-  /** Whether the service looked at it: 401 and 429 turn a request away unread. */
+  /** 401 and 429 turn a request away unread. */
   wasRead: boolean
   keptAs: string | null
 }
@@ -107,7 +103,7 @@ function describe(ending: string, requests: number, kept: number, amounts: reado
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
 }
 
-/** The same text for the same amount: compared are digits, never doubles. Anything but whole cents stays as it is. */
+/** Compares digits, never doubles. Anything but whole cents stays as it is. */
 function inCents(amount: string): string {
   const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`
@@ -125,7 +121,7 @@ function readArrival({ endpoint, body, status, transactionId, orderId }: LedgerR
   }
 }
 
-/** Parses JSON with each number as the digits that were sent: through a double, the last cent could be lost. */
+/** Parses numbers as the digits that were sent: through a double, the last cent could be lost. */
 function parseDigits(body: string | null): unknown {
   try {
     return JSON.parse(body ?? '', (_, value, { source }) => (typeof value === 'number' ? source : value))

@@ -1,15 +1,15 @@
 import type pg from 'pg'
 
-/** The demo's ERP, as it looks from outside: a table of sales orders, and a trigger that writes each to the outbox. */
+/** The demo's ERP: a table of sales orders, and a trigger that writes each to the outbox. */
 
-/** The kinds of records that the ERP writes. Two are wrong on purpose. */
+/** Two kinds are wrong on purpose. */
 export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
 
-/** A row of the table `sales_order`. Amounts are decimal text: no number here is ever a double. */
+/** Amounts are decimal text: no number here is ever a double. */
 export interface SalesOrder {
   kind: RecordKind
   number: string
-  /** Which of the service's two halves it goes to, the outbox row's type. */
+  /** The outbox row's type. */
   type: 'data' | 'order'
   customer: string
   category: string
@@ -23,15 +23,15 @@ const kindOf = (index: number): RecordKind =>
   (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
 
 /**
- * The smallest amount, the largest that decimal(10,2) holds, and those that a double or a careless format would change.
- * The third and the fourth record are wrong on purpose, so their amounts are plain.
+ * The smallest amount, the largest that decimal(10,2) holds, and those that a double or a careless format would
+ * change. The third and the fourth record are wrong on purpose.
  */
 const firstAmounts = [
   ...['0.01', '12.5', '55', '19.99', '1234567.89'],
   ...['99999999.99', '0.1', '4503599.63', '1.10', '70368744.17'],
 ]
 
-/** The record that the ERP writes at `index`, counted from 0; the same in every run. */
+/** The same in every run. */
 export function salesOrder(index: number): SalesOrder {
   const kind = kindOf(index)
   return {
@@ -79,12 +79,10 @@ end $$;
 create trigger sales_order_to_outbox after insert on sales_order
   for each row execute function sales_order_to_outbox()`
 
-/** Creates the ERP's table and trigger in a database that has the outbox. */
 export async function createErp(erp: pg.Pool): Promise<void> {
   await erp.query(schemaSql)
 }
 
-/** Inserts one sales order, as an ERP does: it knows nothing of the outbox. */
 export async function insertSalesOrder(erp: pg.Pool, order: SalesOrder): Promise<void> {
   const { number, type, customer, category, amount, surcharge } = order
   await erp.query(
@@ -93,7 +91,6 @@ export async function insertSalesOrder(erp: pg.Pool, order: SalesOrder): Promise
   )
 }
 
-/** The amounts that the ERP has, by order number, as Postgres writes them: text, every digit. */
 export async function readAmounts(erp: pg.Pool): Promise<Map<string, string>> {
   const { rows } = await erp.query<{ number: string; amount: string }>(
     'select number, coalesce(amount + surcharge, amount)::text as amount from sales_order order by number',
@@ -101,7 +98,6 @@ export async function readAmounts(erp: pg.Pool): Promise<Map<string, string>> {
   return new Map(rows.map(({ number, amount }) => [number, amount]))
 }
 
-/** What the outbox says has become of a record. */
 export interface OutboxRow {
   reference: string | null
   status: string

@@ -9,31 +9,26 @@ import { startReaper } from '../embedded/reaper.ts'
 import { createErp } from './erp.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
-/** All that runs for the demo: a PostgreSQL with the ERP's database, the sandbox, and the daemon. Disposal ends it all. */
+/** All that runs for the demo. Disposal ends it. */
 export interface Installation extends AsyncDisposable {
   readonly erp: pg.Pool
   readonly sandboxUrl: string
-  /** The address of the daemon's /metrics, /livez and /readyz. */
   readonly daemonUrl: string
-  /** The address of the console; null if none was asked for. */
   readonly consoleUrl: string | null
-  /** The daemon's environment: with it every other command works on this installation. */
+  /** With it every other command works on this installation. */
   readonly variables: Record<string, string>
-  /** The folder of the logs of the sandbox and the daemon. */
   readonly folder: string
-  /** Shows how the daemon stands, by `outboxd status --watch`: a line every two seconds, until it is stopped. */
+  /** Shows `outboxd status --watch`, a line every two seconds. */
   watchStatus(onLine: (line: string) => void): RunningCommand
   /** Rejects with CommandEnded when the daemon, the sandbox or the console ends of itself. Never resolves. */
   readonly broken: Promise<never>
 }
 
 export interface InstallationDeps {
-  /** What the processes inherit from: only what names no database, service or secret is handed on. */
+  /** Handed on, but for what names a database, service or secret. */
   env: Record<string, string | undefined>
   signal: AbortSignal
-  /** Whether the console is started, too. */
   hasConsole: boolean
-  /** Is given a line about each thing that is started. */
   print: (message: string) => void
 }
 
@@ -43,10 +38,10 @@ const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-se
 /** Longer than a daemon waits; what keeps it after that is said by its status. */
 const readyWithinMs = 10_000
 
-/** About a second each, so that the demo is over soon; the real service takes its time. */
+/** The demo is to be over soon; the real service takes its time. */
 const processingTime = 'lognormal:1:0.3'
 
-/** Starts everything, in the order in which a user would. @throws the signal's reason when it is aborted meanwhile */
+/** Starts everything in the order in which a user would. @throws the signal's reason when it is aborted */
 export async function install({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
@@ -125,7 +120,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   }
 }
 
-/** Resolves when the daemon's loops run: it waits before, until the database's server has been up for some seconds. */
+/** Waits for the daemon's loops, which wait until the database's server has been up for some seconds. */
 async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + readyWithinMs
   while (performance.now() < deadlineMs) {
@@ -166,7 +161,6 @@ async function failure(command: RunningCommand, name: string): Promise<never> {
   throw new CommandEnded(name, exitCode, command.lastMessage())
 }
 
-/** A field of a JSON line on stdout, as text. */
 function announcedIn(line: string, field: string): string | undefined {
   try {
     const value = (JSON.parse(line) as Record<string, unknown>)[field]

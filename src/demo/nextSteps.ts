@@ -7,7 +7,6 @@ const isCheckout = mainFile.endsWith('.ts')
 const outboxd = isCheckout ? 'npx node src/main.ts' : 'outboxd'
 const demo = isCheckout ? 'npm run demo --' : 'outboxd demo'
 
-/** What to do after a demo that is over. */
 export function nextWithoutKeep(): string {
   return `
 Try next
@@ -17,7 +16,6 @@ Try next
 `
 }
 
-/** Where everything is in a demo that stays up, and what to do with it. */
 export function nextWithKeep({ variables, sandboxUrl, daemonUrl, consoleUrl, folder }: Installation): string {
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`)
   return `

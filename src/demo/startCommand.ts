@@ -4,27 +4,24 @@ import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
-/** One of our own commands as a process of its own. */
 export interface RunningCommand {
   /** What `onLine` returned first. @throws CommandEnded when it ended before */
   readonly announced: Promise<string>
-  /** Resolves when it has ended, to its exit code; null if a signal ended it. */
+  /** Resolves to its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>
-  /** Its last lines, to explain an end that nobody asked for. */
   lastMessage(): string
   /** SIGTERM, and SIGKILL for one that does not listen. */
   stop(): Promise<void>
 }
 
 export interface CommandSpec {
-  /** As on the command line: `['sandbox', '--port', '0']`. */
   args: readonly [string, ...string[]]
-  /** The whole environment; secrets come this way and not through `args`. */
+  /** Secrets come this way and not through `args`. */
   env: Record<string, string>
-  /** Working directory; the log NAME.log is written there. */
+  /** The log NAME.log is written there. */
   folder: string
   reaper: Reaper
-  /** Is given each line of stdout. @returns what `announced` waits for; undefined for any other line */
+  /** @returns what `announced` waits for; undefined for any other line of stdout */
   onLine?: (line: string) => string | undefined
 }
 
@@ -35,13 +32,13 @@ export class CommandEnded extends Error {
   }
 }
 
-/** The program itself, in the checkout (main.ts) or compiled (main.js). */
+/** In the checkout main.ts, compiled main.js. */
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
 
 const lastLinesMax = 5
 const patienceMs = 8_000
 
-/** Starts `node MAIN ARGS`, as in production: a process, its environment, its signals. */
+/** Starts a command as in production: a process, its environment, its signals. */
 export function startCommand({ args, env, folder, reaper, onLine }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -4,28 +4,26 @@ import { checkTotals, type Evidence, type LedgerRow, type Totals, totalsText } f
 import { insertSalesOrder, readAmounts, readOutbox, type SalesOrder, salesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
 
-/** What became of the records, and how the service saw it. */
 export interface Outcome {
   totals: Totals
   service: ServiceCount
   tookMs: number
 }
 
-/** What the service counted itself. */
 export interface ServiceCount {
   requests: number
-  /** The most that arrived in any 60 seconds. */
+  /** In any 60 seconds. */
   mostInAMinute: number
 }
 
 export interface Travel {
   records: number
   signal: AbortSignal
-  /** Is given a line every two seconds that says how far the records are. */
+  /** Is given a line every two seconds. */
   print: (line: string) => void
 }
 
-/** The service's limit, and about how many requests a record takes: most need a POST and a little more than one GET. */
+/** Most records need a POST and a little more than one GET. */
 const allowedInAMinute = 100
 const requestsPerRecord = 1.8
 
@@ -34,10 +32,10 @@ const stuckMs = 120_000
 const lookMs = 250
 
 /**
- * Writes the orders to the ERP, waits until each has ended, and compares what the three sides say.
+ * Writes the orders to the ERP, waits until each has ended, and compares what the three sides say. Returns also if
+ * the records are stuck.
  *
- * @returns also if the records are stuck: the totals say which have not ended
- * @throws CommandEnded when the daemon or the sandbox ends meanwhile, the signal's reason when it is aborted
+ * @throws CommandEnded when the daemon or the sandbox ends, the signal's reason when it is aborted
  */
 export async function travel(installation: Installation, { records, signal, print }: Travel): Promise<Outcome> {
   const startedMs = performance.now()
@@ -57,7 +55,6 @@ export async function travel(installation: Installation, { records, signal, prin
 interface Waiting {
   records: number
   signal: AbortSignal
-  /** How many have ended so far. */
   progress: { done: number }
 }
 
@@ -74,7 +71,6 @@ async function untilEnded({ erp, broken }: Installation, { records, signal, prog
   }
 }
 
-/** Asks the three that know: the ERP's own table, the sandbox's ledger, the outbox. */
 async function gatherEvidence({ erp, sandboxUrl }: Installation, orders: readonly SalesOrder[]): Promise<Evidence> {
   const ledgerOf = (endpoint: string) =>
     readControl<{ rows: LedgerRow[] }>(sandboxUrl, `ledger?endpoint=${endpoint}&limit=1000000`)
@@ -103,7 +99,7 @@ async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** Says before a long run how long it takes; empty for a short one. */
+/** Empty for a short run. */
 export function expectationText(records: number): string {
   const minutes = Math.floor((records * requestsPerRecord) / allowedInAMinute)
   return minutes === 0
@@ -111,14 +107,12 @@ export function expectationText(records: number): string {
     : `the service allows ${allowedInAMinute} requests a minute and a record takes about two: this takes about ${minutes} min\n`
 }
 
-/** Whether every record ended as it should and the service's limit was kept. */
 export function isAsItShouldBe({ totals, service }: Pick<Outcome, 'totals' | 'service'>): boolean {
   return totals.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
 }
 
 const problemsShown = 20
 
-/** The end of the demo: a line for each kind of record, and whether the promise was kept. */
 export function outcomeText(outcome: Outcome): string {
   const { totals, service, tookMs } = outcome
   const { requests, mostInAMinute } = service

@@ -4,12 +4,10 @@ import { chown, cp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-/** The binaries of a PostgreSQL, and how they are run. */
 export interface Program {
-  /** Absolute paths. */
   initdb: string
   postgres: string
-  /** The account that runs them; empty: ours. */
+  /** Empty: our own account. */
   owner: Owner
 }
 
@@ -22,11 +20,12 @@ export interface Owner {
 const nobody = { uid: 65534, gid: 65534 }
 
 /**
- * Finds the binaries that npm installed for this platform. Copies them to `folder` if the account that runs them cannot reach
- * them, as in a checkout that is closed to it.
+ * Finds the binaries that npm installed, and copies them to `folder` if the account that runs them cannot reach them.
  *
- * @param folder an existing one of ours; it is given to that account
- * @param binDir another PostgreSQL's folder of binaries, instead of the registry's
+ * @param folder is given to that account
+ *
+ * @param binDir another PostgreSQL's binaries
+ *
  * @throws Error naming the missing package if this platform has no binaries
  */
 export async function openProgram(folder: string, binDir?: string): Promise<Program> {
@@ -58,7 +57,7 @@ function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
 }
 
-/** As in `18`: what the clusters that it can run were made by. */
+/** As in `18`. */
 export async function readMajorVersion(program: Program, folder: string): Promise<string> {
   const { said } = await askVersion(program, folder)
   const [, major] = /\(PostgreSQL\) (\d+)/.exec(said) ?? []
@@ -70,16 +69,12 @@ function askVersion({ postgres, owner }: Program, folder: string) {
   return run(postgres, ['--version'], owner, folder)
 }
 
-/** Makes `path` the owner's, if that is not us. */
 export async function giveTo(path: string, { uid, gid }: Owner): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
 
 /**
- * Makes a cluster in `dataDir`, which is empty or not there yet.
- *
- * @param flags of initdb, beside those that all our clusters have
- * @param folder the working directory
+ * Makes a cluster in `dataDir`, which is empty or not there yet. @param flags beside those that all our clusters have
  */
 export async function initialise(
   { initdb, owner }: Program,
@@ -93,10 +88,9 @@ export async function initialise(
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 
-/** What the server said instead of starting. */
 export class ServerEnded extends Error {
   override name = 'ServerEnded'
-  /** Its log, the end of it. */
+  /** The end of its log. */
   readonly said: string
   constructor(said: string) {
     super(`PostgreSQL did not start: ${said}`)
@@ -106,21 +100,15 @@ export class ServerEnded extends Error {
 
 export interface ServerOptions {
   dataDir: string
-  /** The folder of its socket, in which it runs. */
+  /** Where its socket is, and in which it runs. */
   folder: string
   settings: Record<string, string>
   /** Runs in a session of its own, which a Ctrl-C in the terminal does not reach. */
   detached?: boolean
-  /** Is given its process as soon as there is one. */
   onStart?: (pid: number) => void
 }
 
-/**
- * Starts a server on a cluster.
- *
- * @returns when it takes connections
- * @throws ServerEnded
- */
+/** @returns when it takes connections @throws ServerEnded */
 export async function startServer(
   { postgres, owner }: Program,
   { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
@@ -143,7 +131,7 @@ export async function startServer(
   return server
 }
 
-/** Ends it, and waits until it has: SIGQUIT as a power cut would, SIGINT with all that is written. */
+/** SIGQUIT ends it as a power cut would, SIGINT with all that is written. */
 export async function endServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const exited = once(server, 'exit')
@@ -151,7 +139,6 @@ export async function endServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGIN
   await exited
 }
 
-/** @returns what it wrote on both its outputs */
 async function run(
   binary: string,
   args: readonly string[],
@@ -169,15 +156,14 @@ async function run(
   return { exitCode: await ended, said: said.join('').trim() }
 }
 
-/** The variables that PostgreSQL and Node need: paths of programs, libraries and temporary files, language, time zone. */
+/** The variables that PostgreSQL and Node need. */
 const handedOn =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
- * The environment of a process that we start for ourselves.
- *
- * If root starts us, PostgreSQL runs as an account that others use, too, and they can read `/proc/PID/environ`: secrets have no
- * place there. Nor may a `PGDATA` or a `NODE_OPTIONS` that was meant for something else change what is started.
+ * The environment of a process that we start. Started by root, PostgreSQL runs as an account that others use, too,
+ * and they can read `/proc/PID/environ`: secrets have no place there. Nor may `PGDATA` or `NODE_OPTIONS` change what
+ * is started.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(

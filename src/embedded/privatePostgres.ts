@@ -14,21 +14,17 @@ import {
 } from './postgresServer.ts'
 import { type Reaper, startReaper } from './reaper.ts'
 
-/** A PostgreSQL that this process has to itself. */
 export interface PrivatePostgres {
-  /** Its address without a password: a socket in a folder that only this account and root can enter. */
+  /** Without a password: a socket in a folder that only this account and root can enter. */
   readonly url: string
   readonly pid: number
-  /** Resolves with the reason and its last words if it ends before `stop`: killed, or out of memory. */
+  /** Resolves with the reason and its last words if it ends before `stop`. */
   readonly failed: Promise<string>
-  /** Ends the server, and removes what need not be kept. */
   stop(): Promise<void>
 }
 
-/** It listens only on a socket. */
 const everySettings = { listen_addresses: '', unix_socket_permissions: '0700' }
 
-/** What need not survive a power cut. */
 const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
 /** The path of a socket has a bound, 103 bytes on macOS; the rest of it takes 41. */
@@ -45,8 +41,9 @@ const lastWordsMax = 2000
 /**
  * Starts a PostgreSQL that ends with this process, whatever ends it.
  *
- * @param dataDir the folder that keeps its data; without it they are in a temporary folder, and are gone at the end
- * @throws DataFolderUnusable; Error naming the missing package if this platform has no binaries, or quoting the server
+ * @param dataDir keeps its data; without it they are in a temporary folder
+ *
+ * @throws DataFolderUnusable; Error naming the missing package, or quoting the server
  */
 export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
   await using stack = new AsyncDisposableStack()
@@ -68,7 +65,6 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
 interface Parts {
   program: Program
   reaper: Reaper
-  /** The folder of its socket. */
   folder: string
 }
 
@@ -110,7 +106,7 @@ interface Cluster {
   cluster: string
   settings: Record<string, string>
   end: 'SIGQUIT' | 'SIGINT'
-  /** Names the other process that uses it; undefined if none does. */
+  /** Names the other process that uses it. */
   user: () => Promise<string | undefined>
 }
 
@@ -146,7 +142,7 @@ async function start(
   return { pid, failed }
 }
 
-/** Starts the server when the processes of the one before it have ended. @throws at once if another process uses the data */
+/** Waits for the processes of the server before it. @throws at once if another process uses the data */
 async function whenFree<T>(startIt: () => Promise<T>, user: () => Promise<string | undefined>): Promise<T> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {
@@ -166,7 +162,6 @@ function isInUse(error: unknown): boolean {
   )
 }
 
-/** A folder in which no data can be kept, and why. */
 export class DataFolderUnusable extends Error {
   override name = 'DataFolderUnusable'
   constructor(folder: string, why: string, cause?: unknown) {
@@ -174,7 +169,7 @@ export class DataFolderUnusable extends Error {
   }
 }
 
-/** Names of our own within the folder, so that another PostgreSQL's data are never taken for ours. */
+/** Names of our own, so that another PostgreSQL's data are never taken for ours. */
 const clusterName = 'postgres'
 const userName = 'process.pid'
 const unfinishedName = 'unfinished-'
@@ -183,8 +178,8 @@ const unfinishedName = 'unfinished-'
  * Finds the cluster in a folder, or makes one there: whole or not at all, even if we are killed meanwhile.
  *
  * @param initialise makes a cluster in the empty folder that it is given
- * @returns the cluster's folder
- * @throws DataFolderUnusable if the folder holds something else or another version's cluster, or cannot be written
+ *
+ * @throws DataFolderUnusable
  */
 export async function openKeptCluster(
   program: Program,
@@ -228,12 +223,11 @@ export async function openKeptCluster(
   return cluster
 }
 
-/** Notes that this process has the folder's data in use. */
 export async function writeUser(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, userName), `${process.pid}\n`)
 }
 
-/** The process that noted it, as `process 123`; undefined if it has ended: its server is about to end, too. */
+/** Names the process that noted it; undefined if it has ended: its server is about to end, too. */
 export async function readUser(dataDir: string): Promise<string | undefined> {
   const pid = Number(await readFile(join(dataDir, userName), 'utf8').catch(() => '0'))
   try {

@@ -5,17 +5,15 @@ import { childEnvironment } from './postgresServer.ts'
 
 /** Ends processes and removes folders if this process ends before it calls `done`. */
 export interface Reaper {
-  /** @param signal ends the process */
   addProcess(pid: number, signal: NodeJS.Signals): void
   removeProcess(pid: number): void
   addFolder(path: string): void
-  /** Everything is ended and removed: nothing is left to end. */
   done(): Promise<void>
 }
 
 const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.filename)}`)
 
-/** Starts the reaper as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
+/** Starts the reaper in a session of its own, which a Ctrl-C in the terminal does not reach. */
 export function startReaper(): Reaper {
   const reaper = spawn(process.execPath, [program], {
     ...{ detached: true, env: childEnvironment() },

@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * A process of its own beside the demo: when the demo is gone without having said `done` (kill -9, a second Ctrl-C, a
- * closed terminal), it ends what the demo started and removes its folders. It learns of that from its stdin, which ends.
+ * Ends what its starter started, and removes its folders, when its stdin ends without a `done`: after kill -9, a
+ * second Ctrl-C, a closed terminal.
  *
  * Lines it reads: `process PID SIGNAL`, `ended PID`, `folder PATH`, `done`.
  */

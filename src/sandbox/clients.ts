@@ -1,11 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { ClientSettings } from './sandboxSettings.ts'
 
-/** The service's clients, as the sandbox was started. */
 export class Clients {
   readonly #clients: readonly ClientSettings[]
 
-  /** @param clients at least one */
   constructor(clients: readonly ClientSettings[]) {
     this.#clients = clients
   }
@@ -18,7 +16,7 @@ export class Clients {
     return this.#clients.some((client) => client.id === id)
   }
 
-  /** The client whose id and secret a form has, or null. Takes the same time whatever is wrong. */
+  /** Takes the same time whatever is wrong. */
   authenticated(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {
@@ -28,13 +26,12 @@ export class Clients {
     return found
   }
 
-  /** Whether a text has one of the secrets in it. */
   hasSecretIn(text: string): boolean {
     return this.#clients.some(({ secret }) => text.includes(secret))
   }
 }
 
-/** Compares two secrets in constant time. */
+/** In constant time. */
 export function sameSecret(a: string, b: string): boolean {
   return timingSafeEqual(digest(a), digest(b))
 }

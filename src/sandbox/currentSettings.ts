@@ -51,7 +51,6 @@ export class CurrentSettings {
     return merged
   }
 
-  /** What was changed at run time, for all (null) or for a client. */
   changed(client: string | null): SettingsPatch {
     return (client === null ? this.#patches.all : this.#patches.clients[client]) ?? {}
   }
@@ -60,18 +59,16 @@ export class CurrentSettings {
     return this.#put(client, { ...this.changed(client), ...more })
   }
 
-  /** Goes back to the settings of the start, for a client or for all (null). */
   async forgetChanges(client: string | null): Promise<void> {
     const concerned = client === null ? [null, ...Object.keys(this.#patches.clients)] : [client]
     for (const each of concerned) await this.#put(each, {})
   }
 
-  /** The longest window of all rate limits: what counted within it still matters. */
+  /** What counted within it still matters. */
   get longestWindowSeconds(): number {
     return Math.max(...[null, ...this.#own.keys()].map((client) => this.of(client).rateLimitWindowSeconds))
   }
 
-  /** The names of all that was changed. */
   get changedNames(): string[] {
     const ofClients = Object.entries(this.#patches.clients).flatMap(([client, patch]) =>
       Object.keys(patch).map((name) => `${name} of ${client}`),

@@ -13,11 +13,10 @@ import type { Effect, Journal } from './storage/journal.ts'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
 import type { Outage } from './storage/sandboxDatabase.ts'
 
-/** What a running sandbox has for its endpoints. */
 export interface Parts {
   pool: pg.Pool
   clock: SandboxClock
-  /** Reads the settings as they are now for a client; null: for a request whose client is not known. */
+  /** The settings as they are now; null: the client is not known. */
   live: (client: string | null) => LiveSettings
   clients: Clients
   bodyLimitBytes: number
@@ -34,26 +33,24 @@ export interface Parts {
   closing: AbortSignal
 }
 
-/** A request, whole. */
 export interface Exchange {
   arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query. Masked if nothing is served there, because a mistaken client may have put a secret into it. */
+  /** Without its query. Masked if nothing is served there. */
   path: string
-  /** The last segment of the path, if it is an id. */
+  /** The last segment of the path. */
   id: string
   address: string
   authorization: string | undefined
   contentType: string
-  /** Reads a header by its name. */
   header(name: string): string | undefined
-  /** The value of the first header that carries one, by the client's settings. */
+  /** By the headers that are set. */
   idempotencyKey: string | null
   body: string
   /** As the ledger keeps it. */
   maskedBody: string
-  /** Whether the bytes of the body were UTF-8; in `body`, other bytes are U+FFFD. */
+  /** In `body`, bytes that are not UTF-8 are U+FFFD. */
   isUtf8: boolean
   /** Waits until no other request holds `name`, and holds it until this request is in the ledger. */
   lock(name: string): Promise<void>
@@ -62,12 +59,12 @@ export interface Exchange {
 /** A request whose client is not known yet. */
 export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
-/** Who sent a request and whether it may pass; `headers` go on every answer. */
+/** `headers` go on every answer. */
 export interface Admission {
   client: string | null
   counted: boolean
   headers: Record<string, string>
-  /** Takes the request out of the count because it failed; returns the headers that say so. */
+  /** Takes the request out of the count. @returns the headers that say so */
   ifItFails?: () => Record<string, string>
   refusal: Answer | undefined
 }
@@ -75,9 +72,8 @@ export interface Admission {
 export interface Outcome {
   answer: Answer
   effect?: Effect
-  /** Set if the database is away: there is nowhere to write. */
+  /** The database is away: there is nowhere to write. */
   isAway?: true
-  /** What a script does to this answer. */
   fault?: FaultAction | undefined
 }
 

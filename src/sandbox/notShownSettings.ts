@@ -1,18 +1,17 @@
 import { z } from 'zod'
 
 /**
- * What the interface does not show. Each default says what the sandbox does, and beside it stand the answers that a real
- * service may give. docs/contract.md says what the daemon makes of them.
+ * What the interface does not show. Each default says what the sandbox does. docs/contract.md says what the daemon
+ * makes of the others.
  */
 
-/** One of several words; the first is the default. */
+/** The first is the default. */
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
     .default(words[0] as T[number] & string)
     .describe(description)
 export const flag = (byDefault: boolean, description: string) => z.boolean().default(byDefault).describe(description)
-/** A whole number within bounds. */
 export const whole = ({ min, max, byDefault }: { min: number; max: number; byDefault: number }, description: string) =>
   z.int().min(min).max(max).default(byDefault).describe(description)
 const errorStatus = z.int().min(400).max(599)
@@ -26,7 +25,6 @@ const word = (byDefault: string, description: string) =>
     .default(byDefault)
     .describe(description)
 
-/** Whether `new RegExp(text, 'u')` takes a text. */
 export function isRegularExpression(text: string): boolean {
   try {
     return new RegExp(text, 'u') instanceof RegExp
@@ -219,7 +217,7 @@ export const serverWide = {
   ),
 }
 
-/** The settings by topic, as docs/sandbox.md lists them. */
+/** As docs/sandbox.md lists them. */
 export const notShownTopics = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,

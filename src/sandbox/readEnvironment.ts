@@ -7,19 +7,18 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A setting that comes from a variable of the daemon, because the sandbox's own is not set. */
+/** A setting from a variable of the daemon, because the sandbox's own is not set. */
 export interface Borrowed {
   setting: keyof SandboxSettings
   from: string
-  /** The sandbox's own variable. */
   own: string
 }
 
 /**
- * Reads the sandbox's settings from environment variables.
- *
  * @param readFile gives the text of a file named by a variable `X_FILE`
+ *
  * @param overrides settings from options such as `--port`; they win
+ *
  * @returns the settings, or all that is wrong with the variables, one sentence each
  */
 export function readEnvironment(
@@ -89,17 +88,16 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
     : `${names.join(' or ')} is not set; with --embedded no database is needed`
 }
 
-/** Variables of the daemon that give a setting if the sandbox's own is not set, in this order. */
+/** In this order, if the sandbox's own is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],
   clientSecret: ['SERVICE_CLIENT_SECRET'],
 }
 
-/** Settings whose variables may name a file instead, as `SANDBOX_CLIENTS_FILE`. */
+/** Their variables may name a file instead, as `SANDBOX_CLIENTS_FILE`. */
 const secrets: readonly string[] = ['databaseUrl', 'clientId', 'clientSecret', 'clients', 'controlToken']
 
-/** How a setting is read from the environment. */
 interface Variables {
   /** The first that is set wins. */
   names: string[]
@@ -107,7 +105,7 @@ interface Variables {
   secret: boolean
 }
 
-/** The environment variables of each setting: names and readers follow from its schema. */
+/** Names and readers follow from the schema. */
 export const environment = Object.fromEntries(
   Object.entries(optionsSchema.shape).map(([key, schema]) => [key, variablesOf(key as keyof SandboxSettings, schema)]),
 ) as Record<keyof SandboxSettings, Variables>
@@ -117,7 +115,7 @@ function variablesOf(key: keyof SandboxSettings, schema: z.ZodType): Variables {
   return { names: [own, ...(borrowable[key] ?? [])], read: readerOf(schema), secret: secrets.includes(key) }
 }
 
-/** Reads text as what the schema wants; text that is not of that kind stays text, which the schema refuses. */
+/** Leaves text of a wrong kind as it is, so that the schema refuses it. */
 function readerOf(schema: z.ZodType): Variables['read'] {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
     return readerOf(schema.unwrap() as z.ZodType)
@@ -135,7 +133,6 @@ function asNumber(text: string): unknown {
   return text.trim() === '' ? text : Number(text)
 }
 
-/** JSON is YAML. */
 function asYaml(text: string): unknown {
   try {
     return parse(text)

@@ -3,18 +3,15 @@ import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
 import { flag, notShownSettings, oneOf, serverWide, whole } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 
-/** The length of a window, as it is set or asked about. */
 export const windowSecondsSchema = z
   .number()
   .min(0.001, 'must be at least 0.001: a millisecond')
   .max(86_400, 'must be at most 86400: a day')
 
-/** The errorCode of a transaction that failed. */
 export const errorCodeSchema = z
   .string()
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
 
-/** What may be changed while the sandbox runs, at /_sandbox/settings. */
 export const liveSettingsSchema = z.strictObject({
   rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls that a client may make in a window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
@@ -63,7 +60,7 @@ export const liveSettingsSchema = z.strictObject({
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
 
-/** A change at run time: the keys to change, without defaults for the others. */
+/** The keys to change, without defaults for the others. */
 export const settingsPatchSchema = z.strictObject(
   Object.fromEntries(
     Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
@@ -71,7 +68,6 @@ export const settingsPatchSchema = z.strictObject(
 )
 export type SettingsPatch = Partial<LiveSettings>
 
-/** What may be set for one client: all live settings but those of the sandbox as a whole. */
 export const clientPatchSchema = settingsPatchSchema.omit({
   ...(Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<keyof typeof serverWide, true>),
   seed: true,
@@ -84,7 +80,6 @@ const clientSchema = clientPatchSchema.extend({
   id: z.string().min(1).max(255),
   secret: z.string().min(1),
 })
-/** A client of several: its credentials, and settings of its own. */
 export type ClientSettings = z.infer<typeof clientSchema>
 
 export const clientsSchema = z
@@ -97,7 +92,7 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
   error: clockMessage,
 })
 
-/** It stands in the docs, so everyone who can reach the sandbox knows it. */
+/** Public: it stands in the docs. */
 export const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({
@@ -155,7 +150,6 @@ const fixedSettingsSchema = z.strictObject({
   ),
 })
 
-/** The settings of a start. */
 export const optionsSchema = z
   .strictObject({ ...fixedSettingsSchema.shape, ...liveSettingsSchema.shape })
   .refine(
@@ -175,7 +169,6 @@ export const optionsSchema = z
     when: () => true, // said beside all else that is wrong
   })
 
-/** The clients: the list, or the one of clientId and clientSecret. */
 export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
   return clients ?? [{ id: clientId, secret: clientSecret }]
 }
@@ -185,7 +178,7 @@ export type SandboxSettings = z.infer<typeof optionsSchema>
 
 export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
 
-/** Whether the sandbox brings its own server: if asked for, that goes before a database which the environment names. */
+/** If asked for, its own server goes before a database which the environment names. */
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
 }

@@ -53,7 +53,6 @@ export async function serve(
   return delivered.delivery
 }
 
-/** @returns null also for an empty key */
 function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSettings): string | null {
   return idempotencyHeaders.map((name) => header(name)).find((value) => value) ?? null
 }
@@ -96,7 +95,6 @@ async function decide(
   }
 }
 
-/** What is about to be sent, and how another answer would be. */
 interface Outgoing {
   delivery: Delivery
   manner: Manner
@@ -128,8 +126,8 @@ async function record(
 }
 
 /**
- * An answer that is true though the ledger does not have the request: a refusal as it is; E003 if nothing was stored; none if a
- * transaction or an order may have been stored.
+ * An answer that is true though the ledger does not have the request: a refusal; E003 if nothing was stored; none if
+ * something may have been stored.
  */
 function answerWhileAway(
   parts: Parts,
@@ -144,12 +142,12 @@ function answerWhileAway(
   return applyFault(unavailable(parts, client), undefined, manner)
 }
 
-/** Shows in the ledger that the request arrived. If that fails, too, still nothing of it was stored. */
+/** Shows in the ledger that the request arrived. */
 async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
   await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
 }
 
-/** A stranger fills no disk: the ledger keeps the beginning of each text, and of what exceeds his limit only the size. */
+/** A stranger fills no disk: of what exceeds his limit the ledger keeps only the size. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
   const body = status === 429 && maskedBody !== '' ? leftOut(maskedBody, 'too many requests') : bound(maskedBody)
   return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }

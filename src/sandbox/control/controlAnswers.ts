@@ -5,14 +5,11 @@ import type { Clients } from '../clients.ts'
 import { beyondBounds, holdsNul } from '../endpoints/parseExactly.ts'
 import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 
-/** What the routes of /_sandbox/ share. */
-
-/** The JSON of a body that jsonb cannot keep. */
 export class BeyondBounds extends Error {
   override name = 'BeyondBounds'
 }
 
-/** @throws SyntaxError for what is not JSON, BeyondBounds: the error handler of the routes answers both with 400 */
+/** @throws SyntaxError, BeyondBounds for what jsonb cannot keep */
 export function readJson(body: unknown): unknown {
   const text = typeof body === 'string' ? body : ''
   const value = JSON.parse(text)
@@ -26,20 +23,18 @@ export function refuse(reply: FastifyReply, status: number, detail: string): Fas
   return sendAnswer(reply, problem(status, detail))
 }
 
-/** A client's id. An unknown id is refused, because a misspelt one would look like a client without requests. */
+/** Refuses an unknown id, because a misspelt one would look like a client without requests. */
 export function knownClient(clients: Clients) {
   return z.string().refine((id) => clients.has(id), `there is no such client; there are ${clients.ids.join(', ')}`)
 }
 
-/** Reads a query that may name a client; `client` is null if it does not. */
 export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {
   return z.strictObject({ ...shape, client: knownClient(clients).nullable().default(null) }).parse(query)
 }
 
 /**
- * Answers `{"rows":[…]}` as the batches come, each only when the reader has taken the one before.
- *
- * @param batches rows as JSON text; the first batch is read before the answer begins, so that an error still is a status
+ * Answers `{"rows":[…]}` as the batches come. Reads the first before the answer begins, so that an error still is a
+ * status.
  */
 export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
   const first = await batches.next()

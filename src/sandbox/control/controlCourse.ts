@@ -27,7 +27,6 @@ const orderPatch = z
 
 const idParameter = z.object({ id: z.string() })
 
-/** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: how and when processing ends. */
 export function courseRoutes(app: FastifyInstance, parts: Parts): void {
   app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
     const { finish, errorCode, hold } = transactionPatch.parse(readJson(body))

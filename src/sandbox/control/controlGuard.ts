@@ -8,22 +8,20 @@ import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered to everyone on this host, with a token and without, because it carries no data and changes nothing. */
+    /** Answered to everyone on this host, with a token and without. */
     isOpen?: boolean
   }
 }
 
-/** What is known of a request to /_sandbox/ before its body is read. */
 export interface ControlRequest {
-  /** The remote end of the connection. */
   address: string
-  /** The local end of the connection. If it equals `address`, both ends are on this host. */
+  /** Equal to `address` if both ends are on this host. */
   localAddress: string
   httpVersion: string
-  /** As it stands in the first line: a path, or with an address before it. */
+  /** A path, or with an address before it. */
   target: string
   headers: IncomingHttpHeaders
-  /** How many Host headers it has; Node shows only the first. */
+  /** Node shows only the first. */
   hosts: number
   isOpen: boolean
 }
@@ -33,12 +31,10 @@ const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Au
 /**
  * Judges whether a request may use the control API; undefined if it may.
  *
- * Without a token, a request must come from a program on this host, and a loopback address does not prove that: a proxy on this
- * host connects from loopback, a web page runs in a developer's browser, and a name that resolves to 127.0.0.1 (DNS rebinding)
- * makes the browser take the sandbox for the page's own server. If there is a token, every request needs it, because a proxy
- * that hides itself could not be told from a program.
+ * Without a token it must come from a program on this host. A loopback address does not prove that: a proxy on this
+ * host, a web page in a browser and a name that resolves to 127.0.0.1 (DNS rebinding) all connect from there. With a
+ * token every request needs it, because a proxy that hides itself looks like a program.
  *
- * @param token what SANDBOX_CONTROL_TOKEN says
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
 export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
@@ -55,7 +51,7 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
   return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
-/** Of several reasons, names the first that a person can remove. */
+/** Names the first reason that a person can remove. */
 function judgeStranger(request: ControlRequest): Answer | undefined {
   const { address, localAddress, httpVersion, headers, target, hosts } = request
   if (!isOfThisHost(request)) return fromElsewhere(address)
@@ -90,7 +86,7 @@ function fromElsewhere(address: string): Answer {
   )
 }
 
-/** Demands JSON: a browser lets a page of another site send forms and text without a preflight request, but not JSON. */
+/** Demands JSON, because a page of another site can send forms and text without a preflight request. */
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
@@ -102,9 +98,8 @@ function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
 }
 
 /**
- * Whether a Host header names loopback, or the address that was asked: whatever the port, which a tunnel may have changed.
- *
- * Names below `.localhost` do not count, because a resolver without RFC 6761 asks the network for them.
+ * Ignores the port, which a tunnel may change. Refuses names below `.localhost`: some resolvers ask the network for
+ * them.
  */
 function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
@@ -112,23 +107,17 @@ function namesThisHost(host: string, localAddress: string): boolean {
   return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
-/** A target with an address in it overrides the Host, and is how a proxy is asked (RFC 9112, 3.2.2). */
+/** A target with an address overrides the Host, and is how a proxy is asked (RFC 9112, 3.2.2). */
 function isForThisHost(target: string, localAddress: string): boolean {
   if (target.startsWith('/')) return true
   const authority = /^http:\/\/([^/?#]*)/i.exec(target)?.[1]
   return authority !== undefined && namesThisHost(authority, localAddress)
 }
 
-/** Headers that proxies add, whatever their value. */
 function isForwarding(name: string): boolean {
   return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
 
-/**
- * Applies `judgeControl` to every request below /_sandbox/.
- *
- * @param failures bounds the guesses of the token
- */
 export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
   return async function guard(request: FastifyRequest, reply: FastifyReply) {
     const facts = factsOf(request)
@@ -139,7 +128,6 @@ export function guardControl(token: string | undefined, failures: Failures): onR
     const refusal = judged?.status === 401 ? refuseWrongToken() : judged
     return refusal && sendAnswer(reply, refusal)
 
-    /** A web page uses up none of its visitor's tries. */
     function refuseWrongToken() {
       const page = foreignPage(headerOf(facts.headers))
       return page === undefined ? (failures.count(who, request.arrivedUs) ?? judged) : fromPage(page)

@@ -1,9 +1,6 @@
 import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
 
-/** What /_sandbox/ counts and forgets; the SQL behind it. */
-
-/** How many requests there were, by endpoint and answer, and how many of them changed something. */
 export async function readCounts(pool: pg.Pool, client: string | null): Promise<unknown[]> {
   const { rows } = await pool.query(
     `
@@ -27,7 +24,6 @@ export async function forget(pool: pg.Pool, everything: boolean): Promise<void> 
   await pool.query(`delete from ${queueSchema}.job where name = $1`, [queueName])
 }
 
-/** Forgets the requests of one client; with `everything`, also what it made. */
 export async function forgetClient(pool: pg.Pool, client: string, everything: boolean): Promise<void> {
   await pool.query(
     `
@@ -45,10 +41,8 @@ export async function forgetClient(pool: pg.Pool, client: string, everything: bo
   )
 }
 
-/** What GET /_sandbox/rate shows. */
 export interface Rate {
   windowSeconds: number
-  /** All API calls. */
   requests: number
   /** The most that arrived in any window, all clients together. */
   maxArrived: number
@@ -58,11 +52,7 @@ export interface Rate {
 
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
-/**
- * Counts API calls in windows of `windowSeconds`. Requests exactly one window apart are in no window together.
- *
- * @param client null for all
- */
+/** Counts API calls in windows of `windowSeconds`. Requests exactly one window apart share none. */
 export async function readRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
   const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
     `

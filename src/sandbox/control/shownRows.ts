@@ -2,21 +2,19 @@ import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
 
 /**
- * The long lists of /_sandbox/, as JSON text, a batch at a time: each batch is a query of its own and holds some megabytes at
- * most (or one row), so that neither large bodies nor a slow reader cost memory or a connection. Numbers stay as they came.
+ * Reads the long lists of /_sandbox/ as JSON text in batches of some megabytes, so that neither large bodies nor a
+ * slow reader cost memory or a connection.
  */
 
 const batchRows = 500
 const batchBytes = 4_000_000
 
-/** How many rows, and of which client; null for all. */
 export interface Page {
   limit: number
   client: string | null
 }
 
 export interface LedgerFilter extends Page {
-  /** Rows after this sequence. */
   since: number
   endpoint: string | null
   idempotencyKey: string | null
@@ -32,7 +30,7 @@ export const orderColumns = `
   client, id as "orderId", customer_id as "customerId", items::text as items, ${utcSql('created_at')} as "createdAt",
   ${utcSql('done_at')} as "doneAt", held`
 
-/** The rows of a query up to `batchBytes`, and the first in any case. @param size the bytes of a row, in SQL */
+/** Bounds a query to `batchBytes`, but returns at least one row. @param size the bytes of a row, in SQL */
 const boundedSql = (query: string, size: string, order: string) => `
   select * from (
     select *, row_number() over w as nth, sum(${size}) over w as bytes from (${query}) found window w as (order by ${order})
@@ -69,7 +67,6 @@ const ledgerBatchSql = boundedSql(
   'sequence',
 )
 
-/** Requests, oldest first. */
 export function ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<string[]> {
   const { since, client, endpoint, idempotencyKey, limit } = filter
   return inBatches(limit, async (last, rows) => {
@@ -78,7 +75,7 @@ export function ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<
   })
 }
 
-/** The sequence after which only the newest `limit` requests follow that the filter asks for. */
+/** The sequence before the newest `limit` requests that the filter asks for. */
 export async function sequenceBeforeNewest(pool: pg.Pool, filter: LedgerFilter): Promise<number> {
   const { since, client, endpoint, idempotencyKey, limit } = filter
   const { rows } = await pool.query<{ before: number }>(
@@ -91,7 +88,6 @@ export async function sequenceBeforeNewest(pool: pg.Pool, filter: LedgerFilter):
   return rows[0]?.before ?? since
 }
 
-/** What was accepted, oldest first. */
 export function transactionRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   return inBatches(limit, async (last, rows) => {
     const read = await pool.query(
@@ -128,7 +124,6 @@ const orderBatchSql = boundedSql(
 
 const firstUuid = '00000000-0000-0000-0000-000000000000'
 
-/** Orders, oldest first; `items` is JSON text. */
 export function orderRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   return inBatches(limit, async (last, rows) => {
     const after = [last?.createdAt ?? '-infinity', last?.position ?? 0, last?.orderId ?? firstUuid, last?.client ?? '']
@@ -146,7 +141,7 @@ const eventBatchSql = boundedSql(
   'place',
 )
 
-/** The events on the queue, in the order in which they were put there; each is JSON text, its numbers as jsonb has them. */
+/** Reads the events in the order in which they were put on the queue. */
 export async function* eventRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   const { rows: found } = await pool.query<{ ids: string[] }>(
     `

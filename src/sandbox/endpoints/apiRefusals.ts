@@ -5,26 +5,23 @@ import { beyondBounds, depthMax, parseExactly } from './parseExactly.ts'
 import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
-/** E003 while the setting `down` is on. */
 export function downAnswer(parts: Parts, client: string): Answer | undefined {
   return parts.live(client).down ? unavailable(parts, client) : undefined
 }
 
-/** E003, because `down` is on or the database is away. Retry-After is the time of its client action. */
+/** E003 with the time of its client action as Retry-After. */
 export function unavailable(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
-/** E001 for an unknown customer. */
 export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
   const { unknownCustomers, e001Status } = parts.live(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
   return problem(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
-/** The refusal of an id that this client was not given. */
 export function unknownId(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
   const { unknownIdStatus, oddIdStatus } = parts.live(client)
   const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
@@ -45,7 +42,6 @@ const keyForms = {
   },
 }
 
-/** Refuses a request without the idempotency key that is demanded. */
 export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: string): Answer | undefined {
   const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
   if (idempotencyDemanded === 'none') return undefined
@@ -56,8 +52,8 @@ export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: 
 /**
  * The answer if the idempotency key was used before; undefined if the request is to be applied.
  *
- * A key is used by the request that was applied with it, even if its answer was lost, and not by a refused request. Under
- * `replay`, a different body with the same key is still E002.
+ * A key is used by the request that was applied with it, even if its answer was lost. Under `replay`, a different
+ * body with the same key is still E002.
  *
  * @param replay makes the first answer again
  */
@@ -82,7 +78,7 @@ export async function usedBefore(
 
 export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-/** Reads a JSON body and checks it against its schema; what is wrong becomes a 415 or a 400 that names the fields. */
+/** Reads a JSON body. What is wrong becomes a 415 or a 400 that names the fields. */
 export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(problem(415, 'The Content-Type must be application/json.'))
@@ -101,7 +97,6 @@ export function readBody<T>(parts: Parts, exchange: Exchange, client: string, sc
   return wrong(notValid(errors, parts.live(client).invalidCustomerCode))
 }
 
-/** Whether a body's bytes are UTF-8 and its Content-Type calls them nothing else. */
 export function saysUtf8({ contentType, isUtf8 }: Pick<Exchange, 'contentType' | 'isUtf8'>): boolean {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1]
   return isUtf8 && (charset === undefined || /^utf-?8$/i.test(charset))

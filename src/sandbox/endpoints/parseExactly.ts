@@ -1,14 +1,12 @@
 import type { FieldError } from './problemAnswer.ts'
 
-/** The most digits that a number in a request may have, written out without an exponent: docs/sandbox.md, "Bounds". */
+/** Digits of a number, written out without an exponent: docs/sandbox.md, "Bounds". */
 export const numberDigitsMax = 100
 
 /**
- * Reads JSON without rounding a number.
+ * Reads JSON. A number that a double would change becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
  *
- * A number that a double would change becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
- *
- * @throws SyntaxError for what is not JSON, RangeError for what is nested too deeply
+ * @throws SyntaxError; RangeError for what is nested too deeply
  */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {
@@ -18,7 +16,7 @@ export function parseExactly(text: string): unknown {
   })
 }
 
-/** The digits of a number that `parseExactly` has read, as they came; undefined for anything else. */
+/** The digits of a number that `parseExactly` has read, as they came. */
 export function digitsOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return isRawNumber(value) ? value.rawJSON : undefined
@@ -31,7 +29,7 @@ export function writtenDigits(number: string): number {
   return Math.max(1, whole.length + shift) + Math.max(0, fraction.length - shift)
 }
 
-/** `JSON.rawJSON` (Node 21 and later), which TypeScript's library does not declare yet. */
+/** TypeScript's library does not declare it yet. */
 const exactJson = JSON as unknown as { rawJSON(text: string): unknown; isRawJSON(value: unknown): boolean }
 
 function rawNumber(digits: string): unknown {
@@ -42,12 +40,11 @@ function isRawNumber(value: unknown): value is { rawJSON: string } {
   return exactJson.isRawJSON(value)
 }
 
-/** How deep arrays and objects in a request may lie within each other: docs/sandbox.md, "Bounds". */
 export const depthMax = 100
 
 /**
- * The first part of a body, read by `parseExactly`, that the sandbox and its queue cannot keep. Valid JSON may hold half a
- * character, a number of a hundred thousand digits, or a thousand arrays within each other.
+ * The first part of a body that the sandbox and its queue cannot keep: half a character, a number of a hundred
+ * thousand digits, a thousand arrays within each other.
  *
  * @see docs/interface.md, 2: the bounds of numbers and texts are not shown
  */
@@ -55,7 +52,7 @@ export function beyondBounds(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
-/** Whether JSON has the character U+0000, which jsonb does not. An escaped backslash before `u0000` does not count. */
+/** Whether JSON has U+0000, which jsonb does not. An escaped backslash before `u0000` does not count. */
 export function holdsNul(json: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
@@ -87,7 +84,7 @@ function whatIsBeyond(value: unknown, depth: number): string | undefined {
     : undefined
 }
 
-/** Reads JSON; a number that a double cannot hold becomes `JSON.rawJSON`, all others stay numbers. @throws SyntaxError */
+/** Reads JSON; only a number that a double cannot hold becomes `JSON.rawJSON`. @throws SyntaxError */
 export function readExactNumbers(json: string): unknown {
   return JSON.parse(json, (_key, value: unknown, { source }) => {
     if (typeof value !== 'number' || source === undefined) return value
@@ -95,7 +92,7 @@ export function readExactNumbers(json: string): unknown {
   })
 }
 
-/** A number's digits that count, and its power of ten: the same for `12.50`, `1.25e1` and `125e-1`. */
+/** The same for `12.50`, `1.25e1` and `125e-1`. */
 export function canonicalNumber(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []

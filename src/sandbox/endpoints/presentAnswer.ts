@@ -5,9 +5,7 @@ import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'
 
 /**
- * Gives an answer the form that is set: the body of a refusal, and Retry-After.
- *
- * @param toldUs the time that the service believes it is
+ * Gives a refusal's body and Retry-After the form that is set. @param toldUs the time that the service believes it is
  */
 export function presentAnswer(answer: Answer, live: LiveSettings, toldUs: number): Answer {
   const { body, headers } = answer
@@ -32,7 +30,6 @@ function later(us: number, seconds: number): string {
   return new Date((Math.ceil(us / 1_000_000) + seconds) * 1000).toUTCString()
 }
 
-/** A form of refusals: its media type, its body, and the schema for the OpenAPI document. */
 interface Shape {
   contentType: string
   body(problem: Problem): unknown
@@ -44,7 +41,7 @@ const message = z.string()
 const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
-/** The interface does not show the body of a refusal: docs/interface.md, 7.2. */
+/** docs/interface.md, 7.2, does not show the body of a refusal. */
 export const errorShapes: Record<ErrorShape, Shape> = {
   problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
   code: {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
-/** What the sandbox answers, before a fault is applied to it. */
+/** An answer before a fault is applied to it. */
 export interface Answer {
   status: number
   headers: Record<string, string>
@@ -9,26 +9,21 @@ export interface Answer {
   body: unknown
 }
 
-/** The service's error codes: docs/interface.md, 7.2. */
+/** docs/interface.md, 7.2. */
 export type ErrorCode = 'E001' | 'E002' | 'E003'
 
-/** A field of a request's body that breaks the interface; `field` is a dotted path. */
+/** `field` is a dotted path. */
 export interface FieldError {
   field: string
   detail: string
 }
 
-/** `code` is the service's code, if it has one for this refusal; `errors` names wrong fields. */
 interface Particulars {
   code?: string
   errors?: FieldError[]
 }
 
-/**
- * A refusal, as a problem document. `presentAnswer` gives it the shape that is set.
- *
- * @see RFC 9457
- */
+/** A refusal as a problem document. `presentAnswer` gives it the shape that is set. @see RFC 9457 */
 export class Problem {
   readonly type = 'about:blank'
   readonly title: string
@@ -59,7 +54,6 @@ export function ok(body: unknown, status = 200): Answer {
   return { status, headers: {}, contentType: jsonType, body }
 }
 
-/** An answer that refuses. */
 export function problem(
   status: number,
   detail: string,
@@ -70,9 +64,9 @@ export function problem(
 }
 
 /**
- * A refusal of the token endpoint, never to be cached.
+ * A refusal of the token endpoint, never to be cached. A 401 challenges with the scheme that the client tried, or
+ * Basic.
  *
- * @param authorization the request's header: a 401 challenges with the scheme that the client tried, or else with Basic
  * @see RFC 6749, 5.2
  */
 export function tokenError(status: number, error: string, description: string, authorization?: string): Answer {
@@ -86,7 +80,6 @@ function isErrorCode(code: string | undefined): code is ErrorCode {
   return code !== undefined && code in errorMessages
 }
 
-/** Sends an answer as it is, with no fault applied to it. */
 export function sendAnswer(reply: FastifyReply, { status, headers, contentType, body }: Answer): FastifyReply {
   return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
 }

@@ -108,10 +108,9 @@ function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema:
 
 interface Sent {
   of: Which['of']
-  /** The id that the client chose for it, if that is taken. */
+  /** If the settings take it. */
   ownId: string | undefined
   customerId: string
-  /** Makes the first answer again. */
   replay: (before: AppliedBefore) => Answer
 }
 
@@ -152,7 +151,6 @@ async function readOne<S extends Stored>(
   return { answer: ok(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
 }
 
-/** An id of another form, made from a uuid. */
 function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
   switch (form) {
     case 'uuid':
@@ -167,9 +165,8 @@ function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
 }
 
 interface Items {
-  /** JSON, its numbers as they came. */
   text: string
-  /** The size with numbers written out without exponents, as the queue keeps and gives them. */
+  /** With numbers written out without exponents, as the queue keeps them. */
   writtenOutBytes: number
 }
 
@@ -183,7 +180,7 @@ function writeItems(items: unknown[]): Items {
   return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
 }
 
-/** Refuses what Postgres's jsonb, in which the queue keeps the event, could not keep or no consumer could read. */
+/** Refuses what jsonb, in which the queue keeps the event, cannot keep. */
 function unkeepable(
   { text, writtenOutBytes }: Items,
   bodyLimitBytes: number,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { digitsOf } from './parseExactly.ts'
 
-/** Schemas of records, by section of docs/interface.md. Where the interface is silent, they follow the settings. */
+/** Schemas of records. Where docs/interface.md is silent, they follow the settings. */
 
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
@@ -47,7 +47,7 @@ export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live)
 )
 export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
 
-/** Makes a schema once for each combination of the settings that it goes by. */
+/** Makes a schema once for each combination of its settings. */
 function rememberedFor<S, K extends keyof LiveSettings>(names: readonly K[], make: (live: Pick<LiveSettings, K>) => S) {
   const made = new Map<string, S>()
   return (live: Pick<LiveSettings, K>): S => {
@@ -94,7 +94,6 @@ function transactionIdText() {
     )
 }
 
-/** The client's own id. It may be anything if it is ignored. */
 function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodType<string | undefined> {
   const schemas = {
     taken: taken.optional(),
@@ -127,7 +126,7 @@ function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>)
 
 const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 
-/** decimal(10,2), judged by its digits, which parseExactly leaves as they came. */
+/** Judged by its digits, which parseExactly leaves as they came. */
 function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'
@@ -159,7 +158,6 @@ function dateOf({ dateFractions, dateOffsets }: Pick<LiveSettings, 'dateFraction
   return z.string().regex(pattern, { error, abort: true }).refine(isOfTheCalendar, error)
 }
 
-/** Whether the month has that day. */
 function isOfTheCalendar(date: string): boolean {
   const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number)
   return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day

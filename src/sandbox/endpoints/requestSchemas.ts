@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 
-/** Requests for tokens, and all answers, by section of docs/interface.md: types for the code, schemas for the OpenAPI document. */
+/** Token requests and all answers: types for the code, schemas for the OpenAPI document. */
 
-/** Characters of an Idempotency-Key: it is indexed, and Postgres bounds the entries of an index. */
+/** It is indexed, and Postgres bounds the entries of an index. */
 export const idempotencyKeyMax = 255
 
 /** Section 2.3. */
@@ -92,6 +92,6 @@ export const orderCreatedEventSchema = z.object({
 
 export type OrderCreatedEvent = z.infer<typeof orderCreatedEventSchema>
 
-/** The five endpoints. Requests to any other path are `other`. */
+/** Requests to any other path are `other`. */
 export const endpoints = ['token', 'submit', 'status', 'order', 'order_status'] as const
 export type Endpoint = (typeof endpoints)[number]

@@ -7,9 +7,8 @@ import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
 /**
- * POST /oauth/token.
- *
  * @param client whose id and secret the form has, or ''
+ *
  * @see docs/interface.md, 4.1; RFC 6749, 4.4 and 5
  */
 export async function grantToken(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -83,7 +82,7 @@ function invalid(description: string, error = 'invalid_request'): Refusal {
   return { status: 400, error, description }
 }
 
-/** Whether what is percent-encoded is UTF-8: URLSearchParams would make U+FFFD of it. */
+/** URLSearchParams would make U+FFFD of what is not UTF-8. */
 function decodes(form: string): boolean {
   try {
     return (form.match(/(?:%[0-9a-f]{2})+/gi) ?? []).every((encoded) => decodeURIComponent(encoded) !== undefined)

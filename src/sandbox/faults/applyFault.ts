@@ -2,7 +2,6 @@ import { gzipSync } from 'node:zlib'
 import { type Answer, jsonType, problem } from '../endpoints/problemAnswer.ts'
 import type { FaultAction } from './faults.ts'
 
-/** What is sent, or that nothing is. */
 export type Delivery =
   | { kind: 'drop' }
   | {
@@ -15,23 +14,19 @@ export type Delivery =
       dripMs: number
     }
 
-/** Whether the request is stopped before anything is applied. */
 export function stopsBefore(spec: FaultAction | undefined): boolean {
   if (spec === undefined || spec.kind === 'delay') return false
   return 'when' in spec && spec.when === 'before'
 }
 
-/** The form of all answers to a request. */
 export interface Manner {
   headers: Record<string, string>
-  /** Brings an answer into the form that the settings ask for. */
   present(answer: Answer): Answer
   isGzip: boolean
-  /** Draws an id that nothing has. */
   newId(): string
 }
 
-/** Turns an answer into what is sent, with what the fault makes of it. */
+/** Turns an answer into what is sent. */
 export function applyFault(answer: Answer, spec: FaultAction | undefined, manner: Manner): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
   const told = manner.present(answer)
@@ -81,7 +76,6 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Man
   }
 }
 
-/** The address with the answer's own id in place of `{id}`. */
 function located(location: string, body: unknown): string {
   const { transactionId, orderId } = isObject(body) ? body : {}
   return location.replaceAll('{id}', String(transactionId ?? orderId ?? ''))

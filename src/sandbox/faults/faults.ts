@@ -25,7 +25,6 @@ const which = {
 }
 const when = (fallback: 'before' | 'after') =>
   z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
-/** Text that Node can send in a header. */
 const headerText = z
   .string()
   .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
@@ -90,10 +89,9 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
   ])
 }
 
-/** A fault to switch on, as POST /_sandbox/faults takes it. */
 export const faultSchema = kindsWith(which)
 
-/** What a fault does, without saying to which requests, as a script has it. */
+/** A fault of a script, which says for which requests it is. */
 export const faultActionSchema = kindsWith({
   times: times.describe('how often, one after the other; without it once'),
 })
@@ -104,13 +102,12 @@ export type FaultSpec = z.infer<typeof faultSchema>
 export interface Fault {
   id: number
   spec: FaultSpec
-  /** Requests that it still applies to; undefined: no end. */
+  /** Undefined: no end. */
   left: number | undefined
-  /** Requests that it was applied to. */
   hits: number
 }
 
-/** The faults that are switched on. They are in the database; a request counts as a hit when it is written to the ledger. */
+/** The faults that are switched on. A request counts as a hit when it is written to the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
   readonly #draws: Draws
@@ -121,7 +118,6 @@ export class Faults {
     this.#draws = draws
   }
 
-  /** Takes up what was switched on before a restart. */
   async load(): Promise<void> {
     const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(
       'select id, spec, hits::integer as hits from sandbox.faults order by faults.id',
@@ -139,12 +135,12 @@ export class Faults {
     return fault
   }
 
-  /** Switches one off. @returns how many that were */
+  /** @returns how many were switched off */
   remove(id: number): Promise<number> {
     return this.#removeThose((fault) => fault.id === id)
   }
 
-  /** Switches all off, or those of one client. @returns how many that were */
+  /** @returns how many were switched off */
   removeAll(client: string | null): Promise<number> {
     return this.#removeThose(({ spec }) => client === null || spec.client === client)
   }
@@ -156,7 +152,6 @@ export class Faults {
     return ids.length
   }
 
-  /** @param client null: all */
   list(client: string | null): readonly Fault[] {
     return this.#faults.filter(({ spec }) => client === null || spec.client === client)
   }

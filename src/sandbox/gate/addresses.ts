@@ -1,11 +1,9 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Whether `text` is an address or a network, such as `10.0.0.0/8`. */
 export function isAddressOrNetwork(text: string): boolean {
   return readEntry(text) !== undefined
 }
 
-/** Whether `address`, as a socket names it, is one of `entries` or lies in one of them. */
 export function isAllowed(address: string, entries: readonly string[]): boolean {
   const { plain, family } = readAddress(address)
   return family !== undefined && listOf(entries).check(plain, family)
@@ -36,35 +34,32 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
   return prefix <= bits[family] ? { plain, prefix, family } : undefined
 }
 
-/** Without the interface that follows a link-local address after `%`. */
+/** Drops the interface that follows a link-local address after `%`. */
 function readAddress(address: string): { plain: string; family: Family | undefined } {
   const plain = plainAddress(address).replace(/%.*$/, '')
   const version = isIP(plain)
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** IPv4 as people write it, also if it came in through an IPv6 socket. */
+/** Writes an IPv4 address that came through an IPv6 socket as IPv4. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
 
-/** Whether an address is one that only this machine reaches. */
 export function isLoopbackAddress(address: string): boolean {
   return address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address)
 }
 
-/** Whether a host to listen on or to ask for is loopback, by address or by its one name. */
 export function isLoopbackName(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** The URL under which this machine reaches what listens on `host`: 0.0.0.0 cannot be asked for. */
+/** The URL under which this machine reaches what listens on `host`. */
 export function reachableUrl(host: string, port: number): string {
   const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
 }
 
-/** Whether to listen on `host` is to listen on every interface. */
 export function isEveryInterface(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }

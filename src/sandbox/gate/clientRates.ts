@@ -4,7 +4,6 @@ import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
 
-/** What the limit may count by, as the settings say. */
 interface Asker {
   client: string | null
   tokenId: string | null
@@ -12,18 +11,17 @@ interface Asker {
   endpoint: Endpoint | 'other'
 }
 
-/** A request's place in the rate limit. */
 export interface RateSlot extends Slot {
   counted: boolean
-  /** Takes the request out of the count. @returns how many more there is room for then */
+  /** Takes the request out of the count. @returns the room then */
   giveBack(): number
 }
 
-/** The rate limits: each client, and each address without a known client, has a window of its own length and limit. */
+/** The rate limits: each client, and each address without a known client, has a window of its own. */
 export class ClientRates {
   readonly #settings: CurrentSettings
   readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
-  /** Windows of a second, if `rateLimitPerSecond` is set. */
+  /** If `rateLimitPerSecond` is set. */
   readonly #short = new Map<string | null, RateWindow>()
 
   constructor(settings: CurrentSettings) {
@@ -50,12 +48,11 @@ export class ClientRates {
     return { ...slot, counted: slot.admitted, giveBack }
   }
 
-  /** Puts back what was admitted before a restart. */
   restore({ client, address, arrivalsUs }: CountedArrivals): void {
     this.#windowOf(client).restore(client ?? address, arrivalsUs)
   }
 
-  /** Forgets what was counted for one client, or for all (null). */
+  /** @param client null for all */
   clear(client: string | null): void {
     for (const windows of [this.#windows, this.#short]) {
       if (client === null) windows.clear()
@@ -69,7 +66,6 @@ export class ClientRates {
     return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
   }
 
-  /** The name under which requests are counted together, within a window. */
   #nameOf({ client, tokenId, address, endpoint }: Asker): string {
     const { rateLimitScope, rateLimitOrders } = this.#settings.of(client)
     const whose = { client: client ?? address, token: tokenId ?? address, address }[rateLimitScope]
@@ -104,26 +100,25 @@ export class ClientRates {
 const minuteUs = 60_000_000
 
 /**
- * Bounds requests without a valid token or with a wrong secret, by address and minute. Beyond the bound the right secret is
- * refused, too, so that none can be found by trying.
+ * Bounds wrong credentials by address and minute. Beyond the bound the right secret is refused, too, so that none can
+ * be found by trying.
  */
 export class Failures {
   readonly #window: RateWindow
   readonly #allowed: () => number
 
-  /** @param allowed reads how many a minute may have */
   constructor(allowed: () => number) {
     this.#allowed = allowed
     this.#window = new RateWindow(allowed(), minuteUs)
   }
 
-  /** The answer to `who`, an address, before its credentials are read; undefined if it may try. */
+  /** The answer to an address before its credentials are read; undefined if it may try. */
   refusal(who: string, nowUs: number): Answer | undefined {
     this.#window.requests = this.#allowed()
     return tooMany(this.#window.waitSeconds(who, nowUs))
   }
 
-  /** Counts a failure. @returns the answer if there were too many before; else the caller may say what is wrong */
+  /** Counts a failure. @returns the answer if there were too many before */
   count(who: string, nowUs: number): Answer | undefined {
     this.#window.requests = this.#allowed()
     return tooMany(this.#window.take(who, nowUs).retryAfterSeconds)

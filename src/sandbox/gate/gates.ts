@@ -5,7 +5,7 @@ import { isAllowed } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
 import { isForm } from './maskSecrets.ts'
 
-/** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
+/** Demands a valid token, an allow-listed address and room in the rate window. */
 export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
@@ -24,7 +24,6 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   return { ...pass, refusal: undefined }
 }
 
-/** Lets a request for a token pass. It counts against the limit if `rateLimitTokens` is set. */
 export async function tokenGate({ clients, rates, failures, live }: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
@@ -36,15 +35,13 @@ export async function tokenGate({ clients, rates, failures, live }: Parts, arriv
   return { client, ...passOf(slot, live(client), 'token'), refusal }
 }
 
-/** Lets everything pass and counts nothing. */
 export async function openGate(): Promise<Admission> {
   return { client: null, counted: false, headers: {}, refusal: undefined }
 }
 
 /**
- * Names the web page that sent a request, unless the page is of the sandbox's own origin; undefined for any other program.
- *
- * A browser sends what a page tells it to, without asking its user: Origin and Sec-Fetch-Site say that it did.
+ * Names the web page that sent a request, unless the page is the sandbox's own; undefined for any other program. A
+ * page can send requests without its user: Origin and Sec-Fetch-Site tell.
  *
  * @see Fetch Metadata Request Headers (W3C)
  */
@@ -54,7 +51,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** Counts nothing, so that a page in a developer's browser cannot use up the tries of his address and keep his programs out. */
+/** Counts nothing, so that a page cannot use up the tries of its visitor's address. */
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined
@@ -62,14 +59,13 @@ function refusePage({ header }: Arrival): Admission | undefined {
   return { client: null, counted: false, headers: {}, refusal }
 }
 
-/** What a slot of the rate limit means for the answer. */
 function passOf({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, answering: 'api' | 'token') {
   const headers = remainingHeader(remaining, live, answering)
   const givenBack = () => remainingHeader(giveBack(), live, answering)
   return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }
 }
 
-/** The header of every answer of the API and the token endpoint, by the settings: docs/interface.md, 8. */
+/** @see docs/interface.md, 8 */
 function remainingHeader(
   remaining: number,
   { remainingHeader: isOn, remainingValue, rateLimitRequests }: LiveSettings,

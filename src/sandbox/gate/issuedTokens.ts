@@ -6,14 +6,13 @@ import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
-/** The sender of a request, by its Authorization header. */
 export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
 export const issuer = 'urn:outboxd:sandbox'
 export const audience = 'urn:outboxd:sandbox:api'
 
-/** Tokens that are remembered as genuine: to verify a signature takes longer than all else in a request. */
+/** To verify a signature takes longer than all else in a request. */
 const rememberedMax = 1000
 
 interface Claims {
@@ -37,11 +36,11 @@ interface Keys {
   publicKey: CryptoKey
 }
 
-/** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
+/** Issues and verifies access tokens; the key is in the database, so tokens survive a restart. */
 export class Tokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
-  /** How often the tokens of a client were revoked. A token's generation says how often before it was issued, and 1. */
+  /** How often the tokens of a client were revoked. */
   #revocations: Record<string, number>
   readonly #genuine = new Map<string, Claims>()
 
@@ -61,7 +60,6 @@ export class Tokens {
     return new Tokens(parts, keys, revocations)
   }
 
-  /** @param form of a JWT, or of something that says nothing to a client */
   async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
     const jwt = await this.#sign(clientId, lifetimeSeconds)
     return form === 'jwt' ? jwt : opaque(jwt)
@@ -95,7 +93,7 @@ export class Tokens {
     return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
   }
 
-  /** Makes every token issued so far invalid, of one client or of all. */
+  /** @param client null for all */
   async revoke(client: string | null): Promise<void> {
     const concerned = client === null ? this.#parts.clients.ids : [client]
     const more = Object.fromEntries(concerned.map((id) => [id, this.#generationOf(id)]))
@@ -136,7 +134,7 @@ async function keptKey(pool: pg.Pool): Promise<JWK> {
 
 const opaquePrefix = 'o_'
 
-/** A word that a client cannot read, and that needs no row in the database. */
+/** A word that says nothing to a client, and that needs no row in the database. */
 function opaque(jwt: string): string {
   return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
 }

@@ -1,13 +1,12 @@
 import { parseExactly } from '../endpoints/parseExactly.ts'
 import type { Endpoint } from '../endpoints/requestSchemas.ts'
 
-/** What the ledger shows in place of a secret. */
 const masked = '***'
 
 /** Characters of each text that the ledger keeps of a request without valid credentials. */
 const strangerMax = 1024
 
-/** The fields of a token request that hold no secret. Any other field may hold one under a mistyped name. */
+/** Any other field of a token request may hold a secret under a mistyped name. */
 const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
@@ -22,10 +21,8 @@ interface Arrived {
 }
 
 /**
- * The body as the ledger keeps it: as it came, but without the values of fields that are named like a secret. A body that was
- * sent to no endpoint is not kept, because a mistyped path of the token endpoint gets the secret.
- *
- * @param isSecret whether a text holds a secret that the sandbox knows
+ * The body as the ledger keeps it: without the values of fields named like a secret, and not at all if no endpoint
+ * got it: a mistyped path of the token endpoint gets the secret.
  */
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
@@ -36,8 +33,8 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
 }
 
 /**
- * The path of a request that no endpoint serves, as the ledger keeps it: plain words, versions and short numbers. Any other
- * segment, and all that follow one named like a secret, is replaced by its length.
+ * The path of a request to no endpoint, as the ledger keeps it: other segments than plain words and short numbers,
+ * and all after one named like a secret, are replaced by their length.
  */
 export function maskPath(path: string): string {
   let isAfterSecret = false
@@ -50,12 +47,10 @@ export function maskPath(path: string): string {
   return bound(segments.join('/'), path.length)
 }
 
-/** The beginning of a text that a stranger sent. */
 export function bound(text: string, fullLength: number = text.length): string {
   return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
 }
 
-/** What stands for a body that is not kept. */
 export function leftOut(body: string, why: string): string {
   return `(${body.length} characters, left out: ${why})`
 }
@@ -64,12 +59,12 @@ export function isForm(contentType: string): boolean {
   return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)
 }
 
-/** Case and separators ignored: client_secret, clientSecret, Client-Secret. */
+/** Ignores case and separators: client_secret, clientSecret, Client-Secret. */
 function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
-/** Keeps known fields with values that look like theirs. If a separator was mistyped, a name may hold a secret, too. */
+/** Masks names, too: after a mistyped separator a name may hold a secret. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)
@@ -85,7 +80,7 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
   return new URLSearchParams([...new URLSearchParams(body)].map(([name, value]) => change(name, value))).toString()
 }
 
-/** JSON without its secrets; the same text if it has none, undefined if it is not JSON. */
+/** Undefined if it is not JSON. */
 function maskJson(body: string): string | undefined {
   try {
     const json = parseExactly(body)

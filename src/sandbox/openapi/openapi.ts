@@ -13,11 +13,7 @@ import {
 } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
 
-/**
- * The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides.
- *
- * @param live as it is set: what the document says is what is answered
- */
+/** The OpenAPI 3.1 document: docs/interface.md, and what the sandbox answers with these settings. */
 export function openApiDocument(live: LiveSettings): Record<string, unknown> {
   return {
     openapi: '3.1.0',
@@ -55,7 +51,6 @@ ${numberDigitsMax} digits, written out without an exponent. A known path with an
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
-/** The refusals of every call of the API, and those of requests with a body. */
 const anyRefusal = ['invalid', 'unauthorized', 'page', 'address', 'tooMany', 'mistake', 'down'] as const
 const bodyRefusals = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
 

@@ -4,7 +4,6 @@ import { Problem } from '../endpoints/problemAnswer.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { componentHeaders, exampleOf, type HeaderName, type SchemaName } from './openapiSchemas.ts'
 
-/** An answer of the document, with its status. */
 export type StatedAnswer = [status: number, answer: DescribedAnswer]
 
 interface DescribedAnswer {
@@ -13,14 +12,12 @@ interface DescribedAnswer {
   content?: Content
 }
 
-/** Schemas and examples by media type. */
 type Content = Record<string, { schema: unknown; example?: unknown }>
 
 type Header = { $ref: string } | { required: false; [of: string]: unknown }
 
 export type Refusal = keyof typeof refusals
 
-/** Statuses that the interface does not show. */
 type SettableStatus = {
   [K in keyof LiveSettings]: K extends `${string}Status` ? (LiveSettings[K] extends number | null ? K : never) : never
 }[keyof LiveSettings]
@@ -44,7 +41,6 @@ const refusals = {
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],
 } as const satisfies Record<string, readonly [number | SettableStatus, string, Record<string, Header>?]>
 
-/** The refusals of an operation, in the shape that is set. */
 export function problems(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[] {
   return kinds.flatMap((kind): StatedAnswer[] => {
     const [named, description, headers = {}] = refusals[kind]
@@ -72,7 +68,7 @@ function jsonOf(live: LiveSettings, name: SchemaName): Content {
   return { 'application/json': { schema: schemaRef(name), ...exampleOf(live, name) } }
 }
 
-/** The answers of the token endpoint: RFC 6749, 5, with refusals as they are set. */
+/** RFC 6749, 5, with refusals as they are set. */
 export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
   const granted = { description: 'a token', headers, content: jsonOf(live, 'Token') }
@@ -95,7 +91,7 @@ export const tooSlow: StatedAnswer = [
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
 
-/** Answers by status. If two answers share a status, it may be either. */
+/** If two answers share a status, it may be either. */
 export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {

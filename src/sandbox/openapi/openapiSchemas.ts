@@ -4,7 +4,7 @@ import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas
 import * as wire from '../endpoints/requestSchemas.ts'
 import { defaultSecret, type LiveSettings } from '../sandboxSettings.ts'
 
-/** The schemas and headers of the OpenAPI document. The same schemas check requests and type answers. */
+/** The schemas that check requests and type answers, for the OpenAPI document. */
 
 const requests = (live: LiveSettings) => ({
   TokenRequest: wire.tokenRequestSchema,
@@ -26,7 +26,6 @@ const answers = (live: LiveSettings) => ({
 
 export type SchemaName = keyof ReturnType<typeof requests> | keyof ReturnType<typeof answers>
 
-/** Component schemas by name; requests as they are sent, all others as they are answered. */
 export function componentSchemas(live: LiveSettings): Record<string, unknown> {
   return { ...components(requests(live), 'input'), ...components(answers(live), 'output') }
 }
@@ -45,8 +44,8 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
 }
 
 /**
- * Fields may be added to answers (docs/contract.md, row 9): a client must not refuse those that it does not know. A format says
- * what zod's long pattern for it says.
+ * Leaves answers open, because fields may be added (docs/contract.md, row 9), and drops the long pattern beside a
+ * format.
  */
 function loosen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
@@ -58,7 +57,7 @@ const time = '2026-11-23T09:30:00.000Z'
 const order = { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [{ sku: 'A1', quantity: 2 }] }
 const created = { orderId, status: 'pending', createdAt: time }
 
-/** Examples for a sandbox with the settings of the start, so that a mock server answers something useful. */
+/** For the settings of the start. */
 const examples: Partial<Record<SchemaName, unknown>> = {
   TokenRequest: { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: defaultSecret },
   DataSubmission: { customerId: 'C1', data: { field1: 'value1', field2: 'SO-000001', total_amount: '12.50' } },
@@ -82,14 +81,14 @@ const examples: Partial<Record<SchemaName, unknown>> = {
   },
 }
 
-/** An example for the content of a body; none if the settings of now refuse it. */
+/** An example for a body; none if the settings of now refuse it. */
 export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unknown } {
   const schemas: Partial<Record<SchemaName, z.ZodType>> = { ...requests(live), ...answers(live) }
   const example = examples[name]
   return schemas[name]?.safeParse(example).success ? { example } : {}
 }
 
-/** Component headers by name. A header that the settings can leave out is not required then. */
+/** A header that the settings can leave out is not required. */
 export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
     description: 'How many more API calls the window would take now (docs/interface.md, 8).',

@@ -9,7 +9,6 @@ import { timeSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
 import type { Draws } from './draws.ts'
 
-/** The course of a transaction or an order: decided on arrival, told to polls, and changed at /_sandbox/. */
 export interface Course {
   doneUs: number
   outcome: 'completed' | 'failed'
@@ -21,8 +20,9 @@ const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 /**
  * Decides a course on arrival. It is stored, so a restart changes nothing.
  *
- * @param position of what is accepted, in the client's stream of draws
- * @param field2 may order a failure: `fail:E003` makes it end failed with E003
+ * @param position in the client's stream of draws
+ *
+ * @param field2 may order a failure: `fail:E003`
  */
 export function decideCourse(
   { live, draws }: Parts,
@@ -45,14 +45,14 @@ export function decideCourse(
   }
 }
 
-/** A transaction or an order of a client: another client may have one with the same id. */
+/** Another client may have one with the same id. */
 export interface Which {
   of: 'transaction' | 'order'
   id: string
   client: string
 }
 
-/** The table of each, its columns for /_sandbox/, and what ends with it. An order has no outcome but completed. */
+/** An order has no outcome but completed. */
 const tables = {
   transaction: {
     name: 'sandbox.transactions',
@@ -64,20 +64,14 @@ const tables = {
   order: { name: 'sandbox.orders', columns: `'completed' as outcome, ${orderColumns}`, ending: '' },
 }
 
-/** A transaction or an order as a poll finds it, and what is to be done to the answer. */
 export interface Polled<S> {
   found: S
-  /** The moment at which it was settled: an end reached by then is final. */
+  /** An end reached by then is final. */
   nowUs: number
   fault: FaultAction | undefined
 }
 
-/**
- * Finds a transaction or an order for a poll. If it goes by a script, the script goes on by one step.
- *
- * @param find reads it
- * @returns undefined if there is none
- */
+/** Finds a transaction or an order for a poll. If it goes by a script, the script goes on by one step. */
 export async function pollCourse<S extends { held: boolean; statuses: readonly Step[] | null }>(
   parts: Parts,
   which: Which,
@@ -92,7 +86,7 @@ export async function pollCourse<S extends { held: boolean; statuses: readonly S
   return { found: (await find()) ?? found, nowUs: toldUs, fault }
 }
 
-/** @returns what is to be done to the answer of the poll, if the step is a fault */
+/** @returns what is to be done to the answer, if the step is a fault */
 async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[]): Promise<FaultAction | undefined> {
   const { of, id, client } = which
   const { rows } = await parts.pool.query<{ before: number }>({
@@ -107,7 +101,6 @@ async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[
   return undefined
 }
 
-/** What is to become of something that is being processed. */
 export type CourseChange =
   | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
   | { kind: 'hold' }
@@ -119,7 +112,6 @@ export type Changed =
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
-/** The clients that have a transaction or an order of this id. */
 export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
   if (of === 'order' && !z.guid().safeParse(id).success) return []
   const { rows } = await pool.query<{ client: string }>(
@@ -170,15 +162,12 @@ async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<C
   return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
 }
 
-/**
- * Returns the time while no change of the course is under way. An end reached by then is final, because a later change finds
- * it finished.
- */
+/** Returns the time while no change is under way. An end reached by then is final. */
 async function settledNowUs(parts: Needed, which: Which): Promise<number> {
   return alone(parts, which, async (nowUs) => nowUs)
 }
 
-/** One sandbox serves a database, so a lock in its memory does, and polls need none in Postgres. */
+/** One sandbox serves a database, so a lock in its memory does. */
 async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
   const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
   try {

@@ -1,18 +1,16 @@
-/** How long the sandbox takes to process what it accepted; all times in seconds. */
+/** All times are in seconds. */
 interface Distribution {
   form: string
   pattern: RegExp
   /**
-   * Turns two independent draws, each at least 0 and below 1, into a time.
-   *
-   * @param numbers those of the pattern; NaN for one that is left out
+   * Turns two independent draws, each at least 0 and below 1, into a time. @param numbers NaN for one that is left
+   * out
    */
   draw(numbers: readonly number[], random: readonly [number, number]): number
-  /** Whether the numbers make sense. */
   isValid?(numbers: readonly number[]): boolean
 }
 
-/** The pattern of a text: its parts are joined by colons. NUMBER stands for digits with or without decimals. */
+/** NUMBER stands for digits with or without decimals. */
 function patternOf(parts: string): RegExp {
   return new RegExp(`^${parts.replaceAll('NUMBER', String.raw`(\d+(?:\.\d+)?)`)}$`)
 }
@@ -48,13 +46,12 @@ export const distributionForms = distributions
   .join(', ')
   .replace(/, (?=[^,]*$)/, ' or ')
 
-/** A day: nothing takes longer, whatever is drawn. */
 const secondsMax = 86_400
 
-/** Draws a processing time in seconds, between 0 and a day, from two draws, each at least 0 and below 1. */
+/** Draws seconds, between 0 and a day, from two draws, each at least 0 and below 1. */
 export type ProcessingTime = (random: readonly [number, number]) => number
 
-/** Reads text such as `lognormal:20:0.6`; undefined if it has none of the `distributionForms`. */
+/** Reads text such as `lognormal:20:0.6`. */
 export function parseDistribution(text: string): ProcessingTime | undefined {
   for (const { pattern, isValid, draw } of distributions) {
     const [, ...found] = pattern.exec(text) ?? []

@@ -1,21 +1,20 @@
 import { createHmac, createPrivateKey } from 'node:crypto'
 import type { JWK } from 'jose'
 
-/** The seed of draws by position if none is set. */
 const anySeed = 1
 
 /** How many were drawn for a client: of `stored` since the beginning, of the others since the start of the process. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 /**
- * Draws what the sandbox leaves to chance. With a seed, the n-th thing that a client stores has the same id and processing time
- * in every run, whatever other clients do. A sandbox that starts again goes on.
+ * Draws what the sandbox leaves to chance. With a seed, the n-th thing that a client stores has the same id and time
+ * in every run, whatever other clients do.
  */
 export class Draws {
   readonly #seed: () => number | null
   readonly #clients = new Map<string, Counts>()
 
-  /** @param positions for each client the first that is free: see nextPositions() */
+  /** @param positions for each client the first that is free */
   constructor(seed: () => number | null, positions: ReadonlyMap<string, number>) {
     this.#seed = seed
     for (const [client, stored] of positions) this.#of(client).stored = stored
@@ -26,7 +25,7 @@ export class Draws {
     return this.#of(client).stored++
   }
 
-  /** Begins anew after everything of a client was forgotten; null: of all clients. */
+  /** @param client null for all */
   startAnew(client: string | null): void {
     if (client === null) this.#clients.clear()
     else this.#clients.delete(client)
@@ -37,7 +36,6 @@ export class Draws {
     return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
-  /** As share(), for a fault that takes a share of the requests. */
   fault(client: string): number {
     return draw(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
@@ -50,7 +48,6 @@ export class Draws {
     return this.#uuid(`token ${client}`, this.#of(client).token++)
   }
 
-  /** Draws an id that nothing has. */
   wrongId(client: string): string {
     return this.#uuid(`wrong id ${client}`, this.#of(client)['wrong id']++)
   }
@@ -70,7 +67,7 @@ export class Draws {
 /** RFC 8410: what stands before the 32 bytes of a private Ed25519 key. */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Derives the key that signs tokens from the seed and from the clients' secrets, because the seed is not secret. */
+/** Derives the key that signs tokens from the clients' secrets, too, because the seed is not secret. */
 export function seededKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
@@ -78,12 +75,10 @@ export function seededKey(seed: number, secrets: readonly string[]): JWK {
 }
 
 /**
- * The n-th draw of a seeded stream, at least 0 and below 1.
+ * The n-th draw of a seeded stream, at least 0 and below 1. Depends on nothing but its arguments, so that a restarted
+ * sandbox goes on where it was.
  *
- * Depends on nothing but its arguments, so that a restarted sandbox goes on where it was.
- *
- * @param stream a name that keeps draws for different purposes apart
- * @see splitmix32: a counter through a mixing function, good enough for test data
+ * @see splitmix32: good enough for test data
  */
 export function draw(seed: number, stream: string, n: number): number {
   let state = mix((seed ^ 0x9e3779b9) >>> 0)
@@ -91,7 +86,6 @@ export function draw(seed: number, stream: string, n: number): number {
   return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
 }
 
-/** The n-th UUID (version 4) of a seeded stream; a stream has 2^32 different ones. */
 export function drawUuid(seed: number, stream: string, n: number): string {
   const bytes = Buffer.alloc(16)
   for (let word = 0; word < 4; word += 1) bytes.writeUInt32BE(draw(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)

@@ -8,7 +8,6 @@ import type { Parts } from '../exchange.ts'
 import { type Difference, differences, type LedgerRequest } from './requestMatch.ts'
 import { type Expectation, expectationSchema } from './scenarioSchema.ts'
 
-/** A request that nearly matches an expectation, and what differs. */
 export interface NearMiss {
   sequence: number
   method: string
@@ -23,16 +22,15 @@ export interface Verdict {
   /** In words: exactly 1, at least 1, 2 to 3. */
   expected: string
   found: number
-  /** The sequences in the ledger of the first that match. */
+  /** Of the first that match. */
   sequences: number[]
-  /** The requests that differ least, if too few match. */
+  /** Of the requests that differ least, if too few match. */
   nearest: NearMiss[]
 }
 
 const shownMax = 10
 const nearestMax = 3
 
-/** Counts the requests that match one expectation. */
 export class Tally {
   readonly #expectation: Expectation
   readonly #number: number
@@ -100,15 +98,10 @@ const bodySchema = z.strictObject({ expectations: z.array(expectationSchema).min
 interface Asked {
   parts: Parts
   pool: pg.Pool
-  /** The scenario's, for a request that brings none. */
   expectations: readonly Expectation[]
 }
 
-/**
- * POST /_sandbox/verify: whether the requests so far, of all or of one client, were as expected.
- *
- * Answers 200 if they were and 422 if not, so that `curl --fail-with-body` fails a script; the body is the same.
- */
+/** Answers 200 if the requests were as expected and 422 if not, so that `curl --fail-with-body` fails a script. */
 export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
   app.post('/verify', async ({ query, body }, reply) => {
     const { client } = readQuery(parts.clients, query, {})
@@ -123,7 +116,6 @@ export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }
   })
 }
 
-/** @throws what readJson() throws */
 function readExpectations(body: unknown): unknown {
   readJson(body)
   return readExactNumbers(String(body))

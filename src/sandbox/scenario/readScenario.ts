@@ -14,12 +14,7 @@ import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 
 type Issue = z.core.$ZodIssue
 
-/**
- * Checks the text of a scenario file. Pure.
- *
- * @param file how problems name it
- * @throws FilesInvalid with everything that is wrong with it, by line and column
- */
+/** @throws FilesInvalid with everything that is wrong with the file, by line and column */
 export function readScenario(file: string, text: string): Scenario {
   const document = new YamlDocument(file, text)
   const { content } = document
@@ -29,7 +24,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
-/** Notes an issue. If there are alternatives, notes what is wrong with the one that was meant. */
+/** If there are alternatives, notes what is wrong with the one that was meant. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath, content: PayloadValue): void {
   const path = [...within, ...(issue.path as YamlPath)]
   const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
@@ -70,7 +65,6 @@ interface JsonSchema {
   const?: unknown
 }
 
-/** The keys that are allowed at a path, by the published schema. */
 function keysAt(path: YamlPath, content: PayloadValue): string[] {
   let schemas = [z.toJSONSchema(scenarioSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema]
   let value: PayloadValue | undefined = content
@@ -104,10 +98,9 @@ function memberOf(value: PayloadValue | undefined, step: string | number): Paylo
 }
 
 /**
- * Reads a scenario.
- *
  * @param given the name of a file, or the scenario itself
- * @throws FilesInvalid with everything that is wrong with the file, by line and column; SettingsWrong for an object
+ *
+ * @throws FilesInvalid for a file, SettingsWrong for an object
  */
 export function openScenario(given: string | object | undefined): Scenario | undefined {
   if (given === undefined) return undefined
@@ -116,7 +109,7 @@ export function openScenario(given: string | object | undefined): Scenario | und
     : parseSettings(scenarioSchema, given, ['scenario'])
 }
 
-/** The settings of a start with those of the scenario, which win. @throws SettingsWrong if the two do not go together */
+/** The scenario's settings win. @throws SettingsWrong if the two do not go together */
 export function withScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
@@ -134,18 +127,13 @@ function readText(file: string): string {
   }
 }
 
-/**
- * Begins a scenario, unless the database is in the middle of this same one.
- *
- * @param scenario undefined: there is none
- */
+/** Begins a scenario, unless the database is in the middle of this same one. */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)
     await beginScenario(pool, faults, scenario)
 }
 
-/** Replaces all faults by those of the scenario and begins its scripts anew. */
 export async function beginScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   await pool.query('delete from sandbox.scripted_answers')
   await faults.removeAll(null)

@@ -7,7 +7,7 @@ import type { RecordScript, Step } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; body: string }
 
-/** The scripts of a scenario: what becomes of the records that they match. How far each has got is in the database. */
+/** What becomes of the records that the scripts match. How far each has got is in the database. */
 export class RecordScripts {
   readonly #pool: pg.Pool
   readonly #scripts: readonly RecordScript[]
@@ -17,7 +17,6 @@ export class RecordScripts {
     this.#scripts = scripts
   }
 
-  /** The fault that answers this request; undefined if it is taken as usual. */
   async answer(request: Sent, client: string): Promise<FaultAction | undefined> {
     const found = this.#find(request, client)
     if (found === undefined || found.script.answers === undefined) return undefined
@@ -27,7 +26,6 @@ export class RecordScripts {
     return stepAt(found.script.answers, await this.#countAnswer(key))
   }
 
-  /** The steps that polls find for what this request makes; null without a script. */
   statuses(request: Sent, client: string): readonly Step[] | null {
     return this.#find(request, client)?.script.statuses ?? null
   }
@@ -43,7 +41,6 @@ export class RecordScripts {
     return script && { script, index, body }
   }
 
-  /** How many answers this record has had before this one. */
   async #countAnswer(key: string): Promise<number> {
     const { rows } = await this.#pool.query<{ before: number }>({
       name: 'sandbox-count-answer',
@@ -58,7 +55,7 @@ export class RecordScripts {
   }
 }
 
-/** The step of a script after `told` steps; undefined at its end. */
+/** Undefined at the end of the script. */
 export function stepAt<T>(steps: readonly T[], told: number): T | undefined {
   let left = told
   for (const step of steps) {
@@ -72,7 +69,7 @@ function timesOf(step: unknown): number {
   return typeof step === 'object' && step !== null && 'times' in step ? Number(step.times ?? 1) : 1
 }
 
-/** The part of a body that makes two requests the same record: all but the client's own id. */
+/** All but the client's own id. */
 function recordOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   const { transactionId: _transaction, orderId: _order, ...record } = body as Record<string, unknown>

@@ -4,7 +4,6 @@ import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExact
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isRegularExpression } from '../notShownSettings.ts'
 
-/** A regular expression that a text must contain. */
 export const patternSchema = z
   .strictObject({
     pattern: z
@@ -15,16 +14,13 @@ export const patternSchema = z
   .describe('something like this')
 export type Pattern = z.infer<typeof patternSchema>
 
-/** Which requests a script or an expectation of a scenario speaks of. */
-
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
-/** A number that a double cannot hold, as readScenario() and the control API hand it over. */
+/** A number that a double cannot hold. */
 const exactNumber = z.custom<Digits>(isDigits).meta({ type: 'number' })
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
 
-/** What a field holds: exactly this, something like this, or anything or nothing at all. */
 const fieldMatch = z.union(
   [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: is not there') })],
   { error: fieldWords },
@@ -59,7 +55,6 @@ export const requestMatch = z.strictObject({
 })
 export type RequestMatch = z.infer<typeof requestMatch>
 
-/** A request as the ledger has it. */
 export interface LedgerRequest {
   sequence: number
   endpoint: string
@@ -73,14 +68,13 @@ export interface LedgerRequest {
   applied: boolean
 }
 
-/** A field of a request that does not match. */
 export interface Difference {
   field: string
   expected: unknown
   found: unknown
 }
 
-/** Compares a request with what is asked for; an empty list is a match. */
+/** An empty list is a match. */
 export function differences(match: RequestMatch, request: LedgerRequest): Difference[] {
   const { body, idempotencyKey, path, ...plain } = match
   const found: Difference[] = []
@@ -96,7 +90,6 @@ export function differences(match: RequestMatch, request: LedgerRequest): Differ
   return body === undefined ? found : [...found, ...bodyDifferences(body, readBody(request.body))]
 }
 
-/** @param body as readBody() gives it */
 export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown): Difference[] {
   return Object.entries(match).flatMap(([field, expected]) => {
     const value = valueAt(body, field)
@@ -104,7 +97,7 @@ export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown
   })
 }
 
-/** The body's JSON, or the fields of a form; undefined for anything else. */
+/** Undefined for what is neither JSON nor a form. */
 export function readBody(text: string | null): unknown {
   if (text === null) return undefined
   try {
@@ -121,7 +114,7 @@ function holds(match: FieldMatch, value: unknown): boolean {
   return text !== undefined && contains(match, text)
 }
 
-/** Numbers are compared by their digits: as doubles, two that differ in the twentieth would be the same. */
+/** Compares numbers by their digits: as doubles, two that differ in the twentieth would be the same. */
 function equal(expected: unknown, value: unknown): boolean {
   const asked = digitsOf(expected)
   if (asked === undefined) return expected === value
@@ -131,7 +124,6 @@ function equal(expected: unknown, value: unknown): boolean {
 
 const shownCharactersMax = 200
 
-/** A value as a difference shows it: what is long, by its beginning. */
 function shown(value: unknown): unknown {
   if (value === undefined) return '(not there)'
   const text = typeof value === 'string' ? value : JSON.stringify(value)
@@ -151,7 +143,6 @@ function valueAt(body: unknown, path: string): unknown {
 /** Compiled once, because a ledger has a million rows to match. */
 const compiled = new WeakMap<Pattern, RegExp>()
 
-/** Whether a text contains the pattern. */
 export function contains(pattern: Pattern, text: string): boolean {
   const known = compiled.get(pattern) ?? new RegExp(pattern.pattern, 'u')
   compiled.set(pattern, known)

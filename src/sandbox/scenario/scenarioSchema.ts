@@ -10,7 +10,6 @@ const word = z
   .refine((text) => wordPattern.test(text), wordMessage)
   .meta({ pattern: wordPattern.source })
 
-/** What a poll finds: a status of the interface (3.1), or a fault. */
 const step = z.union([word, faultActionSchema], { error: wordMessage })
 export type Step = z.infer<typeof step>
 
@@ -56,7 +55,6 @@ export const expectationSchema = z
   })
 export type Expectation = z.infer<typeof expectationSchema>
 
-/** A scenario: what a sandbox does, in one file. */
 export const scenarioSchema = z.strictObject({
   clock: clockSchema.optional(),
   clients: clientsSchema.optional().describe('as SANDBOX_CLIENTS: id, secret and live settings of their own'),
@@ -76,7 +74,6 @@ export const scenarioSchema = z.strictObject({
 export type Scenario = z.infer<typeof scenarioSchema>
 export type ScenarioInput = z.input<typeof scenarioSchema>
 
-/** What a step says of the status. */
 export interface StatusWord {
   status: 'pending' | 'completed' | 'failed'
   errorCode: string | null
@@ -92,13 +89,12 @@ function isFailure(step: unknown): boolean {
   return typeof step === 'string' && step.startsWith('failed')
 }
 
-/** The JSON Schema that editors complete and check scenario files by (draft 7, which yaml-language-server reads best). */
+/** For editors: draft 7, which yaml-language-server reads best. */
 export function scenarioJsonSchema(): string {
   const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`
 }
 
-/** What startSandbox takes. */
 export type SandboxOptions = Omit<z.input<typeof optionsSchema>, 'scenario'> & {
   scenario?: string | ScenarioInput | undefined
 }

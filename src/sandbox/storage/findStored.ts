@@ -2,15 +2,13 @@ import type pg from 'pg'
 import type { Step } from '../scenario/scenarioSchema.ts'
 import { storable, timeSql, usSql } from './sandboxDatabase.ts'
 
-/** What polls find of a transaction and of an order alike. */
 export interface Stored {
   id: string
-  /** When it was accepted or created. */
   sinceUs: number
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
-  /** What polls find if it goes by a script; else null. */
+  /** What polls find if it goes by a script. */
   statuses: readonly Step[] | null
 }
 
@@ -21,7 +19,6 @@ export interface StoredTransaction extends Stored {
 }
 
 export interface StoredOrder extends Stored {
-  /** JSON text. */
   items: string
 }
 
@@ -98,7 +95,6 @@ export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>>
   return new Map(rows.map(({ client, next }) => [client, Number(next)]))
 }
 
-/** When requests of a client were admitted, in order of time. */
 export interface CountedArrivals {
   /** Null if no client was known: then by the address. */
   client: string | null
@@ -106,7 +102,6 @@ export interface CountedArrivals {
   arrivalsUs: number[]
 }
 
-/** What was admitted after `sinceUs` and up to `untilUs`. */
 export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<CountedArrivals[]> {
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `

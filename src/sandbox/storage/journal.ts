@@ -3,7 +3,6 @@ import type { Endpoint, OrderCreatedEvent } from '../endpoints/requestSchemas.ts
 import type { Step } from '../scenario/scenarioSchema.ts'
 import { DatabaseAway } from './sandboxDatabase.ts'
 
-/** One request as it arrived and as it is about to be answered; a row of sandbox.ledger. */
 export interface LedgerRow {
   arrivedUs: number
   endpoint: Endpoint | 'other'
@@ -12,23 +11,21 @@ export interface LedgerRow {
   client: string | null
   address: string
   idempotencyKey: string | null
-  /** As it arrived, without the client secret. */
+  /** Without the client secret. */
   body: string
-  /** Null: the connection is dropped without an answer. */
+  /** Null: dropped without an answer. */
   status: number | null
   counted: boolean
   faultId: number | null
 }
 
-/** What a request changed. */
 export type Effect = TransactionEffect | OrderEffect
 
 interface CommonEffect {
   id: string
   customerId: string
-  /** In the client's stream of draws. */
   position: number
-  /** What polls find if it goes by a script; else null. */
+  /** What polls find if it goes by a script. */
   statuses: readonly Step[] | null
   doneUs: number
 }
@@ -42,7 +39,6 @@ export interface TransactionEffect extends CommonEffect {
 
 export interface OrderEffect extends CommonEffect {
   kind: 'order'
-  /** JSON text. */
   items: string
   createdUs: number
   event: OrderCreatedEvent
@@ -55,7 +51,7 @@ export interface Entry {
 
 const batchMax = 500
 
-/** An entry that has waited longer fails: behind a locked table, each batch before it takes seconds. */
+/** Behind a locked table, each batch before an entry takes seconds. */
 const waitMsMax = 5_000
 
 const tooBusy = `a request waited for more than ${waitMsMax} ms to be written`
@@ -68,10 +64,8 @@ interface Waiting {
 }
 
 /**
- * Writes the ledger and the effects before the answers go out, many at a time.
- *
- * While one batch is on its way to the database, the next gathers: a thousand requests a second cost as many commits as
- * the database has time for, and each request still waits for its own.
+ * Writes the ledger and the effects before the answers go out. While one batch is on its way, the next gathers, so
+ * that a thousand requests a second cost as many commits as the database has time for.
  */
 export class Journal {
   readonly #writeBatch: (entries: readonly Entry[]) => Promise<void>
@@ -82,7 +76,7 @@ export class Journal {
     this.#writeBatch = writeBatch
   }
 
-  /** Resolves when the entry is committed; rejects with the database's error or DatabaseAway when it is not, or may not be. */
+  /** @throws the database's error, or DatabaseAway if it is not committed, or may not be */
   write(entry: Entry): Promise<void> {
     return new Promise((done, failed) => {
       this.#waiting.push({ entry, sinceMs: performance.now(), done, failed })
@@ -90,7 +84,6 @@ export class Journal {
     })
   }
 
-  /** Resolves when nothing waits to be written. */
   async idle(): Promise<void> {
     await this.#running
   }
@@ -117,7 +110,7 @@ export class Journal {
   }
 }
 
-/** Whether Postgres refused a value or a constraint: nothing was written, and all entries but the bad one can be. */
+/** Whether Postgres refused a value or a constraint, so that all entries but the bad one can be written. */
 export function isOneEntrysFault(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }

@@ -1,4 +1,4 @@
-/** One at a time for each name: of two requests with the same key, the second looks only when the first is stored. */
+/** Admits one at a time for each name. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 

@@ -4,13 +4,10 @@ import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { asAway, DatabaseAway, timeSql } from './sandboxDatabase.ts'
 
-/** What the ledger keeps. */
 export interface Retention {
-  /** The newest rows, at most this many. */
   rows: number
-  /** No row that arrived before this. */
   sinceUs: number
-  /** Rows since then stay if they count against the rate limit, or a restart would forget them. */
+  /** Since then rows stay if they count against the rate limit, or a restart would forget them. */
   countedSinceUs: number
 }
 
@@ -18,7 +15,7 @@ const hourUs = 3_600_000_000
 const pauseMs = 60_000
 const batchRows = 10_000
 
-/** What to keep now. Age is what has really passed: moving the clock on by a month, to see tokens end, deletes nothing. */
+/** Age is what has really passed: moving the clock on by a month deletes nothing. */
 export function retentionAt(
   { ledgerRows, ledgerHours, rateLimitWindowSeconds }: LiveSettings,
   clock: Pick<SandboxClock, 'nowUs' | 'read'>,
@@ -32,11 +29,7 @@ export function retentionAt(
   }
 }
 
-/**
- * Trims the ledger once a minute until the sandbox closes. A failure stops nothing: the next round comes soon.
- *
- * @param retention what is to be kept, as it is now
- */
+/** Trims once a minute until the sandbox closes. */
 export async function trimForEver(pool: pg.Pool, retention: () => Retention, closing: AbortSignal): Promise<void> {
   while (!closing.aborted) {
     const deleted = await trimLedger(pool, retention()).catch((error: unknown) => complain(error, closing))
@@ -44,7 +37,7 @@ export async function trimForEver(pool: pg.Pool, retention: () => Retention, clo
   }
 }
 
-/** That the database is away, requests tell. @returns that no row was deleted */
+/** Requests tell that the database is away. @returns that no row was deleted */
 function complain(error: unknown, closing: AbortSignal): number {
   if (closing.aborted || asAway(error, false) instanceof DatabaseAway) return 0
   const reason = error instanceof Error ? error.message : error
@@ -53,12 +46,8 @@ function complain(error: unknown, closing: AbortSignal): number {
 }
 
 /**
- * Deletes one batch of rows that are too old or too many.
- *
- * These stay: applied requests with an idempotency key, because the sandbox knows the key by them, and what counts against the
- * rate limit.
- *
- * @returns how many were deleted
+ * Deletes one batch of rows that are too old or too many, but no idempotency key that was applied, and nothing that
+ * counts against the rate limit. @returns how many
  */
 export async function trimLedger(pool: pg.Pool, { rows, sinceUs, countedSinceUs }: Retention): Promise<number> {
   const { rowCount } = await pool.query(

@@ -2,21 +2,16 @@ import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
 import type { OrderCreatedEvent } from '../endpoints/requestSchemas.ts'
 
-/** The pg-boss schema of the message queue, and the queue in it. */
 export const queueSchema = 'sandbox_queue'
 export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/**
- * The durable message queue that OrderCreated goes to.
- *
- * @see docs/interface.md, 6: after the order is stored, before the 201
- */
+/** The durable message queue. @see docs/interface.md, 6: after the order is stored, before the 201 */
 export class OrderEvents {
   readonly #boss: PgBoss
 
-  /** @param pool runs pg-boss's own statements; the sandbox only sends, so nothing of pg-boss works in the background */
+  /** @param pool runs pg-boss's own statements; nothing of pg-boss works in the background */
   constructor(pool: pg.Pool) {
     this.#boss = new PgBoss({
       db: { executeSql: (text, values) => pool.query(text, values) },
@@ -27,13 +22,12 @@ export class OrderEvents {
     this.#boss.on('error', (error) => process.stderr.write(`sandbox: message queue: ${error.message}\n`))
   }
 
-  /** Creates the schema and the queue if they are missing. Run by one sandbox at a time. */
+  /** Creates the schema and the queue if they are missing. */
   async open(): Promise<void> {
     await this.#boss.start()
     await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })
   }
 
-  /** Puts events on the queue inside `client`'s transaction. */
   async put(client: pg.ClientBase, events: readonly OrderCreatedEvent[]): Promise<void> {
     await this.#boss.insert(
       queueName,

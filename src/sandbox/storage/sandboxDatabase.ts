@@ -2,12 +2,10 @@ import pg from 'pg'
 import { startPrivatePostgres } from '../../embedded/privatePostgres.ts'
 import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
-/** The sandbox's database: where it is, how it is asked, and what its errors say. */
 export interface SandboxDatabase {
   readonly url: string
-  /** Resolves with what happened if a server of our own ends; never for another's. */
+  /** Resolves with what happened if a server of our own ends. */
   readonly failed: Promise<string>
-  /** Ends the server if it is our own. */
   close(): Promise<void>
 }
 
@@ -21,7 +19,7 @@ export async function openDatabase(settings: DatabasePlace): Promise<SandboxData
   return { url: server.url, failed: server.failed, close: server.stop }
 }
 
-/** The server's limits are lower than our `query_timeout`, so that we hear the server's word about a statement. */
+/** Lower than `query_timeout`, so that we hear the server's word about a statement. */
 interface Limits {
   max: number
   statement_timeout: number
@@ -32,12 +30,11 @@ interface Limits {
 /** A request is answered within seconds, whoever holds a lock. */
 export const forRequests: Limits = { max: 6, statement_timeout: 5_000, lock_timeout: 1_000, query_timeout: 15_000 }
 
-/** A read of the whole ledger may take longer, and must not hold up requests. */
 export const forControl: Limits = { max: 2, statement_timeout: 60_000, lock_timeout: 5_000, query_timeout: 65_000 }
 
 const patienceAtEndMs = 300
 
-/** Connections to the database that can be ended while one of them is busy. */
+/** Connections that can be ended while one of them is busy. */
 export class Connections {
   readonly pool: pg.Pool
   readonly #clients = new Set<pg.PoolClient>()
@@ -69,7 +66,7 @@ export class Connections {
   }
 }
 
-/** The database did not do what it was asked: it is away, busy for longer than we wait, or another sandbox's by now. */
+/** The database is away, busy for longer than we wait, or another sandbox's by now. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
   /** Whether what was to be written may have been committed all the same. */
@@ -81,7 +78,7 @@ export class DatabaseAway extends Error {
   }
 }
 
-/** Makes `pool.query` throw DatabaseAway, or pg's DatabaseError if the statement is at fault. For statements that may be repeated. */
+/** Makes `pool.query` throw as asAway() says. For statements that may be repeated. */
 function throwAway(pool: pg.Pool): void {
   const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
   const told = (...given: unknown[]) =>
@@ -91,7 +88,7 @@ function throwAway(pool: pg.Pool): void {
   pool.query = told as typeof pool.query
 }
 
-/** Takes a connection. @throws DatabaseAway, before anything was written */
+/** @throws DatabaseAway, before anything was written */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
@@ -100,14 +97,14 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** SQLSTATEs that say how the database is; all others say what is wrong with a statement or a value. 25006: read-only. */
+/** SQLSTATEs of the database, and not of a statement or a value. 25006: read-only. */
 const ofTheDatabase = /^(08|25006|40|53|55|57|58)/
 
-/** Of these, the ones with which a session ends: its commit may have happened before. */
+/** With these a session ends, perhaps after its commit. */
 const ofTheSession = /^(08|57P|58)/
 
 /**
- * An error as DatabaseAway, unless a statement or its values are at fault: then as it is, and nothing was committed.
+ * An error as DatabaseAway, unless a statement or its values are at fault.
  *
  * @param isCommitting whether a commit may have been under way; a single statement is its own commit
  */
@@ -125,12 +122,11 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Says on stderr that the database is away and when it is back, in one line each, however many requests meet it. */
+/** Says on stderr that the database is away and when it is back, once each. */
 export class Outage {
   readonly #closing: AbortSignal
   #isTold = false
 
-  /** @param closing aborts when the sandbox lets go of the database itself */
   constructor(closing: AbortSignal) {
     this.#closing = closing
   }
@@ -150,10 +146,10 @@ export class Outage {
   }
 }
 
-/** A timestamptz as microseconds since 1970, exactly: extract() gives a numeric. */
+/** Microseconds since 1970, exactly: extract() gives a numeric. */
 export const usSql = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
 
-/** Microseconds as timestamptz; the product is exact for the next two centuries (below 2^53). */
+/** The product is exact for the next two centuries (below 2^53). */
 export const timeSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /** Postgres stores every character but this one. */

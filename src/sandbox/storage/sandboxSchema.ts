@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** The schema of outboxd 0.2.0, which had become so in `baseStep` steps. An older one is refused. */
+/** The schema of outboxd 0.2.0, which had become so in 7 steps. An older one is refused. */
 const baseStep = 7
 const base = `
   create table sandbox.state (
@@ -90,7 +90,8 @@ const steps = [
 /**
  * Brings the schema `sandbox` up to date.
  *
- * @param session holds the lock, so that of two that start at once one does it
+ * @param session holds the serving lock
+ *
  * @throws Error if the schema is of a newer outboxd, or of one before 0.2.0
  */
 export async function prepareSchema(session: pg.ClientBase): Promise<void> {
@@ -116,10 +117,9 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   }
 }
 
-/** What outlives a restart besides the ledger and its effects; one row each. */
 export type StateName = 'signing_key' | 'revocations' | 'settings' | 'client_settings' | 'clock' | 'scenario'
 
-/** Reads a value, or stores `first` and reads that; of two that start at once, both read the same. */
+/** Reads a value, or stores `first`. */
 export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {
   await pool.query('insert into sandbox.state (name, value) values ($1, $2) on conflict (name) do nothing', [
     name,

@@ -2,27 +2,28 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
-/** Another sandbox serves the database; the message says which. */
 export class DatabaseTaken extends Error {
   override name = 'DatabaseTaken'
 }
 
 const retryMs = 250
 
-/** The server notices within half a minute that a host has gone without a word; a process that is killed it notices at once. */
+/** A host that has gone without a word is noticed within half a minute; a killed process at once. */
 const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 
-/** The right to serve a database, which one sandbox has at a time: an advisory lock, held by a session of its own. */
+/** The right to serve a database: an advisory lock, held by a session of its own. */
 export interface ServingLock {
-  /** The session that took the lock, to make the schema with. */
   readonly session: pg.Client
-  /** Resolves with the reason when the session was lost and another sandbox has the lock. Until then the sandbox takes it again. */
+  /**
+   * Resolves with the reason when the session was lost and another sandbox has the lock. Until then the sandbox tries
+   * again.
+   */
   readonly lost: Promise<string>
   release(): Promise<void>
 }
 
 /**
- * Takes the lock, or waits for it: Postgres frees the lock of a killed process when it notices the end of its session.
+ * Takes the lock, or waits for it.
  *
  * @throws DatabaseTaken when another holds it after `waitMs`, pg's errors when the database cannot be reached
  */
@@ -72,9 +73,8 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
 }
 
 /**
- * Tries to take the lock.
- *
  * @param lostPid the backend of the lost session, which may not know of its end yet
+ *
  * @returns who else holds the lock; `unknown` if nobody does any more, or the lost session does
  */
 async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'held' | 'unknown'> {
@@ -84,7 +84,7 @@ async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'h
   return holder === undefined || holder.pid === lostPid ? 'unknown' : holder
 }
 
-/** The backend of a session: pg has it from Postgres, and does not declare it. */
+/** pg has it from Postgres, and does not declare it. */
 function pidOf(session: pg.Client): number {
   return (session as unknown as { processID: number }).processID
 }

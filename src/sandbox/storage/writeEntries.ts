@@ -4,11 +4,10 @@ import type { OrderEvents } from './orderEvents.ts'
 import { asAway, connect, DatabaseAway, storable, timeSql } from './sandboxDatabase.ts'
 
 /**
- * Writes requests and what they changed, in one commit; events too, if there are orders.
+ * Writes requests and what they changed, and events if there are orders, in one commit. Without orders it is one
+ * round trip.
  *
- * One statement, so a batch without orders is one round trip.
- *
- * @throws DatabaseAway, which says whether it may be stored; pg's DatabaseError if the entries are at fault and are not stored
+ * @throws DatabaseAway; pg's DatabaseError if the entries are at fault and are not stored
  */
 export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
   const created = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect.event] : []))
@@ -31,7 +30,7 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
   }
 }
 
-/** Rolls back. A session that does not answer is given up, which undoes all that it has not committed. */
+/** Gives a session up that does not answer, which undoes all that it has not committed. */
 async function undo(client: pg.PoolClient, error: unknown): Promise<void> {
   const isAlive = error instanceof pg.DatabaseError || error instanceof DatabaseAway
   const undone = isAlive && client.query('rollback').catch(() => false)
