@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { boundText, exactFields, textMax } from '../boundText.ts'
-import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
+import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
+import { discardDocuments, requestDigest } from './documents.ts'
 import type { History } from './history/createHistory.ts'
 import { isAlive, unionOfTypes } from './instances.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
@@ -52,8 +53,9 @@ export function withCaptureLock<T>(
 async function insert(
   deps: { who: string; keyOnFailure: KeyOnFailure },
   client: Database,
-  records: readonly CapturedRecord[],
-): Promise<ReadonlySet<string>> {
+  captured: readonly CapturedRecord[],
+): Promise<Insertion> {
+  const { records, discarded } = await discardDocuments(client, captured)
   const conflicts = await inLines(client, records, deps.keyOnFailure, () => insertCaptured(client, records, deps.who))
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
   const retryInMs = conflictRetryMs
@@ -66,7 +68,7 @@ async function insert(
   await raiseProblems(client, raised)
   const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
   await clearProblems(client, 'row_conflict', good)
-  return inConflict
+  return { inConflict, discarded }
 }
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
@@ -81,7 +83,10 @@ interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' |
 function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
   if (doubtfulBeforeMs === null) return records
   return records.map((record) =>
-    record.error === null && record.createdAt !== null && Date.parse(record.createdAt) <= doubtfulBeforeMs
+    record.error === null &&
+    (record.discarded ?? null) === null &&
+    record.createdAt !== null &&
+    Date.parse(record.createdAt) <= doubtfulBeforeMs
       ? { ...record, doubt: waitingDoubt }
       : record,
   )
@@ -155,17 +160,17 @@ export async function insertCaptured(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         stamp text, error text, doubt text, amounts jsonb)
+         stamp text, error text, doubt text, discarded text, document text, "requestDigest" text, amounts jsonb)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
-         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due)
+         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due, document, request_digest)
        select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
          coalesce("createdAt", clock_timestamp()), stamp,
-         case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
-         key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
-         coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
-         error is null and doubt is not null, $3 or doubt is not null
-       from record r where not exists (
+         case when discarded is not null then 'discarded' when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
+         key is not null and ends is null, case when ends is null then now() end,
+         ends, case when ends is not null then clock_timestamp() end,
+         discarded is null and error is null and doubt is not null, $3 or doubt is not null, document, "requestDigest"
+       from record r cross join lateral (select coalesce(discarded, error, doubt) as ends) why where not exists (
          select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
        ) order by ord
        on conflict (outbox_id, outbox) do nothing
@@ -188,7 +193,7 @@ export async function insertCaptured(
      ), ${bringBack('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then 'discarded: ' || discarded else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
          amounts
        from kept join record using (id)
      )
@@ -196,7 +201,13 @@ export async function insertCaptured(
      from (
        select outbox_id, state, recorded_at, same from known union all select outbox_id, state, recorded_at, same from pruned
      ) met where not same`,
-    [JSON.stringify(single.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
+    [
+      JSON.stringify(single.map((each, ord) => stored(each, ord, recoverer !== null))),
+      who,
+      recoverer !== null,
+      recoverer?.reason,
+      recoverer?.account,
+    ],
   )
   return [
     ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),
@@ -204,11 +215,16 @@ export async function insertCaptured(
   ]
 }
 
-const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => ({
-  ord,
-  ...exactFields(record),
-  error: record.error === null ? null : boundText(record.error, textMax.errors),
-})
+/** What the ledger has lost, or what is in doubt, may have been sent with another content: of its document nobody knows what the service has. */
+function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRecovered: boolean) {
+  const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
+  return {
+    ord,
+    ...exactFields(record),
+    error: record.error === null ? null : boundText(record.error, textMax.errors),
+    requestDigest: isKnown ? requestDigest(record) : null,
+  }
+}
 
 /** So many rows do not each fail for their own fault: the table or its description is wrong. */
 export class TooManyRowsSkipped extends Error {

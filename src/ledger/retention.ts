@@ -43,13 +43,14 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
        where ${mayGo} and ${isOld} for update of s skip locked
      ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
-       returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
+       returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id,
+         s.document, s.request_digest, s.seq
      ), unmarked as (
        update outboxd.history h set marked_event = null
        where exists (select from outboxd.submission_event e join gone on gone.id = e.submission_id where e.id = h.marked_event)
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
-         transaction_id, look_at)
+         transaction_id, document, request_digest, seq, look_at)
        select s.*, ${firstLook} from gone s where outbox = outboxd.current_outbox()
        on conflict (outbox_id, outbox) do nothing
      )
@@ -127,11 +128,14 @@ export async function forgetGone(
   return rows[0]?.n ?? 0
 }
 
-/** CTEs that bring back pruned submissions as `back`, so that their rows are written back again. */
+/**
+ * CTEs that bring back pruned submissions as `back`, so that their rows are written back again. One of a document comes without its
+ * digest: it counts as the newest then, and may not be what the service has.
+ */
 export const bringBack = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
-      idempotency_key, emptied_at, report_due)
-    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+      document, idempotency_key, emptied_at, report_due)
+    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document,
       gen_random_uuid(), clock_timestamp(), true
     from ${pruned}
     on conflict (outbox_id, outbox) do nothing

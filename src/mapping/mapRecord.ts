@@ -105,7 +105,7 @@ export type MappedRecord =
  */
 export function mapOutboxRecord(
   mappings: Mappings,
-  record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable'>,
+  record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable' | 'noRecord'>,
   submissionId: string,
 ): MappedRecord {
   const mapping = mappings.get(record.type)
@@ -116,6 +116,7 @@ export function mapOutboxRecord(
       `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMean(record.type, known)}`,
     )
   }
+  if ((record.noRecord ?? null) !== null) return refused(mapping, `nothing is sent for it: ${record.noRecord}`)
   if (record.payload === null) return refused(mapping, record.unreadable ?? 'the payload is missing')
   try {
     return mapPayload(mapping, record.payload, submissionId)

@@ -16,6 +16,10 @@ export interface OutboxRecord {
   createdAt: string | null
   /** Tells the row from another with the same id; null if it was not read from the table. */
   stamp: string | null
+  /** The document of the ERP that the row stands for, such as `public.sale_sale 5`; null or left out: its payload is the record. */
+  document?: string | null
+  /** Why there is no record: the document was deleted, or does not meet the condition. Null or left out: there is one. */
+  noRecord?: string | null
 }
 
 /** A row that is put off: it can be neither captured nor rejected, or its table refuses the mark. */
@@ -119,6 +123,10 @@ export interface CapturedRecord {
   error: string | null
   fieldErrors?: readonly FieldFault[]
   amounts?: Amounts | null
+  /** The document of the ERP that it is of; null or left out: none. */
+  document?: string | null
+  /** Why nothing is sent for it: then it ends as discarded. Null or left out: it is sent, or rejected. */
+  discarded?: string | null
   /** Why nobody can know whether it was sent before, so that it is uncertain. */
   doubt?: string | null
 }
@@ -137,10 +145,17 @@ export interface CaptureSession {
   /**
    * Writes records into the ledger; committed when `work` resolves.
    *
-   * @returns the ids of rows that differ from those that the ledger knows by these ids: nothing became of them. Null
-   * if nothing was written, because the ledger lacks what the outbox's rows tell of
+   * @returns null: none were written, because the ledger turned out to lack what the outbox's rows tell of
    */
-  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string> | null>
+  insert(records: readonly CapturedRecord[]): Promise<Insertion | null>
+}
+
+/** What became of records that were written into the ledger, if it is not what they say themselves. */
+export interface Insertion {
+  /** The ids of rows that differ from those that the ledger knows by their ids: nothing became of them. */
+  inConflict: ReadonlySet<string>
+  /** The ids of rows whose records ended as discarded now, with the reason. */
+  discarded: ReadonlyMap<string, string>
 }
 
 export interface WaitingKey {

@@ -5,13 +5,14 @@ import { sayRestored, saysRestored } from '../ledger/operator/recover.ts'
 import { renewEnds } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { comparisonBounds } from '../outbox/comparison.ts'
 import { commandRowsMax, findGap, type LedgerGap, tellGap } from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { createNamedRowSearch } from '../outbox/namingRows.ts'
 import { findPassedOver, type PassedOver } from '../outbox/passedOver.ts'
-import { readRecord } from '../outbox/rows.ts'
+import { readWholeRecord } from '../outbox/readContents.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { readNotedPlace, readPlace } from '../outbox/tablePlace.ts'
 import { readTaken } from '../outbox/takenRows.ts'
@@ -39,10 +40,10 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
   )
 }
 
-/** Reads a row of the outbox; null if there is none, or its contents raise an error. */
-export function readReadable(databases: Databases, outboxId: string): Promise<OutboxRecord | null> {
+/** Reads a row of the outbox with its content; null if there is none, or its contents raise an error. */
+export function readReadable(databases: Databases, mappings: Mappings, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
-    readRecord(outbox, outboxId).catch((error: unknown) => {
+    readWholeRecord(outbox, mappings, outboxId).catch((error: unknown) => {
       if (!mayBeRowsFault(error)) throw error
       return null
     }),

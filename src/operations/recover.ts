@@ -216,7 +216,7 @@ async function takeInRows(
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readReadable(databases, row.outboxId)
+      const record = await readReadable(databases, mappings, row.outboxId)
       if (record !== null) records.push(keep(record, row, mappings, how))
     }
     await recoverLost(operator, records)

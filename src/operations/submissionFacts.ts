@@ -57,10 +57,11 @@ export function eventDetails({
 
 /** Shown in place of a payload or body that is gone. */
 export function noneBecause(
-  { emptiedMs, erasedMs }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs'>,
+  { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   otherwise: string,
 ): string {
   if (erasedMs !== null) return `erased ${showTime(erasedMs)}`
+  if (events[0]?.to === 'discarded') return 'none: nothing is sent for it'
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 

@@ -8,6 +8,7 @@ import { noteDifferences } from './differences.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readFirst } from './rows.ts'
+import { formOf } from './stateForms.ts'
 import { writeStatements } from './writeBack.ts'
 
 /** Claims rows that wait, in their order. Only one at a time may claim: order by key stands on it. */
@@ -82,10 +83,18 @@ async function heldRows(
   }
 }
 
-/** The statuses that change something in the table. */
+/**
+ * The statuses that change something in the table. A record that ends as it is taken, without a request, is told as taken if the state
+ * column has no word for discarded: the row no longer waits, at least.
+ */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeStatements(table)?.states
-  return statuses.filter(({ state }) => states?.has(state))
+  const saysDiscarded = formOf(table.table.state)?.writesAt('discarded') ?? true
+  return statuses
+    .map((status) =>
+      status.state === 'discarded' && !saysDiscarded ? { ...status, state: 'queued' as const } : status,
+    )
+    .filter(({ state }) => states?.has(state))
 }
 
 /** @returns the ids of rows that still say that they wait */

@@ -3,6 +3,7 @@ import type { OutboxRecord } from '../model.ts'
 import { begin, blameFor, type Database, rolePathOf } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
+import { type CapturedTable, meetingSql, ownColumnsSql, readCaptured, readReference } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax, readRecord, tooLarge } from './rows.ts'
 
@@ -11,13 +12,13 @@ export interface Sources {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
-/** The query of a mapping file failed. Whose fault it is, is read from its SQLSTATE, as of any statement. */
+/** A query for contents failed. Whose fault it is, is read from its SQLSTATE, as of any statement. */
 export class SourceFailed extends Error {
   override name = 'SourceFailed'
   readonly code: string
   /** @param code the SQLSTATE of the cause; `wrongQuery` if the query is wrong, whatever the records */
-  constructor(file: string, cause: Error, code: string) {
-    super(`${file}: the query of "source" failed: ${cause.message}`, { cause })
+  constructor(what: string, cause: Error, code: string) {
+    super(`${what} failed: ${cause.message}`, { cause })
     this.code = code
   }
 }
@@ -30,8 +31,8 @@ const sourceMaxMs = 5_000
 const lockMaxMs = 1_000
 
 /**
- * Reads the contents of the records whose mapping file has `source:`, with one query for each type. Other records are returned as
- * they are, and cost nothing.
+ * Reads the contents of records that stand for something else: those whose mapping file has `source:`, and rows that stand for a
+ * document. One query reads all of a type. Other records are returned as they are, and cost nothing.
  *
  * @returns the first of the records, as many as may be in memory at once
  * @throws SourceFailed if a query fails for several records, or for a reason that is about all of them; of a record that fails alone
@@ -43,16 +44,11 @@ export async function readContents(
   records: readonly OutboxRecord[],
   maxMs = sourceMaxMs,
 ): Promise<OutboxRecord[]> {
-  const byType = Map.groupBy(records, ({ type }) => type)
-  const read = new Map<OutboxRecord, OutboxRecord | null>()
   const untilMs = performance.now() + maxMs
-  for (const [type, ofType] of byType) {
-    const source = sources.get(type)?.source ?? null
-    if (source === null) continue
-    for (const [record, content] of await readOfType(outbox, source, ofType, untilMs)) read.set(record, content)
-  }
-  if (read.size === 0) return [...records]
-  const all = records.map((record) => read.get(record) ?? (read.has(record) ? null : record))
+  const read = new Map<OutboxRecord, OutboxRecord | null>()
+  for (const group of await groupRecords(outbox, sources, records, untilMs))
+    for (const [record, content] of await readGroup(outbox, group, untilMs)) read.set(record, content)
+  const all = records.map((record) => (read.has(record) ? (read.get(record) ?? null) : record))
   const left = all.indexOf(null)
   return all.slice(0, left === -1 ? all.length : left).filter((record) => record !== null)
 }
@@ -85,52 +81,160 @@ export async function readEachContent(
   }
 }
 
-/** @returns each record with its content; null: it did not fit any more */
-async function readOfType(
-  outbox: Outbox,
-  source: SourceQuery,
-  records: readonly OutboxRecord[],
-  untilMs: number,
-): Promise<Map<OutboxRecord, OutboxRecord | null>> {
-  const ids = new Map(records.map((record) => [record, readId(record)]))
-  const asked = [...new Set([...ids.values()].flatMap((id) => (id === null ? [] : [id])))]
-  const found = asked.length === 0 ? new Map() : await readFound(outbox, source, asked, untilMs)
-  return new Map(
-    [...ids].map(([record, id]) => {
-      if (record.payload === null) return [record, record]
-      if (id === null) return [record, unreadable(record, noId)]
-      const content = contentOf(source, id, found.get(id) ?? [], outbox.bytesMax)
-      if (content.kind === 'left') return [record, null]
-      return [record, content.kind === 'read' ? { ...record, payload: content.json } : unreadable(record, content.why)]
-    }),
-  )
+/** Records whose contents the same statements read. */
+interface Group {
+  source: SourceQuery | null
+  /** Null: the rows stand for no documents. */
+  captured: CapturedTable | null
+  /** Null: the payload has no id. */
+  ids: Map<OutboxRecord, string | null>
 }
 
-const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
+async function groupRecords(
+  outbox: Outbox,
+  sources: Sources,
+  records: readonly OutboxRecord[],
+  untilMs: number,
+): Promise<Iterable<Group>> {
+  const references = new Map(records.map((record) => [record, readReference(record.payload ?? '')]))
+  const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
+  const tables = names.size === 0 ? new Map() : await readTables(outbox, [...names], untilMs)
+  const groups = new Map<string, Group>()
+  for (const [record, reference] of references) {
+    const source = sources.get(record.type)?.source ?? null
+    const captured: CapturedTable | null = tables.get(reference?.document) ?? null
+    if (record.payload === null || (source === null && captured === null)) continue
+    const name = JSON.stringify([record.type, captured?.document])
+    const group = groups.get(name) ?? { source, captured, ids: new Map() }
+    groups.set(name, group)
+    group.ids.set(record, reference?.id ?? readId(record.payload))
+  }
+  return groups.values()
+}
 
-const unreadable = (record: OutboxRecord, why: string): OutboxRecord => ({ ...record, payload: null, unreadable: why })
+async function readTables(outbox: Outbox, documents: readonly string[], untilMs: number) {
+  const { shape } = await outbox.inspect()
+  return readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
+}
 
 /** The id by which a query finds the record; null if the payload has none. */
-function readId({ payload }: OutboxRecord): string | null {
-  const read = payload === null ? null : readPayload(payload)
-  const id = read?.kind === 'payload' ? read.payload.id : undefined
+function readId(payload: string): string | null {
+  const read = readPayload(payload)
+  const id = read.kind === 'payload' ? read.payload.id : undefined
   if (typeof id === 'string') return id
   return id !== undefined && isDigits(id) ? id.rawJSON : null
 }
 
-/** What a query says of one record. */
-type Content = { kind: 'read'; json: string } | { kind: 'unreadable'; why: string } | { kind: 'left' }
+/** @returns each record with its content; null: it did not fit any more */
+async function readGroup(
+  outbox: Outbox,
+  group: Group,
+  untilMs: number,
+): Promise<Map<OutboxRecord, OutboxRecord | null>> {
+  const ids = [...new Set([...group.ids.values()].filter((id) => id !== null))]
+  const contents = ids.length === 0 ? new Map<string, Content>() : await readByIds(outbox, group, ids, untilMs)
+  return new Map(
+    [...group.ids].map(([record, id]): [OutboxRecord, OutboxRecord | null] => {
+      const document = group.captured === null ? {} : { document: `${group.captured.document} ${id}` }
+      const content = id === null ? unreadable(noId) : (contents.get(id) ?? unreadable(noId))
+      switch (content.kind) {
+        case 'read':
+          return [record, { ...record, ...document, payload: content.json }]
+        case 'none':
+          return [record, { ...record, ...document, noRecord: content.why }]
+        case 'unreadable':
+          return [record, { ...record, ...document, payload: null, unreadable: content.why }]
+        case 'left':
+          return [record, null]
+        default:
+          return content satisfies never
+      }
+    }),
+  )
+}
 
-type Found = readonly ContentRow[] | Error
+/** What was read for one id. */
+type Content =
+  | { kind: 'read'; json: string }
+  /** The document is no record. */
+  | { kind: 'none'; why: string }
+  | { kind: 'unreadable'; why: string }
+  /** It did not fit any more. */
+  | { kind: 'left' }
 
-function contentOf({ file }: SourceQuery, id: string, found: Found, bytesMax: number): Content {
-  const why = (reason: string): Content => ({ kind: 'unreadable', why: `${file}: ${reason}` })
-  if (found instanceof Error) return why(`the query of "source" failed for the record ${id}: ${found.message}`)
-  const [row] = found
-  if (row === undefined) return why(`the query of "source" has no row for the record ${id}`)
-  if (found.length > 1)
-    return why(`the query of "source" has ${found.length} rows for the record ${id}: it must have one`)
-  if (row.bytes > bytesMax) return why(tooLarge(row.bytes, bytesMax))
+const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
+const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
+
+/** A statement on a list of ids, and what messages call it. */
+interface IdsQuery {
+  what: string
+  sql: string
+}
+
+/** Reads the contents of ids, all in one state of the database. */
+async function readByIds(
+  outbox: Outbox,
+  { source, captured }: Group,
+  ids: readonly string[],
+  untilMs: number,
+): Promise<Map<string, Content>> {
+  const { bytesMax } = outbox
+  const meeting = captured && { what: `the condition of ${captured.document}`, sql: byIdSql(meetingSql(captured)) }
+  const contents = contentsQuery(source, captured, bytesMax)
+  if (contents === null) return new Map()
+  let asked: IdsQuery = contents
+  try {
+    return await readOnly(outbox, untilMs, async (db) => {
+      let wanted = ids
+      const none = new Map<string, Content>()
+      if (captured !== null && meeting !== null) {
+        asked = meeting
+        const { rows } = await db.query<{ at: number; meets: boolean }>(meeting.sql, [ids])
+        const meets = new Map(rows.map((row) => [ids[row.at - 1] ?? '', row.meets]))
+        wanted = ids.filter((id) => meets.get(id))
+        for (const id of ids) {
+          const why = meets.has(id) ? 'does not meet the condition' : 'was deleted'
+          if (!meets.get(id)) none.set(id, { kind: 'none', why: `${captured.document} ${id} ${why}` })
+        }
+      }
+      asked = contents
+      const { rows } = wanted.length === 0 ? { rows: [] } : await db.query<ContentRow>(contents.sql, [wanted])
+      const found = Map.groupBy(rows, ({ at }) => wanted[at - 1] ?? '')
+      const read = wanted.map((id): [string, Content] => [
+        id,
+        contentOf(contents.what, id, found.get(id) ?? [], bytesMax),
+      ])
+      return new Map([...none, ...read])
+    })
+  } catch (error) {
+    const code = String(codeOf(error))
+    if (!(error instanceof Error) || !/^[0-9A-Z]{5}$/.test(code)) throw error
+    const [first, ...others] = ids
+    if (blameFor(error, 'claim') !== 'piece' || first === undefined || others.length > 0)
+      throw new SourceFailed(asked.what, error, code === readOnlyState ? wrongQuery : code)
+    // What fails without a record is no record's fault.
+    await readOnly(outbox, untilMs, (db) => db.query(`explain ${asked.sql}`, [[]])).catch((cause: Error) => {
+      throw new SourceFailed(asked.what, cause, wrongQuery)
+    })
+    return new Map([[first, unreadable(`${asked.what} failed for the record ${first}: ${error.message}`)]])
+  }
+}
+
+/** Elsewhere this state says that the server is a standby; here the query tries to write. */
+const readOnlyState = '25006'
+
+function contentsQuery(source: SourceQuery | null, captured: CapturedTable | null, bytesMax: number): IdsQuery | null {
+  if (source !== null)
+    return { what: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
+  if (captured === null) return null
+  return { what: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
+}
+
+function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesMax: number): Content {
+  const [row] = rows
+  if (row === undefined) return unreadable(`${what} has no row for the record ${id}`)
+  if (rows.length > 1) return unreadable(`${what} has ${rows.length} rows for the record ${id}: it must have one`)
+  if (row.bytes > bytesMax) return unreadable(`${what}: ${tooLarge(row.bytes, bytesMax)}`)
   return row.json === null ? { kind: 'left' } : { kind: 'read', json: row.json }
 }
 
@@ -141,39 +245,6 @@ interface ContentRow {
   /** Null: too large, or beyond what may be in memory at once. */
   json: string | null
 }
-
-/**
- * Reads contents for ids in one query.
- *
- * @returns for each id its rows; if it was the only one and the query failed for what it holds, why
- */
-async function readFound(
-  outbox: Outbox,
-  source: SourceQuery,
-  ids: readonly string[],
-  untilMs: number,
-): Promise<Map<string, Found>> {
-  const sql = contentsSql(foundSql(source), outbox.bytesMax)
-  try {
-    const { rows } = await readOnly(outbox, untilMs, (db) => db.query<ContentRow>(sql, [ids]))
-    const byPosition = Map.groupBy(rows, ({ at }) => at)
-    return new Map(ids.map((id, i) => [id, byPosition.get(i + 1) ?? []]))
-  } catch (error) {
-    const code = String(codeOf(error))
-    if (!(error instanceof Error) || !/^[0-9A-Z]{5}$/.test(code)) throw error
-    const [first, ...others] = ids
-    if (blameFor(error, 'claim') !== 'piece' || first === undefined || others.length > 0)
-      throw new SourceFailed(source.file, error, code === readOnlyState ? wrongQuery : code)
-    // What fails without a record is no record's fault.
-    await readOnly(outbox, untilMs, (db) => db.query(`explain ${sql}`, [[]])).catch((cause: Error) => {
-      throw new SourceFailed(source.file, cause, wrongQuery)
-    })
-    return new Map([[first, error]])
-  }
-}
-
-/** Elsewhere this state says that the server is a standby; here the query tries to write. */
-const readOnlyState = '25006'
 
 /** Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long. */
 export async function readOnly<T>(
@@ -196,16 +267,18 @@ ${sql}
 ) r`
 
 /**
- * Contents of the ids in $1 as `ContentRow`s, in the order of the ids, up to `batchBytesMax` bytes and always one.
- *
- * $1 gets its type in `found`, which stands first. Ids are compared as texts of that type, so that 007 and 7 are one number, and
- * a uuid in capitals is itself. Names are qualified because the role's search path may have namesakes.
+ * The rows of a query beside the positions of their ids in $1, from 1. $1 gets its type in `found`, which stands first. Ids are compared
+ * as texts of that type, so that 007 and 7 are one number, and a uuid in capitals is itself. Names are qualified because the role's
+ * search path may have namesakes.
  */
+const byIdSql = (found: string): string =>
+  `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
+     join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
+
+/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and always one. */
 const contentsSql = (found: string, bytesMax: number): string =>
   `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
    from (
-     select given.at::pg_catalog.int4 as at, json, bytes,
-       pg_catalog.sum(case when bytes <= ${bytesMax} then bytes else 0 end) over (order by given.at) as sum
-     from (select key, json, pg_catalog.octet_length(json) as bytes from (${found}) found) sized
-       join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) key
+     select at, json, bytes, pg_catalog.sum(case when bytes <= ${bytesMax} then bytes else 0 end) over (order by at) as sum
+     from (select at, json, pg_catalog.octet_length(json) as bytes from (${byIdSql(found)}) found) sized
    ) summed order by at`

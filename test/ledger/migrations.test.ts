@@ -350,3 +350,19 @@ test('0032: rows in every state come through, and the ledger has a name and belo
   expect(await readLedgerName(pool)).toMatch(/^[0-9a-f-]{36} in /)
   expect((await pool.query('select given from outboxd.instance_setting')).rows).toEqual([{ given: {} }])
 })
+
+test('0037 and 0038: rows in every state come through as they are, and none is of a document', async () => {
+  const { pool, migrate } = await before('0037_document.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0037 = (await pool.query(rows)).rows
+  await migrate()
+  await pool.query(readFileSync(join(folder, '0038_document_index.sql'), 'utf8'))
+  const none = { document: null, request_digest: null }
+  expect((await pool.query(rows)).rows).toEqual(before0037.map((row) => ({ ...row, ...none })))
+})

@@ -82,8 +82,8 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await claimRows(outbox, { ...anyRows, limit, exceptKeys })
     const records = await claimed.read()
-    const inConflict = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
-    const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
+    const inserted = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
+    const inLedger = records.filter(({ outboxId }) => inserted?.inConflict.has(outboxId) === false)
     const statuses = inLedger.map(
       ({ outboxId, unreadable }): RowStatus => ({
         outboxId,

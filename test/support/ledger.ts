@@ -89,9 +89,9 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       const kept = records.map(record)
       const captureLock = openCaptureLock(pool, keyOnFailure)
       const take = () => captureLock.withLock((turn) => turn.insert(kept))
-      let inConflict = await take()
-      for (; inConflict === null; inConflict = await take()) await new Promise(setImmediate)
-      if (inConflict.size > 0) throw new Error(`captured before: ${[...inConflict]}`)
+      let inserted = await take()
+      for (; inserted === null; inserted = await take()) await new Promise(setImmediate)
+      if (inserted.inConflict.size > 0) throw new Error(`captured before: ${[...inserted.inConflict]}`)
       return kept.map(({ id }) => id)
     },
     dispatch(given = {}) {

@@ -4,6 +4,7 @@ import type {
   CaptureSession,
   ClaimedRows,
   FieldFault,
+  Insertion,
   OutboxRecord,
   RowStatus,
   RowsRequest,
@@ -72,24 +73,25 @@ export type Taken =
 export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
-  let captured: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | 'waits' | null = null
+  let captured: (Marking & { rows: ClaimedRows | null; read: number }) | 'waits' | null = null
   try {
     captured = await deps.withLock(async (session) => {
       if (!session.hasHistory) return 'waits'
       const rows = await claim(session)
-      if (rows === null) return { rows, read: 0, records: [] }
+      if (rows === null) return { rows, read: 0, records: [], discarded: new Map() }
       claimed.use(rows)
       outboxIds = rows.outboxIds
       const all = outboxIds.length === 0 ? [] : await read(rows, session)
       outboxIds = all.map((record) => record.outboxId)
-      const inConflict = all.length === 0 ? new Set() : await session.insert(all)
-      if (inConflict === null) return 'waits'
-      return { rows, read: all.length, records: all.filter((record) => !inConflict.has(record.outboxId)) }
+      const inserted = all.length === 0 ? nothingInserted : await session.insert(all)
+      if (inserted === null) return 'waits'
+      const records = all.filter((record) => !inserted.inConflict.has(record.outboxId))
+      return { rows, read: all.length, records, discarded: inserted.discarded }
     })
     if (captured === null) return { kind: 'busy' }
     if (captured === 'waits') return { kind: 'waits' }
     const { rows, records } = captured
-    const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, records)
+    const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, captured)
     return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
   } catch (error) {
     const isCaptured = captured !== null
@@ -98,10 +100,17 @@ export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Ta
   }
 }
 
+const nothingInserted: Insertion = { inConflict: new Set(), discarded: new Map() }
+
+/** The records whose rows are to be marked. */
+interface Marking extends Pick<Insertion, 'discarded'> {
+  records: readonly CapturedRecord[]
+}
+
 /** @returns the rows that still say that they wait, since the table ignored the mark */
-async function mark(deps: TakeDeps, rows: ClaimedRows, records: readonly CapturedRecord[]): Promise<readonly string[]> {
+async function mark(deps: TakeDeps, rows: ClaimedRows, { records, discarded }: Marking): Promise<readonly string[]> {
   deps.onCaptured(records)
-  const unmarked = await rows.mark(records.map(rowStatus))
+  const unmarked = await rows.mark(records.map((record) => rowStatus(record, discarded.get(record.outboxId) ?? null)))
   if (unmarked.length > 0) await deps.tellLater(unmarked)
   return rows.isRemembered ? [] : unmarked
 }
@@ -120,9 +129,11 @@ export interface RecordMaker {
 
 export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRecord): CapturedRecord {
   const id = newId()
-  const mapped = map(row, id)
-  const { unreadable: _, ...record } = row
+  const { unreadable: _, noRecord = null, ...record } = row
   const kept = { ...record, id, idempotencyKey: newKey() }
+  if (noRecord !== null)
+    return { ...kept, resource: null, body: null, tracked: true, sendsOwnId: false, error: null, discarded: noRecord }
+  const mapped = map(row, id)
   if (mapped.kind === 'mapped') {
     const { resource, tracked, sendsOwnId, body, amounts } = mapped
     return { ...kept, resource, tracked, sendsOwnId, body, amounts, error: null }
@@ -138,6 +149,12 @@ export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: strin
   return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
 }
 
-export function rowStatus({ outboxId, stamp, error }: CapturedRecord): RowStatus {
-  return { outboxId, stamp, state: error === null ? 'queued' : 'rejected', transactionId: null, errorCode: null, error }
+/**
+ * What a row is told as it is taken. One that the ledger had before is told so, and the report corrects it.
+ *
+ * @param discarded why the record ended as discarded just now; null: it did not
+ */
+export function rowStatus({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
+  const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
+  return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discarded ?? error }
 }

@@ -47,7 +47,7 @@ async function erase(
        select s.id from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
        where s.revision = r.revision and ${mayGo} and s.erased_at is null order by s.id for update of s
      )
-     update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null,
+     update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null, request_digest = null,
        emptied_at = coalesce(emptied_at, clock_timestamp()), erased_at = clock_timestamp()
      from due where s.id = due.id returning s.id`,
     [records.map(({ id }) => id), records.map(({ revision }) => revision)],

@@ -3,6 +3,7 @@ import { exactFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
+import { requestDigest } from '../documents.ts'
 import { forgotten } from '../submissions.ts'
 import { type Actor, actorDetail, inLinesOf, type Operator } from './operator.ts'
 
@@ -76,7 +77,7 @@ async function replayLocked(
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
        select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
-         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb)
+         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text)
      ), former as (
        -- Locked in one order, so that two operators never wait for each other in a circle.
        select s.* from outboxd.submission s join replay r using (id)
@@ -86,6 +87,7 @@ async function replayLocked(
          state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
+         request_digest = case when s.document is not null then r."requestDigest" end,
          idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
          in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
          ${forgotten('start')}, accepted_at = null, ended_at = null, report_due = true
@@ -102,7 +104,13 @@ async function replayLocked(
      )
      select id from written`,
     [
-      JSON.stringify(replays.map((replay) => ({ ...exactFields(replay), idempotencyKey: randomUUID() }))),
+      JSON.stringify(
+        replays.map((replay) => ({
+          ...exactFields(replay),
+          idempotencyKey: randomUUID(),
+          requestDigest: requestDigest(replay),
+        })),
+      ),
       who,
       newKeys,
       reason,

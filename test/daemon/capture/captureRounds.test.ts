@@ -38,7 +38,7 @@ function setup(given: {
     typesKnown: null,
     hasHistory: state.hasHistory,
     leave: async () => {},
-    insert: async () => (state.mayTake ? new Set() : null),
+    insert: async () => (state.mayTake ? { inConflict: new Set(), discarded: new Map() } : null),
   }
   const claimed = (count: number): ClaimedRows => {
     const rows = Array.from({ length: count }, (_, i) => rowOf(i))

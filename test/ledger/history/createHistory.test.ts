@@ -205,12 +205,12 @@ test('a ledger without records takes no rows with which one that names a transac
   const instance = { id: 'daemon', who: 'daemon 1' }
   const capturing = { ledger: ledger.pool, instance, keyOnFailure: 'continue' as const, history }
   const capture = () =>
-    withCaptureLock(capturing, async ({ hasHistory, insert }) => ({ hasHistory, inConflict: await insert([record()]) }))
+    withCaptureLock(capturing, async ({ hasHistory, insert }) => ({ hasHistory, inserted: await insert([record()]) }))
   for (found of [found, { kind: 'unknown' }] satisfies NamedRow[])
-    expect(await capture()).toEqual({ hasHistory: true, inConflict: null })
+    expect(await capture()).toEqual({ hasHistory: true, inserted: null })
   expect(await ledger.countStates()).toEqual({})
 
-  const taken = { hasHistory: true, inConflict: new Set() }
+  const taken = { hasHistory: true, inserted: { inConflict: new Set(), discarded: new Map() } }
   found = { kind: 'none' }
   expect(await capture()).toEqual(taken)
   found = { kind: 'named', outboxId: '2' }

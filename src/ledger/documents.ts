@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto'
+import type { CapturedRecord, State } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** The newest record of a document that was not discarded. */
+export interface LastRecord {
+  outboxId: string
+  state: State
+  /** Of its request; null if nobody knows what the service has of the document. */
+  digest: string | null
+}
+
+/**
+ * Why nothing is sent for a document whose last record has the same request; null: it is sent. A record that failed or was rejected
+ * did not bring the document to the service, so the same request is a new try. Pure.
+ */
+export function decideUnchanged(digest: string | null, last: LastRecord | null): string | null {
+  if (last === null || digest === null || last.digest !== digest) return null
+  switch (last.state) {
+    case 'queued':
+    case 'sending':
+    case 'accepted':
+    case 'completed':
+    case 'uncertain':
+      return `unchanged since outbox:${last.outboxId}`
+    case 'failed':
+    case 'rejected':
+    case 'discarded':
+      return null
+    default:
+      return last.state satisfies never
+  }
+}
+
+/** Stands for a request, whichever submission makes it: the body may hold the submission's own id. */
+export const requestDigest = ({
+  id,
+  resource,
+  body,
+}: Pick<CapturedRecord, 'id' | 'resource' | 'body'>): string | null =>
+  body === null
+    ? null
+    : createHash('sha256')
+        .update(JSON.stringify([resource, body.replaceAll(id, '')]))
+        .digest('hex')
+
+/**
+ * Decides which records of documents end as discarded, in the order of their rows. Call it while no other instance captures.
+ *
+ * Records of rows that the ledger knows stay as they are, because an earlier attempt has decided about them. Several rows of one document in a
+ * batch have one content: the first is sent, and the others are unchanged since the first.
+ */
+export async function discardDocuments(
+  db: Database,
+  records: readonly CapturedRecord[],
+): Promise<{ records: readonly CapturedRecord[]; discarded: ReadonlyMap<string, string> }> {
+  const discarded = new Map<string, string>()
+  const documents = records.filter(({ document }) => (document ?? null) !== null)
+  if (documents.length === 0) return { records, discarded }
+  const standing = await readStanding(db, documents)
+  const lasts = new Map<string, LastRecord | null>()
+  const decided = records.map((record) => {
+    const found = standing.get(record.outboxId)
+    if (found === undefined || found.isKnown) return record
+    const name = JSON.stringify([record.document, record.type])
+    const digest = requestDigest(record)
+    const last = lasts.get(name) ?? found.last
+    const reason = record.discarded ?? (record.error === null ? decideUnchanged(digest, last) : null)
+    if (reason === null) {
+      const state = record.error === null ? 'queued' : 'rejected'
+      lasts.set(name, { outboxId: record.outboxId, state, digest })
+      return record
+    }
+    discarded.set(record.outboxId, reason)
+    return {
+      ...record,
+      discarded: reason,
+      body: null,
+      amounts: null,
+      payload: record.body === null ? record.payload : null,
+    }
+  })
+  return { records: decided, discarded }
+}
+
+interface Standing {
+  /** The ledger has the row itself. */
+  isKnown: boolean
+  last: LastRecord | null
+}
+
+async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
+  const isOf = (table: string) =>
+    `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type
+       and ${table}.outbox = outboxd.current_outbox() and ${table}.state <> 'discarded'`
+  const { rows } = await db.query<Standing & { outboxId: string }>(
+    `select r."outboxId",
+       exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId" and t.outbox = outboxd.current_outbox()) as "isKnown",
+       (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest) from (
+          (select outbox_id, state, request_digest, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
+          union all
+          (select outbox_id, state, request_digest, seq from outboxd.pruned_submission p where ${isOf('p')} order by seq desc limit 1)
+        ) last order by seq desc limit 1) as last
+     from json_to_recordset($1) as r("outboxId" text, document text, type text)`,
+    [JSON.stringify(records.map(({ outboxId, document, type }) => ({ outboxId, document, type })))],
+  )
+  return new Map(rows.map(({ outboxId, ...standing }) => [outboxId, standing]))
+}

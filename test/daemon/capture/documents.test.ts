@@ -1,0 +1,411 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
+import { faultOf } from '../../../src/daemon/createCapturePart.ts'
+import { chainLogs } from '../../../src/ledger/audit/chain.ts'
+import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
+import type { Mapping } from '../../../src/mapping/mapping.ts'
+import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
+import type { State } from '../../../src/model.ts'
+import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
+import { Outbox } from '../../../src/outbox/outbox.ts'
+import { readContents } from '../../../src/outbox/readContents.ts'
+import { hasNew } from '../../../src/outbox/rows.ts'
+import { inTransaction } from '../../../src/postgres/database.ts'
+import { mappingFrom } from '../../mapping/mappingOf.ts'
+import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+
+/** Capture of rows that stand for a document: the content is read as the row is taken. */
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+  await ledger.pool.query(`
+    create table sale (id int primary key, state text not null, note text, seen int not null default 0);
+    create table sale_line (id int generated always as identity primary key, sale int not null references sale, price numeric);
+    create schema outboxd_capture;
+    create table outboxd_capture.captured (document text, erp_table oid, key_column text, type text, children text[], condition text,
+      payload text[], outbox oid)`)
+})
+beforeEach(async () => {
+  await ledger.reset()
+  await ledger.pool.query('truncate sale, sale_line, outboxd_capture.captured')
+  await installed({})
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+const confirmed = `n.state = 'confirmed' and exists (select from public.sale_line l where l.sale = n.id) -- with lines`
+
+async function installed({ condition = confirmed, payload = null as string[] | null }) {
+  await ledger.pool.query('truncate outboxd_capture.captured')
+  await ledger.pool.query(
+    `insert into outboxd_capture.captured values ('public.sale', 'public.sale'::regclass, 'id', 'order', '{sale_line.sale}', $1, $2, 'outbox'::regclass)`,
+    [condition, payload],
+  )
+}
+
+const query =
+  'select s.id, (select sum(price) from sale_line l where l.sale = s.id) as total from sale s where s.id = any($1)'
+
+function mappingsOf(
+  sql: string | null,
+  body = 'ref: "${submission.id}", total: "${total}"',
+): ReadonlyMap<string, Mapping> {
+  const source = sql === null ? '' : `source: ${JSON.stringify(sql)}\n`
+  const fields = 'fields: { total: { from: total, type: "decimal(12,2)", required: true } }'
+  return new Map([['order', mappingFrom(`type: order\nendpoint: orders\n${source}${fields}\nbody: { ${body} }`)]])
+}
+
+interface Changes extends Partial<CaptureDeps> {
+  mappings?: ReadonlyMap<string, Mapping>
+}
+
+/** Captures until nothing is left to do at once. */
+async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes = {}): Promise<void> {
+  const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+  const lock = openCaptureLock(ledger.pool)
+  const capture = createCapture({
+    windowMax: 1_000,
+    elapsedMs: () => performance.now(),
+    knownTypes: () => ['order'],
+    claim: (request) => claimRows(outbox, request),
+    claimOne: (outboxId) => claimRow(outbox, outboxId),
+    readContents: (records) => readContents(outbox, mappings, records),
+    withLock: lock.withLock,
+    readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
+    skip: lock.skip,
+    forget: lock.forget,
+    async tellLater() {},
+    map: (record, id) => mapOutboxRecord(mappings, record, id),
+    newId: randomUUID,
+    newKey: randomUUID,
+    faultOf,
+    onCaptured() {},
+    onBatchFailed() {},
+    onRowRejected() {},
+    onRowSkipped() {},
+    ...changes,
+  })
+  while ((await capture.runOnce()) !== 'idle');
+}
+
+/** Notes that a document changed, as the trigger does. @returns the row's id */
+async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `insert into outbox (type, key, payload) values ('order', $1, jsonb_build_object('document', 'public.sale', 'id', $2::jsonb)) returning id::text`,
+    [String(id), JSON.stringify(id)],
+  )
+  return rows[0]?.id ?? ''
+}
+
+async function sale(id: number, price = '1.10', state = 'confirmed') {
+  await ledger.pool.query('insert into sale values ($1, $2)', [id, state])
+  await ledger.pool.query('insert into sale_line (sale, price) values ($1, $2)', [id, price])
+}
+const setPrice = (id: number, price: string) =>
+  ledger.pool.query('update sale_line set price = $2 where sale = $1', [id, price])
+
+/** State, total that is sent, and why it ended, of each submission in the order of the rows. */
+async function submissions(): Promise<(string | null)[][]> {
+  const { rows } = await ledger.pool.query(
+    `select state, body::json ->> 'total' as total, error from outboxd.submission order by outbox_id::int`,
+  )
+  return rows.map(({ state, total, error }) => [state, total, error])
+}
+
+async function rowsSay(): Promise<string[]> {
+  const { rows } = await ledger.pool.query(`select concat_ws(': ', status, error) as said from outbox order by id`)
+  return rows.map(({ said }) => said)
+}
+
+test('the content of a document is read with its lines by the query of the mapping file', async () => {
+  await sale(5)
+  await ledger.pool.query(`insert into sale_line (sale, price) values (5, 1234567890.00)`)
+  await note(5)
+  await captureAll()
+  const { rows } = await ledger.pool.query('select payload, document, key, state from outboxd.submission')
+  expect(rows).toEqual([
+    { payload: '{"id":5,"total":1234567891.10}', document: 'public.sale 5', key: '5', state: 'queued' },
+  ])
+  expect(await rowsSay()).toEqual(['queued'])
+})
+
+test('without a query the content is the columns that capture was installed with, or all', async () => {
+  await ledger.pool.query(`alter table sale add total numeric`)
+  onTestFinished(() => ledger.pool.query('alter table sale drop total').then(() => {}))
+  await sale(5)
+  await ledger.pool.query('update sale set total = 12345678.90')
+  await note(5)
+  await captureAll({ mappings: mappingsOf(null) })
+  await installed({ payload: ['number', 'id', 'total', 'total'] })
+  await ledger.pool.query('update sale set total = 0.01')
+  await note(5)
+  await captureAll({ mappings: mappingsOf(null) })
+  const { rows } = await ledger.pool.query('select payload from outboxd.submission order by seq')
+  expect(rows.map(({ payload }) => payload)).toEqual([
+    '{"id":5,"state":"confirmed","note":null,"seen":0,"total":12345678.90}',
+    '{"number":5,"total":0.01}',
+  ])
+})
+
+test('a document that is gone, or does not meet the condition, ends as discarded with the reason; no request is made', async () => {
+  await sale(1, '1', 'draft')
+  await ledger.pool.query(`insert into sale values (2, 'confirmed')`)
+  await sale(4)
+  for (const id of [1, 2, 3, 4]) await note(id)
+  await captureAll()
+  const reasons = [
+    'public.sale 1 does not meet the condition',
+    'public.sale 2 does not meet the condition',
+    'public.sale 3 was deleted',
+  ]
+  expect(await submissions()).toEqual([...reasons.map((why) => ['discarded', null, why]), ['queued', '1.10', null]])
+  expect(await rowsSay()).toEqual([...reasons.map((why) => `discarded: ${why}`), 'queued'])
+  const { rows } = await ledger.pool.query(
+    `select from_state, to_state, attempt, cause from outboxd.submission_event order by id limit 1`,
+  )
+  expect(rows).toEqual([{ from_state: null, to_state: 'discarded', attempt: 0, cause: `discarded: ${reasons[0]}` }])
+})
+
+test('ten waiting rows of a document are one record, and a change of what is not sent is none', async () => {
+  await sale(5)
+  const first = await note(5)
+  for (let i = 0; i < 9; i++) await note(5)
+  await captureAll()
+  const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
+  expect(await submissions()).toEqual([['queued', '1.10', null], ...Array(9).fill(unchanged)])
+  await ledger.pool.query('update sale set seen = 1')
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(unchanged)
+  await setPrice(5, '2')
+  const second = await note(5)
+  await note(5)
+  await captureAll()
+  expect((await submissions()).slice(-2)).toEqual([
+    ['queued', '2.00', null],
+    ['discarded', null, `unchanged since outbox:${second}`],
+  ])
+})
+
+test('a document that is changed back is sent again', async () => {
+  await sale(5)
+  for (const price of ['1.10', '2', '1.10']) {
+    await setPrice(5, price)
+    await note(5)
+    await captureAll()
+  }
+  expect(await submissions()).toEqual([
+    ['queued', '1.10', null],
+    ['queued', '2.00', null],
+    ['queued', '1.10', null],
+  ])
+})
+
+describe('the same document again, after its last record', () => {
+  const given: Record<State, string> = {
+    queued: `error = null`,
+    sending: `claim_id = gen_random_uuid(), instance_id = gen_random_uuid()`,
+    accepted: `transaction_id = 't', accepted_at = now(), job_id = gen_random_uuid(), poll_at = now()`,
+    completed: `ended_at = now()`,
+    failed: `ended_at = now()`,
+    rejected: `ended_at = now()`,
+    uncertain: `ended_at = now()`,
+    discarded: `ended_at = now()`,
+  }
+  const isSent = ['failed', 'rejected', 'discarded']
+  test.each(Object.entries(given))('%s', async (state, columns) => {
+    await sale(5)
+    const first = await note(5)
+    await captureAll()
+    await ledger.pool.query(
+      `update outboxd.submission set held = false, due_at = case when $1 = 'queued' then due_at end, state = $1, ${columns}`,
+      [state],
+    )
+    await note(5)
+    await captureAll()
+    expect((await submissions()).at(-1)).toEqual(
+      isSent.includes(state) ? ['queued', '1.10', null] : ['discarded', null, `unchanged since outbox:${first}`],
+    )
+  })
+})
+
+test('what was discarded is passed over: the record before it counts', async () => {
+  await sale(5)
+  const first = await note(5)
+  await captureAll()
+  await setPrice(5, '2')
+  await note(5)
+  await captureAll()
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'discarded', held = false, due_at = null, ended_at = now() where outbox_id <> $1`,
+    [first],
+  )
+  await setPrice(5, '1.10')
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(['discarded', null, `unchanged since outbox:${first}`])
+})
+
+test('retention that emptied the request, or pruned the record, does not make an unchanged document a record', async () => {
+  await sale(5)
+  const first = await note(5)
+  await captureAll()
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'completed', held = false, due_at = null, ended_at = now() - interval '9 days'`,
+  )
+  const old = { olderThanDays: 1, limit: 10 }
+  expect(await emptyBatch(ledger.pool, old)).toBe(1)
+  const unchanged = ['discarded', null, `unchanged since outbox:${first}`]
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(unchanged)
+  await chainLogs(ledger.pool, () => true)
+  const pruned = await inTransaction(ledger.pool, (db) => pruneBatch(db, old))
+  expect(pruned).toBe(1)
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(unchanged)
+  await setPrice(5, '2')
+  await note(5)
+  await captureAll()
+  expect((await submissions()).at(-1)).toEqual(['queued', '2.00', null])
+})
+
+test('one document that the condition fails for is rejected by name, and the others are sent', async () => {
+  await installed({ condition: '1 / (n.id - 7) <> 99' })
+  for (let id = 1; id <= 20; id++) {
+    await sale(id)
+    await note(id)
+  }
+  await captureAll()
+  expect((await submissions()).filter(([state]) => state !== 'queued')).toEqual([
+    ['rejected', null, 'the condition of public.sale failed for the record 7: division by zero'],
+  ])
+  const { rows } = await ledger.pool.query(`select type, key from outboxd.submission where state = 'rejected'`)
+  expect(rows).toEqual([{ type: 'order', key: '7' }])
+})
+
+test('a condition that is wrong stops capture as a whole', async () => {
+  await installed({ condition: 'n.nothing' })
+  await sale(1)
+  await note(1)
+  await expect(captureAll()).rejects.toThrow('the condition of public.sale failed: column n.nothing does not exist')
+})
+
+test('a payload of the same shape is a record of its own if its document is not captured, or the view is not believed', async () => {
+  await sale(5)
+  const plain = { mappings: mappingsOf(null, 'total: "${total}"') }
+  await ledger.pool.query('truncate outboxd_capture.captured')
+  await note(5)
+  await captureAll(plain)
+  await installed({ condition: 'pg_sleep(3600) is null' })
+  await ledger.pool.query(
+    'create role stranger_of_capture; alter table outboxd_capture.captured owner to stranger_of_capture',
+  )
+  onTestFinished(async () => {
+    await ledger.pool.query('alter table outboxd_capture.captured owner to current_user; drop role stranger_of_capture')
+  })
+  await note(5)
+  await captureAll(plain)
+  expect(await submissions()).toEqual(Array(2).fill(['rejected', null, 'total (from total) is missing']))
+})
+
+describe('a document that changes while its row is taken', () => {
+  test('a change that commits after the content was read has its own row, and is sent', async () => {
+    await sale(5)
+    await note(5)
+    const erp = await ledger.pool.connect()
+    onTestFinished(() => erp.release())
+    await erp.query('begin')
+    await erp.query(`update sale_line set price = 2 where sale = 5`)
+    await note(5, erp)
+    // Uncommitted: neither its row nor its content is seen.
+    await captureAll()
+    expect(await submissions()).toEqual([['queued', '1.10', null]])
+    await erp.query('commit')
+    await captureAll()
+    expect(await submissions()).toEqual([
+      ['queued', '1.10', null],
+      ['queued', '2.00', null],
+    ])
+  })
+
+  test('a change that commits between the claim and the reading is in the first record, and its own row is unchanged', async () => {
+    await sale(5)
+    const first = await note(5)
+    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+    let isChanged = false
+    await captureAll({
+      async readContents(records) {
+        if (!isChanged) {
+          isChanged = true
+          await setPrice(5, '2')
+          await note(5)
+        }
+        return readContents(outbox, mappingsOf(query), records)
+      },
+    })
+    await captureAll()
+    expect(await submissions()).toEqual([
+      ['queued', '2.00', null],
+      ['discarded', null, `unchanged since outbox:${first}`],
+    ])
+  })
+
+  test('condition and content are of one state of the database', async () => {
+    await installed({ condition: `n.state = 'confirmed' and pg_sleep(0.3) is not null` })
+    await sale(5)
+    await note(5)
+    const reopened = new Promise((resolve) => setTimeout(resolve, 100)).then(async () => {
+      await ledger.pool.query(`update sale set state = 'draft'; update sale_line set price = 666`)
+      await note(5)
+    })
+    await Promise.all([captureAll(), reopened])
+    await captureAll()
+    expect(await submissions()).toEqual([
+      ['queued', '1.10', null],
+      ['discarded', null, 'public.sale 5 does not meet the condition'],
+    ])
+  })
+
+  test('after a crash between ledger and mark the first content stays, the row says what it became, and the change is sent', async () => {
+    await sale(5)
+    await note(5)
+    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+    const dies: Changes = {
+      async claim(request) {
+        const rows = await claimRows(outbox, request)
+        return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+      },
+    }
+    await expect(captureAll(dies)).rejects.toThrow('terminated')
+    await setPrice(5, '2')
+    await note(5)
+    await captureAll()
+    expect(await submissions()).toEqual([
+      ['queued', '1.10', null],
+      ['queued', '2.00', null],
+    ])
+    expect(await rowsSay()).toEqual(['queued', 'queued'])
+  })
+
+  test('after such a crash a document that is deleted meanwhile stays queued as it was read', async () => {
+    await sale(5)
+    await note(5)
+    const outbox = new Outbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+    await expect(
+      captureAll({
+        async claim(request) {
+          const rows = await claimRows(outbox, request)
+          return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+        },
+      }),
+    ).rejects.toThrow('terminated')
+    await ledger.pool.query('truncate sale, sale_line')
+    await captureAll()
+    expect(await submissions()).toEqual([['queued', '1.10', null]])
+    expect(await rowsSay()).toEqual(['queued'])
+  })
+})

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { decideUnchanged, requestDigest } from '../../src/ledger/documents.ts'
+import { type State, states } from '../../src/model.ts'
+
+/** What becomes of a document whose last record has the same request, by the state of that record. */
+const table: Record<State, 'sent' | 'unchanged'> = {
+  queued: 'unchanged',
+  sending: 'unchanged',
+  accepted: 'unchanged',
+  completed: 'unchanged',
+  failed: 'sent',
+  rejected: 'sent',
+  uncertain: 'unchanged',
+  discarded: 'sent',
+}
+
+test.each(states)('the same request after a record that is %s', (state) => {
+  const reason = decideUnchanged('a', { outboxId: '7', state, digest: 'a' })
+  expect(reason).toBe(table[state] === 'sent' ? null : 'unchanged since outbox:7')
+})
+
+test.each(states)('another request, or one of which nobody knows, after a record that is %s is sent', (state) => {
+  expect(decideUnchanged('b', { outboxId: '7', state, digest: 'a' })).toBeNull()
+  expect(decideUnchanged('b', { outboxId: '7', state, digest: null })).toBeNull()
+  expect(decideUnchanged(null, { outboxId: '7', state, digest: null })).toBeNull()
+})
+
+test('the first record of a document is sent', () => {
+  expect(decideUnchanged('a', null)).toBeNull()
+})
+
+test('requests are the same whichever submission makes them, and differ by endpoint, and in a digit', () => {
+  const [one, two] = ['019aaaaa-0000-7000-8000-000000000001', '019aaaaa-0000-7000-8000-000000000002']
+  const digest = (id: string, resource: 'data' | 'orders', total: string) =>
+    requestDigest({ id, resource, body: `{"ref":"${id}","total":${total}}` })
+  expect(digest(one, 'orders', '1.10')).toBe(digest(two, 'orders', '1.10'))
+  expect(digest(one, 'orders', '1.10')).not.toBe(digest(one, 'data', '1.10'))
+  expect(digest(one, 'orders', '1.10')).not.toBe(digest(one, 'orders', '1.1'))
+  expect(requestDigest({ id: one, resource: 'data', body: null })).toBeNull()
+})
