@@ -10,7 +10,6 @@ import { troubleOf } from '../console/errors.ts'
 import { type Access, readAccess } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
-import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/parts.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
@@ -66,10 +65,9 @@ Examples:
     const { who } = actorOf(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
     await using opened = openLater(() => openDatabasesOf(config, sessions))
-    using live = createLive(troubleOf)
     await using app = await createConsole(
       {
-        ...{ databases: opened.get, config, clock: systemClock, live, say },
+        ...{ databases: opened.get, config, clock: systemClock, say },
         searches: createTurns(searchesAtOnce, searchesWaitingMax),
         askService: (asked) => askService(context, asked),
       },

@@ -10,7 +10,6 @@ import { auditRoutes } from './audit/routes.ts'
 import { changeRoutes } from './change/routes.ts'
 import { errorRoutes, sendUnreadable } from './errors.ts'
 import { createGuard, type GuardOptions, refuseUnstorable } from './guard/createGuard.ts'
-import { liveRoutes } from './live/liveRoutes.ts'
 import { mappingRoutes } from './mapping/routes.ts'
 import { nowRoutes } from './now/routes.ts'
 import type { ConsoleParts } from './parts.ts'
@@ -38,11 +37,9 @@ const limits = {
  * has `routes.ts`.
  */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
-  const closing = new AbortController()
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
   closeOldestBeyond(app.server, connectionsMax)
   app.addHook('preClose', async () => {
-    closing.abort()
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
   })
   await app.register(cookie, { secret: randomBytes(32).toString('base64') })
@@ -57,7 +54,6 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   assetRoutes(app)
   for (const routes of [nowRoutes, recordsRoutes, changeRoutes, recordRoutes, mappingRoutes, auditRoutes])
     routes(app, parts)
-  liveRoutes(app, parts, closing.signal)
   return app
 }
 

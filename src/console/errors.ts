@@ -6,6 +6,7 @@ import { DatabaseUnusable, isLock, isPassing } from '../postgres/database.ts'
 import { waitedForLock } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
+import { nowVersion } from './parts.ts'
 
 /** Refuses a request; the message is shown on the page. */
 export class Refused extends Error {
@@ -71,7 +72,8 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
   app.setErrorHandler(async (error: Error, request, reply) => {
     const trouble = readTrouble(error)
     const { status, words } = trouble
-    if (status >= 500) say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
+    if (status >= 500 && request.routeOptions.config.isPolled !== true)
+      say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
     return sendMessage(request, reply, { ...trouble, isPassing: trouble.isPassing && request.method === 'GET' })
   })
 }
@@ -89,10 +91,10 @@ interface Message {
   isPassing?: boolean
 }
 
-/** A page in passing trouble follows the topic `now`, and loads again when that answers. */
+/** A page in passing trouble loads again when the page Now can be read. */
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
-  const live = isPassing ? { live: { topic: 'now' } } : {}
+  const live = isPassing ? { live: { path: nowVersion } } : {}
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
   const hope = isPassing ? html`<p>The page that you asked for is shown as soon as that is over.</p>` : ''
   const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))

@@ -4,15 +4,12 @@ import type { TransactionRef } from '../ledger/transactions.ts'
 import type { Testimony } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
 import type { Turns } from './createTurns.ts'
-import type { Live } from './live/createLive.ts'
 
 export interface ConsoleParts {
   /** @throws DatabaseUnusable; the error page says so */
   databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
-  /** Tells viewers of changes. */
-  live: Live
   /** Turns of whatever searches all records. */
   searches: Turns
   /** Asks the service once for a transaction, with slots of the budget. Never throws. */
@@ -20,6 +17,9 @@ export interface ConsoleParts {
   /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void
 }
+
+/** Where the version of the page Now is asked for. */
+export const nowVersion = '/now/version'
 
 /** Opens when first asked, keeps it open, and tries again after a failure. */
 export function openLater<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {

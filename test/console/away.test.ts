@@ -27,22 +27,12 @@ afterAll(async () => {
 const variables = (url: string) => ({ DATABASE_URL: url, STATE_DATABASE_URL: url })
 const pages = ['/', '/records', '/records/1', '/audit']
 
-/** What a page that is looked at is told, from now on. */
-async function follow(url: string) {
-  const response = await fetch(`${url}/live?on=now`)
-  const heard = { text: '' }
-  const reading = (async () => {
-    for await (const chunk of response.body ?? []) heard.text += Buffer.from(chunk).toString()
-  })().catch(() => {})
-  return {
-    says: (words: string) =>
-      until(
-        () => heard.text,
-        (text) => text.includes(words),
-      ),
-    reading,
-  }
-}
+/** Waits until a page that is open is told that there is something, or that there is none. */
+const isTold = (url: string, status: 200 | 503) =>
+  until(
+    () => fetch(`${url}/now/version`),
+    (answer) => answer.status === status,
+  )
 
 test('a ledger that was not migrated: each page says what to do, and shows itself when it is done', async () => {
   await using database = await createDatabase('template0')
@@ -51,12 +41,11 @@ test('a ledger that was not migrated: each page says what to do, and shows itsel
     const { status, text } = await served.get(path)
     expect({ path, status }).toEqual({ path, status: 503 })
     expect(text).toContain('run `outboxd migrate` first')
-    expect(text).toContain('data-topic="now"')
+    expect(text).toContain('data-watch="/now/version"')
   }
-  const stream = await follow(served.url)
-  await stream.says('event: trouble')
+  await isTold(served.url, 503)
   expect(await migrate.action(testContext(variables(database.url)), { outbox: true })).toBe(0)
-  await stream.says('event: version')
+  await isTold(served.url, 200)
   expect(await served.get('/')).toMatchObject({ status: 200 })
 })
 
@@ -75,10 +64,9 @@ describe('a database that cannot be reached', () => {
 
   test('meanwhile is said by the page that is open and by those that are opened, without its password, and they recover', async () => {
     await using served = await openConsole(testContext(variables(proxied)))
-    const stream = await follow(served.url)
-    await stream.says('event: version')
+    await isTold(served.url, 200)
     await proxy.setFault({ kind: 'refuse' })
-    await stream.says('event: trouble')
+    await isTold(served.url, 503)
     const { status, text } = await served.get('/')
     expect(status).toBe(503)
     expect(text).toContain('A database cannot be used')
@@ -101,7 +89,7 @@ test.skipIf(lacksBrowser('a page that a database kept away'))(
     const page = await browser.newPage()
     await page.goto(`${served.url}/audit`)
     expect(await page.textContent('h1')).toBe('A database cannot be used')
-    await (await follow(served.url)).says('event: trouble')
+    await isTold(served.url, 503)
     await proxy.setFault(null)
     await page.getByRole('heading', { name: 'Audit' }).waitFor()
     expect(page.url()).toBe(`${served.url}/audit`)
@@ -110,18 +98,17 @@ test.skipIf(lacksBrowser('a page that a database kept away'))(
 
 test('a ledger that somebody has locked: the page that is open says so within seconds, one that is opened too, and they recover', async () => {
   await using served = await openConsole(testContext(variables(fixture.ledger.url)))
-  const stream = await follow(served.url)
-  await stream.says('event: version')
+  await isTold(served.url, 200)
   const locking = await fixture.ledger.pool.connect()
   onTestFinished(() => locking.release())
   await locking.query('begin; lock table outboxd.submission in access exclusive mode')
   const beganMs = performance.now()
-  await stream.says('event: trouble')
+  await isTold(served.url, 503)
   const { status, text } = await served.get('/records')
   expect(performance.now() - beganMs).toBeLessThan(12_000)
   expect(status).toBe(503)
   expect(text).toContain('The ledger does not answer')
-  expect(text).toContain('data-topic="now"')
+  expect(text).toContain('data-watch="/now/version"')
   await locking.query('rollback')
   await until(
     () => served.get('/'),
@@ -129,15 +116,14 @@ test('a ledger that somebody has locked: the page that is open says so within se
   )
 })
 
-test('the console ends at once, though streams are open and the database does not answer', async () => {
+test('the console ends at once, though pages are open and the database does not answer', async () => {
   const served = await openConsole(testContext(variables(proxied)))
-  const stream = await follow(served.url)
-  await stream.says('event: version')
+  await isTold(served.url, 200)
   await proxy.setFault({ kind: 'half-open' })
   const asked = served.get('/').catch(() => 'cut off')
   const beganMs = performance.now()
   expect(await served.stop()).toBe(0)
-  await Promise.all([stream.reading, asked])
+  await asked
   expect(performance.now() - beganMs).toBeLessThan(10_000)
   await proxy.setFault(null)
 })

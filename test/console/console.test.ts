@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
 let fixture: Fixture
@@ -42,15 +43,20 @@ test('what looks, moves or is drawn comes from here, and nothing else is there t
     expect(await served.get(path)).toMatchObject({ status: 404 })
 })
 
-test('what changes is told by the stream', async () => {
-  const response = await fetch(`${served.url}/live?on=now`, { signal: AbortSignal.timeout(20_000) })
-  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
-  let seen = ''
-  for await (const chunk of response.body ?? []) {
-    seen += Buffer.from(chunk).toString()
-    if (seen.includes('event: version')) break
+test('each page that is live has a version of what it shows, which changes with that', async () => {
+  await fixture.reset()
+  const id = await fixture.end({ state: 'failed', errorCode: 'E003', error: 'the service was down' })
+  for (const path of ['/', `/records/${id}`]) {
+    const { text } = await served.get(path)
+    const [, watched = '', shown] = /data-watch="([^"]+)" data-version="([^"]+)"/.exec(text) ?? []
+    const version = async () => JSON.parse((await served.get(watched)).text).version
+    expect(await version()).not.toBe('')
+    if (path === '/') continue
+    expect(await version()).toBe(shown)
+    await fixture.ledger.pool.query('update outboxd.submission set polls = polls + 1 where id = $1', [id])
+    await until(version, (told) => told !== shown)
   }
-  expect(seen).toContain('"topic":"now"')
+  expect(JSON.parse((await served.get('/records/none/version')).text)).toEqual({ version: '' })
 })
 
 test.each([

@@ -68,7 +68,7 @@ describe('a record', () => {
     expect(text).toContain('Read the row anew <code>--refresh</code>')
     expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
     expect(text).toMatch(/<span class="after">\+\d+ (ms|s)<\/span>/)
-    expect(text).toContain('data-topic="record:')
+    expect(text).toContain('data-watch="/records/')
   })
 
   test('keeps its values until somebody asks for them, who is logged', async () => {

@@ -36,7 +36,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
 
   /** Makes a session wait for its own answers. */
   async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
-    if (session === '' || needsNoViewer(request) || request.routeOptions.config?.isStream === true) return
+    if (session === '' || needsNoViewer(request)) return
     const turns = turnsOf.get(session) ?? createTurns(answersAtOnce, answersWaitingMax)
     turnsOf.set(session, turns)
     const turn = await turns.take()

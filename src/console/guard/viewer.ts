@@ -21,8 +21,8 @@ declare module 'fastify' {
     needsNoViewer?: true
     /** Changes nothing in the ledger, so --read-only allows it. */
     changesNothing?: true
-    /** Stays open, so it has its own bounds (liveRoutes.ts). */
-    isStream?: true
+    /** Each open page asks it every second or two, so its errors are not logged. */
+    isPolled?: true
   }
 }
 

@@ -17,10 +17,11 @@ export interface PageHead {
   /** Null if nobody has signed in. */
   viewer: Viewer | null
   /**
-   * The topic whose version assets/console.js follows. If the version differs from the rendered one, the script reads the page
-   * again and replaces each element that is `data-live` by its id. It loads a page without a version as soon as there is one.
+   * Where assets/console.js asks for the page's version. If it differs from the rendered one, the script reads the page
+   * again and replaces each element that is `data-live` by its id. It loads a page without a version again as soon as
+   * there is one.
    */
-  live?: { topic: string; version?: string }
+  live?: { path: string; version?: string }
 }
 
 /** A whole page around `main`. `html` escapes every value. */
@@ -56,7 +57,7 @@ ${main}
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
   const version = live.version === undefined ? '' : html` data-version="${live.version}"`
-  return html` data-topic="${live.topic}"${version}`
+  return html` data-watch="${live.path}"${version}`
 }
 
 function navigation(current: PageHead['current']): HtmlSafeString {

@@ -9,6 +9,7 @@ import { capitalize, pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { age, empty, foreign, notice, paragraph, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
+import { nowVersion } from '../parts.ts'
 import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
 import { type BudgetWindow, budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
@@ -65,7 +66,7 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
   return layout(
     {
       ...{ title: 'Now', current: '/', viewer },
-      live: { topic: 'now', version },
+      live: { path: nowVersion, version },
     },
     html`${place('sentences')}
 <section>${place('person')}</section>

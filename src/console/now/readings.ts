@@ -28,6 +28,25 @@ export function shareReading<T>(
   }
 }
 
+const keysMax = 1_000
+
+/** Shares a reading for each key, and forgets the key that was asked for the longest time ago. */
+export function shareReadings<T>(
+  clock: Pick<Clock, 'stopwatch'>,
+  forMs: number,
+  read: (key: string) => Promise<T>,
+): (key: string) => Promise<T> {
+  const readings = new Map<string, () => Promise<T>>()
+  return (key) => {
+    const reading = readings.get(key) ?? shareReading(clock, forMs, () => read(key))
+    readings.delete(key)
+    readings.set(key, reading)
+    const [oldest] = readings.keys()
+    if (readings.size > keysMax && oldest !== undefined) readings.delete(oldest)
+    return reading()
+  }
+}
+
 /**
  * Reads again if the count differs and the value is `minMs` old, or if it is `maxMs` old. Await each answer before the
  * next call.

@@ -3,21 +3,21 @@ import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import { readPeriods } from '../../ledger/periods.ts'
 import { sendPage } from '../html/layout.ts'
-import type { ConsoleParts } from '../parts.ts'
+import { type ConsoleParts, nowVersion } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
 import { historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
 import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
 import { createOutboxReading, shareReading } from './readings.ts'
 import { createNowReading } from './readNow.ts'
 
-/** A page is at most this old, and hears of a change within a second. */
-const viewAgeMs = 900
+/** All viewers share a reading for this long. */
+const viewAgeMs = 1_000
 
 /** A minute is written within half a minute of its end. */
 const historyAgeMs = 15_000
 
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { live, databases, clock } = parts
+  const { databases, clock } = parts
   const readOutbox = createOutboxReading(parts)
   const readAnew = () => {
     const readView = createNowReading(parts, readOutbox)
@@ -34,10 +34,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return unsafeHtml(historySection(historyOf(range, periods)).toString())
   }
 
-  live.addTopic('now', {
-    everyMs: 1_000,
-    readVersions: async () => new Map([['', (await readPage()).version]]),
-  })
+  app.get(nowVersion, { config: { isPolled: true } }, async () => ({ version: (await readPage()).version }))
   app.get<Asked>('/', async ({ viewer, query }, reply) => {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
     return sendPage(reply, renderNow({ ...page, history, viewer }))

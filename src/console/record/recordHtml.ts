@@ -33,7 +33,7 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
       title: `Record outbox:${foreignText(detail.outboxId, 60)}`,
       current: '/records',
       viewer: shown.viewer,
-      live: { topic: `record:${detail.id}`, version },
+      live: { path: `/records/${detail.id}/version`, version },
     },
     [
       shown.message === null ? '' : notice(shown.message.tone, shown.message.text.split('\n').map(paragraph)),

@@ -8,6 +8,7 @@ import type { Databases } from '../../operations/databases.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
+import { shareReadings } from '../now/readings.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import { keepShownRecords, noteDownload, noteSight } from '../sights.ts'
@@ -16,24 +17,23 @@ import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './
 import { resolveRecord } from './resolveRecord.ts'
 import { renderResolve } from './waysHtml.ts'
 
-const watchEveryMs = 1_500
+/** All viewers of a record share a reading for this long. */
+const versionAgeMs = 2_000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 /** `/records/ID`: what `outboxd show` says, and what can be done. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { databases, clock, live } = parts
+  const { databases, clock } = parts
   const shown = keepShownRecords(clock)
   const done = keepMessages()
-  live.addTopic('record', {
-    everyMs: watchEveryMs,
-    readVersions: async (keys) =>
-      readRevisions(
-        (await databases()).ledger,
-        keys.filter((key) => uuid.test(key)),
-      ),
-  })
+  const readVersion = shareReadings(clock, versionAgeMs, async (id: string) =>
+    uuid.test(id) ? ((await readRevisions((await databases()).ledger, [id])).get(id) ?? '') : '',
+  )
+  app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params }: RecordRequest) => ({
+    version: await readVersion(params.id),
+  }))
 
   async function sendRecord(
     request: RecordRequest,

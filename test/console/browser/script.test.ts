@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
@@ -82,37 +82,33 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
 
 interface LivePage {
   url: string
-  /** Other contents, and the stream says so. */
+  /** Other contents, of another version. */
   change(contents: string): void
   /** The page as it is now is answered when this is let go. @returns what lets go */
   holdAnswers(): () => void
   /** Waits until the page has been asked for again. */
   isAsked(): Promise<void>
   isFollowed(): Promise<void>
-  /** Ends the streams, and takes no other until something changes. */
+  /** Answers nothing until something changes. */
   goAway(): void
   close(): void
 }
 
 async function serveLivePage(first: string): Promise<LivePage> {
   const now = { contents: first, version: 1 }
-  const streams = new Set<ServerResponse>()
   const followed = Promise.withResolvers<void>()
   let asked = Promise.withResolvers<void>()
   let held = Promise.resolve()
   let isAway = false
-  const tell = (stream: ServerResponse) =>
-    stream.write(`retry: 50\nevent: version\ndata: {"topic":"it","version":"${now.version}"}\n\n`)
   const server = createServer(async ({ url }, response) => {
     if (url === '/console.js') return response.end(readFileSync(join(checkout, 'assets', 'console.js')))
-    if (url?.startsWith('/live')) {
-      if (isAway) return response.destroy()
-      streams.add(response.writeHead(200, { 'content-type': 'text/event-stream' }))
-      tell(response)
+    if (isAway) return response.destroy()
+    if (url === '/version') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ version: `${now.version}` }))
       return followed.resolve()
     }
     const text = pageOf(now)
-    if (streams.size > 0) asked.resolve()
+    asked.resolve()
     await held
     response.writeHead(200, { 'content-type': 'text/html' }).end(text)
   })
@@ -124,7 +120,6 @@ async function serveLivePage(first: string): Promise<LivePage> {
       now.version += 1
       isAway = false
       asked = Promise.withResolvers()
-      for (const stream of streams) tell(stream)
     },
     holdAnswers() {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -135,8 +130,6 @@ async function serveLivePage(first: string): Promise<LivePage> {
     isFollowed: () => followed.promise,
     goAway() {
       isAway = true
-      for (const stream of streams) stream.end()
-      streams.clear()
     },
     close() {
       server.close()
@@ -147,5 +140,5 @@ async function serveLivePage(first: string): Promise<LivePage> {
 
 function pageOf({ contents, version }: { contents: string; version: number }): string {
   return `<!doctype html><title>live</title><script src="/console.js" defer></script>
-<body data-topic="it" data-version="${version}"><p id="said"></p><h1>Live</h1><div id="part" data-live>${contents}</div></body>`
+<body data-watch="/version" data-version="${version}"><p id="said"></p><h1>Live</h1><div id="part" data-live>${contents}</div></body>`
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { namesUs } from '../../../src/console/guard/refuseForeign.ts'
@@ -29,7 +31,7 @@ describe('the Host', () => {
     'x@localhost',
     'a/b',
   ])('%s is refused, for pages, streams and files alike', async (host) => {
-    for (const path of [...pages, '/live?on=test', '/assets/console.js'])
+    for (const path of [...pages, '/now/version', '/assets/console.js'])
       expect(await served.ask(path, { headers: { host } }), path).toMatchObject({ status: 403 })
   })
 
@@ -157,7 +159,7 @@ test('with --read-only every form is refused, though it has its token', async ()
 })
 
 test('every answer has the headers that keep strangers out', async () => {
-  for (const path of [...pages, '/assets/console.js', '/live?on=unknown', '/']) {
+  for (const path of [...pages, '/assets/console.js', '/now/version', '/']) {
     const { headers } = await served.ask(path)
     expect(headers['content-security-policy'], path).toBe(
       "default-src 'none';style-src 'self';script-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
@@ -179,4 +181,24 @@ test('an address that cannot be read is refused in plain words that nothing can 
 
 test('headers of more than 16 kB are not read', async () => {
   expect(await served.ask('/change', { headers: { 'x-long': 'x'.repeat(17_000) } })).toMatchObject({ status: 431 })
+})
+
+test('1,000 connections that are held without an answer end, the oldest first; pages stay', async () => {
+  await using held = await openGuarded()
+  const { hostname, port } = new URL(held.url)
+  const sockets: Socket[] = []
+  for (let count = 0; count < 1_100; count += 50)
+    sockets.push(
+      ...(await Promise.all(
+        Array.from({ length: 50 }, async (_, i) => {
+          const socket = connect({ host: hostname, port: Number(port) })
+          socket.on('error', () => {})
+          await once(socket, 'connect')
+          socket.write(i % 2 === 0 ? 'GET /change HTTP/1.1\r\nx: ' : '')
+          return socket.resume()
+        }),
+      )),
+    )
+  expect(await held.get('/change')).toMatchObject({ status: 200 })
+  for (const socket of sockets) socket.destroy()
 })

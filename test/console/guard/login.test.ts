@@ -20,7 +20,7 @@ const signIn = (visitor: Visitor, fields: Record<string, string> = {}) =>
   visitor.post('/login', { name: 'ann', password: right, ...fields }, '/login')
 
 test('nothing is shown before, but what the page to sign in is made of', async () => {
-  for (const path of ['/', '/change', '/nowhere', '/records/1', '/live?on=test']) {
+  for (const path of ['/', '/change', '/nowhere', '/records/1', '/now/version']) {
     const { status, text: shown } = await served.ask(path)
     expect({ path, status }).toEqual({ path, status: 401 })
     expect(shown).toContain('<h1>Sign in</h1>')

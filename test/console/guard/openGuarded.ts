@@ -1,13 +1,10 @@
-import { promisify } from 'node:util'
 import { systemClock } from '../../../src/clock.ts'
 import { readStoreConfig } from '../../../src/config.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
 import { createTurns } from '../../../src/console/createTurns.ts'
-import { troubleOf } from '../../../src/console/errors.ts'
 import { readAccess } from '../../../src/console/guard/access.ts'
 import { form } from '../../../src/console/html/form.ts'
 import { layout } from '../../../src/console/html/layout.ts'
-import { createLive } from '../../../src/console/live/createLive.ts'
 import type { ConsoleParts } from '../../../src/console/parts.ts'
 import { type Visitor, visit } from '../openConsole.ts'
 
@@ -18,8 +15,6 @@ export interface Guarded extends Visitor, AsyncDisposable {
   readonly said: string[]
   /** Has the page `/slow` answered, whoever waits for it. */
   answerSlow(): void
-  /** The connections that are open, and how often the topic `test` was read, which is once in 100 ms while it is looked at. */
-  count(): Promise<{ connections: number; reads: number }>
 }
 
 export interface GuardedOptions {
@@ -38,21 +33,11 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   if ('problems' in access) throw new Error(access.problems.join('\n'))
   const said: string[] = []
   const changes: string[] = []
-  const live = createLive(troubleOf)
-  let reads = 0
   const slow = Promise.withResolvers<void>()
-  live.addTopic('test', {
-    everyMs: 100,
-    async readVersions() {
-      reads += 1
-      return new Map([['', '1']])
-    },
-  })
   const parts: ConsoleParts = {
     databases: () => Promise.reject(new Error('this console has no database')),
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
-    live,
     searches: createTurns(2, 10),
     askService: () => Promise.reject(new Error('this console asks nobody')),
     say: (line) => said.push(line),
@@ -79,9 +64,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     changes,
     said,
     answerSlow: slow.resolve,
-    count: async () => ({ connections: await promisify(app.server.getConnections.bind(app.server))(), reads }),
     async [Symbol.asyncDispose]() {
-      live[Symbol.dispose]()
       await app.close()
     },
   }

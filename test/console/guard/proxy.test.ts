@@ -38,7 +38,7 @@ test('who comes through the proxy acts under the name that it gives, whatever na
 })
 
 test.each(['127.0.0.1', '127.0.0.8'])('%s is not the proxy, whatever it says', async (from) => {
-  for (const path of ['/change', '/live?on=test', '/assets/console.js']) {
+  for (const path of ['/change', '/now/version', '/assets/console.js']) {
     const answered = await served.ask(path, { from, headers: { ...asAnn, 'x-forwarded-for': proxy } })
     expect(answered).toMatchObject({ status: 403 })
     expect(answered.text).toContain('asked through its proxy alone')
