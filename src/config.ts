@@ -7,7 +7,6 @@ import { type Reader, variables } from './variables.ts'
 
 /** The validated environment. Durations are in milliseconds, though the variable says seconds. */
 export type Config = ReturnType<typeof readConfig>
-/** For commands that touch only the databases. */
 export type StoreConfig = ReturnType<typeof readStoreConfig>
 export type ServiceSettings = Config['service']
 export type DiscoverConfig = ReturnType<typeof readDiscoverConfig>
@@ -211,7 +210,6 @@ function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string
   }
 }
 
-/** @throws ConfigInvalid */
 export function readMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)

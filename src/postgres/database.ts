@@ -6,19 +6,16 @@ import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled
 
 export type { Pool } from 'pg'
 
-/** A pool or a client. */
 export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
 export interface PoolOptions {
   url: string | DatabaseAddress
-  /** Shown in pg_stat_activity. */
   name: string
   connections: number
   /** An idle connection broke; the pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Beside `ownSettings` and `asText`. */
   settings?: Record<string, string>
   /** Whether its commits survive a crash, whatever the server is set to. */
   durable?: boolean
@@ -184,7 +181,6 @@ export async function begin(
   }
 }
 
-/** Commits when `work` resolves, rolls back when it throws. */
 export async function inTransaction<T>(
   pool: pg.Pool,
   work: (db: Database) => Promise<T>,

@@ -1,6 +1,5 @@
 /** The address of a database; name and password may be renewed while the daemon runs. */
 export interface DatabaseAddress {
-  /** The connection string in force. */
   now(): string
   /** Reads the connection string again, because the server refused the sign-in. */
   renew(): void
@@ -10,7 +9,6 @@ export interface DatabaseAddressDeps {
   url: string
   read(): { url: string } | { problem: string }
   onRenewed(): void
-  /** The new string is not taken; the former stays in force. */
   onRefused(why: string): void
 }
 

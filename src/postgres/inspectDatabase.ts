@@ -10,7 +10,6 @@ export interface Inspection<T> {
   look: (db: pg.Pool) => Promise<T>
 }
 
-/** A lock was in the way for longer than a person waits. */
 export class TableLocked extends Error {
   override name = 'TableLocked'
   /** Never empty. */

@@ -25,10 +25,8 @@ export type Mark =
 export interface ListenerDeps {
   url: string | DatabaseAddress
   channel: string
-  /** Reads the quoted name of the outbox table, with its schema. */
   readTable(): Promise<string>
   onNotice(): void
-  /** It will be opened again. */
   onError(error: Error): void
 }
 

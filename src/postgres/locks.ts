@@ -10,11 +10,8 @@ export interface LockingSession {
   /** For pg_terminate_backend; 0 for a prepared transaction. */
   pid: number
   application: string | null
-  /** As in pg_stat_activity. */
   state: string | null
-  /** The kind of its current or last statement. */
   statement: string | null
-  /** How long its transaction has been open. */
   openForMs: number | null
 }
 
@@ -49,7 +46,6 @@ const firstLookMs = 1_000
 const againMs = 500
 
 export interface LockWatch extends AsyncDisposable {
-  /** As last seen. */
   holders(): readonly LockingSession[]
 }
 

@@ -61,7 +61,6 @@ export function inMigrationSession<T>(
 export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
   inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
 
-/** @throws DatabaseUnusable if the encoding is SQL_ASCII */
 export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
   const refusal = refusedEncoding(await readEncoding(db))
   if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)

@@ -14,7 +14,6 @@ const alike: ReadonlyMap<string, string> = new Map([
   ['•', '*'],
 ])
 
-/** By Postgres' name. */
 export async function readEncoding(db: {
   query<Row extends pg.QueryResultRow>(text: string): Promise<{ rows: Row[] }>
 }): Promise<string> {
@@ -22,7 +21,6 @@ export async function readEncoding(db: {
   return rows[0]?.encoding ?? 'UTF8'
 }
 
-/** Why a database of this encoding cannot be used, and what to do. */
 export function refusedEncoding(encoding: string): string | null {
   if (encoding !== 'SQL_ASCII') return null
   return 'its encoding is SQL_ASCII, so it does not know which characters its texts hold, and nothing would be sent exactly. Convert it: dump it and restore it into a database of encoding UTF8. Or give outboxd a view: make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
@@ -33,7 +31,6 @@ export function encodingWarning(encoding: string): string | null {
   return `its encoding is ${encoding}, not UTF8: characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. A UTF8 database has neither limit`
 }
 
-/** Replaces characters that a database cannot hold, one for one. */
 export interface Replacement {
   /** By a character that looks alike, or by a question mark. */
   ofValue(text: string): string
@@ -58,7 +55,6 @@ export function createReplacement(encoding: string): Replacement | null {
   }
 }
 
-/** The characters beyond ASCII that an encoding of one byte a character holds. */
 function heldCharacters(encoding: string): ReadonlySet<string> {
   const decoder = new TextDecoder(labelOf(encoding))
   // In Postgres the bytes below 0xa0 are controls in these, while the Encoding standard takes LATIN1 for windows-1252.

@@ -7,13 +7,10 @@ import { codeOf, wasReadOnly } from './sqlState.ts'
 
 export interface SessionSettings {
   address: DatabaseAddress
-  /** By the server's names. */
   timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
-  /** By the server's names. */
   settings: Record<string, string>
   /** Settings that all statements have, or none if a pooler refuses them. */
   everywhere: Record<string, string>
-  /** Whether commits survive a crash, whatever the server is set to. */
   durable: boolean
   /**
    * Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` in the role's search
@@ -159,7 +156,6 @@ export class SessionPool extends pg.Pool {
 type Path = 'catalog' | 'role'
 const catalogPath = 'pg_catalog, pg_temp'
 
-/** The sessions of a pool on the ERP's database, with the search path of the role. */
 export class RolePathSessions {
   readonly #pool: SessionPool
   constructor(pool: SessionPool) {

@@ -81,12 +81,10 @@ export const ownNames = { search_path: 'pg_catalog' } as const
 /** By application_name: commands and other instances know a daemon's sessions by these. */
 export const daemonSessions = {
   work: 'outboxd',
-  /** Claims rows of the outbox, and marks them. */
   outbox: 'outboxd outbox',
   queue: 'outboxd queue',
   heartbeat: 'outboxd heartbeat',
   listen: 'outboxd listen',
-  /** Says that its ledger serves the outbox. */
   registration: 'outboxd registration',
 } as const
 

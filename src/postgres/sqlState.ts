@@ -1,7 +1,6 @@
 /** The SQLSTATE, or the code of a connection that broke. */
 export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
 
-/** lock_timeout. */
 export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P03'
 
 /** statement_timeout, or somebody cancelled it. */
@@ -10,11 +9,8 @@ export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014
 /** The server takes no writes, as a standby. */
 export const wasReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
 
-export type Work =
-  /** Claims rows of the outbox and keeps them in the ledger. */
-  'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
+export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
-/** What the failure of a statement says. */
 export type Blame =
   /**
    * Passes by itself: a lock, a deadlock, too little time or memory. It may be about one piece, so pieces are tried

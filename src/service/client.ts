@@ -31,15 +31,12 @@ export interface ServiceClient {
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Asks once for an address beside those of the API, where nothing can be. */
   askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** See docs/interface.md, 4.1. */
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>
 }
 
 interface ServiceClientDeps {
   service: Config['service']
-  /** Asked for each request. */
   credentials: () => Credentials
   maxInFlight: number
   clock: Clock

@@ -13,7 +13,6 @@ export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'prox
 export interface ConnectDeps {
   settings: ConnectionSettings
   clock: Pick<Clock, 'stopwatch'>
-  /** For connection and handshake together. */
   connectMs: number
   onCertificate(host: string, expiresAtMs: number): void
 }
@@ -116,7 +115,7 @@ function confirm(
   }
 }
 
-/** No way through the proxy: nothing of the request has left. */
+/** Nothing of the request has left. */
 export class TunnelRefused extends Error {
   override name = 'TunnelRefused'
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */

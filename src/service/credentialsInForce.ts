@@ -10,7 +10,6 @@ export interface CredentialsInForce {
    * @returns whether something changed
    */
   renew(parts: readonly CredentialPart[]): boolean
-  /** Why the files cannot be used, a line each. */
   broken(): string | null
 }
 
@@ -21,7 +20,6 @@ export interface CredentialsInForceDeps {
   read(part: CredentialPart, inForce: Credentials): Partial<Credentials> | string
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
-  /** The part could be used before, and stays in force. */
   onBroken(part: CredentialPart, why: string): void
 }
 

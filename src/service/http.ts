@@ -18,9 +18,7 @@ export type HttpAnswer =
   | {
       kind: 'response'
       status: number
-      /** In lower case; of a repeated header, the first. */
       headers: Record<string, string>
-      /** As far as it was read. */
       text: string
       /** Why `text` is not the whole body. */
       unreadable: string | null
@@ -31,7 +29,6 @@ export type HttpAnswer =
 export interface Http {
   /** @returns null if the request may not leave any more */
   exchange(request: HttpRequest): Promise<HttpAnswer | null>
-  /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>
 }
 

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 
-/** Takes interim answers out of a connection's bytes. */
 export interface InterimFilter {
   /** A request begins to leave: the head of an answer comes next. */
   begin(): void

@@ -11,7 +11,6 @@ export function isTimeout(error: unknown): boolean {
   return timeouts.has(codeOf(error))
 }
 
-/** Closed within the handshake or right after it, without a reason. */
 export class HandshakeEnded extends Error {
   override name = 'HandshakeEnded'
   readonly code = 'TLS_HANDSHAKE_ENDED'
@@ -109,7 +108,6 @@ export function describeFault(error: unknown, sent: boolean): string {
   return code === '' ? meaning : `${meaning} (${code})`
 }
 
-/** Looked for in the causes, too. */
 function codeOf(error: unknown): string {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if ('code' in at && typeof at.code === 'string') return at.code

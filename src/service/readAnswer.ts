@@ -54,14 +54,12 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   }
 }
 
-/** By the metrics' names. */
 export function outcomeOf(answer: Answer): Outcome {
   if (answer.kind === 'no-answer') return answer.cause === 'suspended' ? 'timeout' : answer.cause
   const { outcome, heedsCode } = statusRow(answer.status)
   return heedsCode && answer.code === 'E003' && outcome !== 'ok' ? 'unavailable' : outcome
 }
 
-/** A GET for something that does not exist: it changes nothing. */
 export function harmlessRequest(resource: Resource): ServiceRequest {
   return { endpoint: resources[resource].ask, body: randomUUID(), idempotencyKey: null }
 }

@@ -27,7 +27,6 @@ const noId = /^\s*(null|undefined)?\s*$/i
 
 /** docs/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
 export const tokenResponse = z.object({
-  // RFC 6750, 2.1.
   access_token: z
     .string()
     .max(16_384)
@@ -63,10 +62,8 @@ export function submittedId(resource: Resource, json: unknown): string | null {
   return read.success ? (read.data[resources[resource].idField] ?? null) : null
 }
 
-/** What services call a record that they did not take. */
 const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/
 
-/** Whether a success with an id says that the record was taken. */
 export function takenIn(json: unknown, code: string | null): Taken {
   const said = z.object({ status }).safeParse(json)
   if (said.success && refusals.test(said.data.status)) return 'no'

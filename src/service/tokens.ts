@@ -29,7 +29,6 @@ export interface Tokens {
 /** A service may refuse a token for the one and not for the other. */
 type Method = 'GET' | 'POST'
 
-/** `renewal`: the token in force is still good. */
 export type TokenNeed = 'missing' | 'renewal'
 
 interface TokensDeps {
@@ -37,7 +36,6 @@ interface TokensDeps {
   /** How long before its end a token is renewed; half of a shorter lifetime. */
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
-  /** Makes the request if the budget has a slot for it. */
   spendSlot(
     request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
     why: TokenNeed,
@@ -56,7 +54,6 @@ const renewalPauseMs = 10_000
 
 /** The service counts a token's end in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
-/** After so many tokens in a row a 401 is taken for what it says. */
 const outlivedMax = 5
 /** A request may come back after its token was replaced, more than once if tokens are short. */
 const rememberedMax = 10
@@ -77,7 +74,6 @@ interface Held {
 export function createTokens(deps: TokensDeps): Tokens {
   let held: Held | null = null
   let rejected: Held | null = null
-  /** The newest first. */
   let remembered: Held[] = []
   let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
