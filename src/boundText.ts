@@ -10,7 +10,6 @@ export const textMax = {
   message: 500,
   /** What is wrong with all the fields of a record. */
   errors: 20_000,
-  /** Of an answer's body. */
   excerpt: 2_048,
 } as const
 

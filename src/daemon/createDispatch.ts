@@ -26,7 +26,6 @@ export interface DispatchOptions {
   mayClaim(): boolean
   /** When they were last counted. */
   outboxWaiting(): number
-  /** Called when outcomes are in the ledger. */
   onWritten(outcomes: WrittenOutcomes): void
 }
 
@@ -35,7 +34,6 @@ export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
   /** Permits in a row that ran out before their request could leave. */
   lapsedPermits(): number
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
-  /** As the last round saw them. */
   pauses(): SendingReadiness['pauses']
 }
 

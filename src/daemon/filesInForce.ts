@@ -20,7 +20,6 @@ export interface FilesInForce {
 export interface FilesInForceDeps {
   /** A reload took this into force. */
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
-  /** A reload changed nothing. */
   onBroken(error: unknown): void
   /** The outbox table is read as before. */
   onRefused(error: unknown): void

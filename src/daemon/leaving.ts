@@ -16,7 +16,6 @@ export interface LeavingDeps {
   /** Claims whose COMMIT went unanswered. */
   lostClaims(): { readonly length: number }
   unsettled(): Unsettled[]
-  /** Asks the database once. */
   recoverClaims(): Promise<void>
 }
 

@@ -90,7 +90,6 @@ const isUp = (db: Database): Promise<boolean> =>
     () => false,
   )
 
-/** What both databases say, for the metrics. Pure. */
 export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null) {
   const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
   return {

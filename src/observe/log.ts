@@ -71,11 +71,9 @@ const shapes = {
   outcome: word<Outcome | State>,
   /** Such as E001, or an SQLSTATE. */
   code: word<string>,
-  /** Of an HTTP answer. */
   status: number,
   durationMs: number,
   lastedMs: number,
-  /** ISO 8601. */
   until: moment,
   count: number,
   /** One word of ours; a sentence is withheld. */

@@ -41,12 +41,10 @@ export interface Snapshot {
   outboxWaiting: number
   /** Creation of the oldest row to be sent, also behind a pause or in backoff. */
   oldestUnsentMs: number | null
-  /** Acceptance of the oldest transaction still processing. */
   oldestAcceptedMs: number | null
   /** End of the failed or rejected record that has waited longest. */
   oldestForPersonMs: number | null
   pauses: readonly PauseReason[]
-  /** A kind that is left out has none. */
   problems: Partial<Record<ProblemKind, number>>
   /** Outcomes that the outbox's rows have yet to be told. */
   reportsDue: number

@@ -15,7 +15,6 @@ type Labels<Values> = {
 
 type LabelsOf<Row> = Row extends { labels: infer Values } ? [labels: Labels<Values>] : []
 
-/** What a part may do with a metric of the row. */
 type Handle<Row> = Row extends { kind: 'counter' }
   ? { add(by: number, ...labels: LabelsOf<Row>): void }
   : Row extends { kind: 'histogram' }
@@ -39,7 +38,6 @@ export type Metrics = {
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   /** The files read before stay in force. */
   mappingsBroken(): void
-  /** Prometheus' text format 0.0.4. */
   render(): Promise<string>
 }
 

@@ -44,7 +44,6 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
           log.error('the service does not let us in', { reason: call.reason, detail: call.ownWords })
       }
     },
-    /** These pauses are in force. */
     seen(pauses: readonly PauseView[]): void {
       for (const pause of pauses) if (!standing.has(pause.reason)) begin(pause)
       for (const [reason, { lastedMs }] of standing)

@@ -6,11 +6,8 @@ export interface ShownError {
   message: string
   /** SQLSTATE, or the system's word such as ECONNREFUSED. */
   code?: string
-  /** Postgres' severity. */
   severity?: string
-  /** Classes, outermost first. */
   causes?: string[]
-  /** Classes of an AggregateError's errors. */
   errors?: string[]
 }
 

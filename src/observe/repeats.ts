@@ -45,7 +45,6 @@ export function createRepeats() {
       write()
       if (lines.size < linesMax) remember(key, write)
     },
-    /** Writes what was counted, because the process ends. */
     flush(): void {
       for (const line of lines.values()) {
         clearTimeout(line.timer)

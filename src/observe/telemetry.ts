@@ -20,7 +20,6 @@ import type { Metrics } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
 
-/** What the ledger let go of. */
 export interface Pruned {
   submissions: number
   /** Of these the rest is kept. */
@@ -32,7 +31,6 @@ export interface TelemetryDeps {
   log: Log
   metrics: Metrics
   outcomeOf(answer: Answer): Outcome
-  /** What `outboxd discover` saw; null if it was not run. */
   contract: Contract | null
 }
 
