@@ -3,7 +3,7 @@ import type { Clients } from './clients.ts'
 import type { Answer } from './endpoints/problemAnswer.ts'
 import type { Endpoint } from './endpoints/requestSchemas.ts'
 import type { FaultAction, Faults } from './faults/faults.ts'
-import type { ClientRates, Failures } from './gate/clientRates.ts'
+import type { ClientRates } from './gate/clientRates.ts'
 import type { Tokens } from './gate/issuedTokens.ts'
 import type { Draws } from './processing/draws.ts'
 import type { SandboxClock } from './sandboxClock.ts'
@@ -22,7 +22,6 @@ export interface Parts {
   bodyLimitBytes: number
   tokens: Tokens
   rates: ClientRates
-  failures: Failures
   faults: Faults
   scripts: RecordScripts
   journal: Journal

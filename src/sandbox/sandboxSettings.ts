@@ -15,10 +15,6 @@ export const errorCodeSchema = z
 export const liveSettingsSchema = z.strictObject({
   rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls that a client may make in a window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
-  unauthenticatedRequests: whole(
-    { min: 1, max: 1_000_000, byDefault: 150 },
-    'requests without valid credentials that an address may make in a minute; more are answered 429',
-  ),
   ledgerRows: whole(
     { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
     'requests that the ledger keeps; older ones are deleted',
@@ -71,7 +67,6 @@ export type SettingsPatch = Partial<LiveSettings>
 export const clientPatchSchema = settingsPatchSchema.omit({
   ...(Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<keyof typeof serverWide, true>),
   seed: true,
-  unauthenticatedRequests: true,
   ledgerRows: true,
   ledgerHours: true,
 })
@@ -117,9 +112,11 @@ const fixedSettingsSchema = z.strictObject({
   insecureDefaults: flag(false, 'listen beyond loopback although the client secret is public'),
   controlToken: z
     .string()
-    .regex(/^\S+$/, 'must be one word')
+    .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it is not found by trying')
     .optional()
-    .describe('opens /_sandbox/ to requests from anywhere that send it; every request needs it then'),
+    .describe(
+      'opens /_sandbox/ to requests from anywhere that send it, and then every request needs it; at least 16 characters',
+    ),
   bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger request body is answered 413'),
   clock: clockSchema
     .default('system')

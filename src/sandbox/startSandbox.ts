@@ -6,7 +6,7 @@ import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
 import { reachableUrl } from './gate/addresses.ts'
-import { ClientRates, Failures } from './gate/clientRates.ts'
+import { ClientRates } from './gate/clientRates.ts'
 import { Tokens } from './gate/issuedTokens.ts'
 import { Draws, seededKey } from './processing/draws.ts'
 import { SandboxClock } from './sandboxClock.ts'
@@ -161,7 +161,6 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await Tokens.open({ pool, clock, draws, live, clients }, givenKey),
     rates,
-    failures: new Failures(() => live(null).unauthenticatedRequests),
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
@@ -172,7 +171,6 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   }
   const resetAll = async (everything: boolean) => {
     await forget(controlPool, everything)
-    parts.failures.clear()
     if (!everything) return
     draws.startAnew(null)
     await clock.setBack()

@@ -17,7 +17,7 @@ function context(env: Record<string, string>) {
 
 test('prints where it listens and what to set, serves, and ends with 0 when told to', async () => {
   await using database = await createDatabase('template0')
-  const secrets = { SANDBOX_CLIENT_SECRET: 'not for print', SANDBOX_CONTROL_TOKEN: 'nor-this' }
+  const secrets = { SANDBOX_CLIENT_SECRET: 'not for print', SANDBOX_CONTROL_TOKEN: 'nor-this-of-16-chars' }
   const running = context({ DATABASE_URL: database.url, ...secrets })
   const ended = sandbox.action(running, { port: 0, json: true })
   const line = await new Promise<string>((resolve) => running.stdout.once('data', (chunk) => resolve(String(chunk))))

@@ -191,17 +191,13 @@ describe('over a socket', () => {
   })
 
   test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
-    await using guarded = await setup({ controlToken: 'let-me', unauthenticatedRequests: 3 })
+    await using guarded = await setup({ controlToken: 'let-me-in-on-this' })
     const ledger = `${guarded.sandbox.url}/_sandbox/ledger`
-    const authorization = 'Bearer let-me'
+    const authorization = 'Bearer let-me-in-on-this'
     expect((await send(ledger, 'GET', { authorization, host: 'sandbox.example', via: 'a proxy' })).status).toBe(200)
     const { status, body } = await send(ledger, 'GET', {})
     expect([status, JSON.stringify(body)]).toEqual([401, expect.stringContaining('SANDBOX_CONTROL_TOKEN')])
     expect((await send(`${guarded.sandbox.url}/_sandbox/health`, 'GET', {})).status).toBe(200)
-    const page = { origin: 'http://evil.example' }
-    for (let times = 0; times < 4; times += 1) expect((await send(ledger, 'GET', page)).status).toBe(403)
-    const guess = () => send(ledger, 'GET', { authorization: 'Bearer let-you' })
-    expect([(await guess()).status, (await guess()).status, (await guess()).status]).toEqual([401, 401, 429])
-    expect((await send(ledger, 'GET', { authorization })).status).toBe(429) // or it could be found by trying
+    expect((await send(ledger, 'GET', { authorization: 'Bearer let-you-in-on-this' })).status).toBe(401)
   })
 })

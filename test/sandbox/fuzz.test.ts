@@ -27,7 +27,7 @@ let document: Json
 const validators = new Map<string, ValidateFunction>()
 const ajv = new Ajv2020.default({ strict: false, validateFormats: false })
 beforeAll(async () => {
-  s = await setup({ processingTime: 'constant:0', rateLimitRequests: 1_000_000, unauthenticatedRequests: 1_000_000 })
+  s = await setup({ processingTime: 'constant:0', rateLimitRequests: 1_000_000 })
   document = (await s.call('GET', '/openapi.json')).json
   ajv.addSchema(document, 'document')
 })

@@ -82,7 +82,7 @@ describe('a mistaken client', () => {
   const secret = 'Xy7-s3cret-of-ours'
   let s: Setup
   beforeAll(async () => {
-    s = await setup({ clientSecret: secret, unauthenticatedRequests: 1000 })
+    s = await setup({ clientSecret: secret })
   })
   afterAll(() => s[Symbol.asyncDispose]())
 

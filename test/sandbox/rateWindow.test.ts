@@ -86,11 +86,3 @@ test('a request costs the same at a limit of 100,000', () => {
   for (let n = 0; n < 300_000; n += 1) window.take('a', n * 10)
   expect(performance.now() - started).toBeLessThan(2000) // it took ten, and takes a tenth of one
 })
-
-test('how long to wait is known without asking to be counted', () => {
-  const window = new RateWindow(1, 5 * second)
-  expect(window.waitSeconds('a', 0)).toBe(0)
-  window.take('a', 0)
-  expect([window.waitSeconds('a', 2 * second), window.waitSeconds('a', 5 * second)]).toEqual([3, 0])
-  expect(window.waitSeconds('b', 0)).toBe(0)
-})

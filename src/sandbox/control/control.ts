@@ -48,7 +48,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   const { parts, pool } = controls
   const { clients } = parts
   const clientOf = (query: unknown) => readQuery(clients, query, {}).client
-  app.addHook('onRequest', guardControl(controls.token, parts.failures))
+  app.addHook('onRequest', guardControl(controls.token))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
     if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)

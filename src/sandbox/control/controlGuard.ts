@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fa
 import { sameSecret } from '../clients.ts'
 import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
-import type { Failures } from '../gate/clientRates.ts'
 import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
@@ -118,20 +117,10 @@ function isForwarding(name: string): boolean {
   return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
 
-export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
+export function guardControl(token: string | undefined): onRequestAsyncHookHandler {
   return async function guard(request: FastifyRequest, reply: FastifyReply) {
-    const facts = factsOf(request)
-    // Counted apart from the API, so that a client with a wrong secret does not lock out the control API.
-    const who = `control ${facts.address}`
-    const tooMany = facts.isOpen || token === undefined ? undefined : failures.refusal(who, request.arrivedUs)
-    const judged = tooMany ?? judgeControl(facts, token)
-    const refusal = judged?.status === 401 ? refuseWrongToken() : judged
+    const refusal = judgeControl(factsOf(request), token)
     return refusal && sendAnswer(reply, refusal)
-
-    function refuseWrongToken() {
-      const page = foreignPage(headerOf(facts.headers))
-      return page === undefined ? (failures.count(who, request.arrivedUs) ?? judged) : fromPage(page)
-    }
   }
 }
 

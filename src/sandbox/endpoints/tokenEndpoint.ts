@@ -12,13 +12,10 @@ const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
  * @see docs/interface.md, 4.1; RFC 6749, 4.4 and 5
  */
 export async function grantToken(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
-  const { address, arrivedUs } = exchange
-  const tooMany = parts.failures.refusal(address, arrivedUs)
-  if (tooMany) return { answer: tooMany }
   const form = new URLSearchParams(exchange.body)
   const live = parts.live(client)
   const refusal = refuse(exchange, form, client, live)
-  if (refusal) return { answer: parts.failures.count(address, arrivedUs) ?? said(refusal, live, exchange) }
+  if (refusal) return { answer: said(refusal, live, exchange) }
   const { tokenLifetimeSeconds, expiresInUnit, tokenForm } = live
   const expiresIn = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
   if (live.newTokenEndsOld) await parts.tokens.revoke(client)

@@ -1,5 +1,4 @@
 import type { CurrentSettings } from '../currentSettings.ts'
-import { type Answer, problem } from '../endpoints/problemAnswer.ts'
 import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
 import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
@@ -95,42 +94,4 @@ export class ClientRates {
     window.requests = rateLimitPerSecond
     return window
   }
-}
-
-const minuteUs = 60_000_000
-
-/**
- * Bounds wrong credentials by address and minute. Beyond the bound the right secret is refused, too, so that none can
- * be found by trying.
- */
-export class Failures {
-  readonly #window: RateWindow
-  readonly #allowed: () => number
-
-  constructor(allowed: () => number) {
-    this.#allowed = allowed
-    this.#window = new RateWindow(allowed(), minuteUs)
-  }
-
-  /** The answer to an address before its credentials are read; undefined if it may try. */
-  refusal(who: string, nowUs: number): Answer | undefined {
-    this.#window.requests = this.#allowed()
-    return tooMany(this.#window.waitSeconds(who, nowUs))
-  }
-
-  /** Counts a failure. @returns the answer if there were too many before */
-  count(who: string, nowUs: number): Answer | undefined {
-    this.#window.requests = this.#allowed()
-    return tooMany(this.#window.take(who, nowUs).retryAfterSeconds)
-  }
-
-  clear(): void {
-    this.#window.clear()
-  }
-}
-
-function tooMany(waitSeconds: number): Answer | undefined {
-  if (waitSeconds === 0) return undefined
-  const detail = `Too many requests without valid credentials came from this address in the last minute: wait ${waitSeconds} s.`
-  return problem(429, detail, {}, { 'retry-after': String(waitSeconds) })
 }

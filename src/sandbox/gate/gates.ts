@@ -13,8 +13,6 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   const caller = await parts.tokens.identify(authorization)
   const client = caller.kind === 'client' ? caller.id : null
   const live = parts.live(client)
-  const tooMany = caller.kind === 'refused' && parts.failures.count(address, arrivedUs)
-  if (tooMany) return { client, counted: false, headers: remainingHeader(0, live, 'api'), refusal: tooMany }
   const asker = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
   const slot = parts.rates.take(asker, arrivedUs)
   const pass = { client, ...passOf(slot, live, 'api') }
@@ -24,12 +22,11 @@ export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission
   return { ...pass, refusal: undefined }
 }
 
-export async function tokenGate({ clients, rates, failures, live }: Parts, arrival: Arrival): Promise<Admission> {
+export async function tokenGate({ clients, rates, live }: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
-  const { address, arrivedUs, contentType, body } = arrival
-  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell that a guess was right
-  const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
+  const { arrivedUs, contentType, body } = arrival
+  const client = isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
   const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
   const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
   return { client, ...passOf(slot, live(client), 'token'), refusal }
@@ -51,7 +48,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** Counts nothing, so that a page cannot use up the tries of its visitor's address. */
+/** Counts nothing, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined

@@ -54,12 +54,6 @@ export class RateWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(times, arrivedUs) }
   }
 
-  /** Whole seconds until a request of `client` would be admitted; 0: now. Counts nothing. */
-  waitSeconds(client: string, nowUs: number): number {
-    const times = this.#clients.get(client) ?? []
-    return this.#fits(times, times.length, nowUs) ? 0 : this.#waitSeconds(times, nowUs)
-  }
-
   /** How many more requests of `client` the window would take, without counting one. */
   remaining(client: string, nowUs: number): number {
     return this.#room(this.#clients.get(client) ?? [], nowUs)
@@ -75,10 +69,6 @@ export class RateWindow {
   /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#clients.set(client, [...arrivalsUs])
-  }
-
-  clear(): void {
-    this.#clients.clear()
   }
 
   #room(times: readonly number[], nowUs: number): number {
