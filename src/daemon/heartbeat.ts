@@ -132,7 +132,7 @@ export function instanceProblems(
           {
             kind: 'claim_lost' as const,
             part: lost.length === 1 ? 'a claim' : `${lost.length} claims`,
-            detail: `the COMMIT has gone without an answer since ${new Date(oldestMs).toISOString()}; we have sent none of its records, and give back what it took as soon as the database says what became of it`,
+            detail: `the COMMIT has had no answer since ${new Date(oldestMs).toISOString()}. None of the records was sent: the daemon gives them back as soon as the database tells what became of the COMMIT`,
           },
         ]),
   ]

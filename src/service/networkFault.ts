@@ -29,12 +29,12 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
     /^PROXY_407/,
     'the proxy wants a user name and a password, or does not know those that it was given: look at SERVICE_PROXY',
   ],
-  [/^PROXY_(401|403)/, 'the proxy does not let us through to the service: ask whoever runs it to allow the host'],
+  [/^PROXY_(401|403)/, 'the proxy does not let us through to the service: ask its operator to allow the host'],
   [
     /^PROXY_5/,
-    'the proxy could not reach the service: look at the address of the service, and ask whoever runs the proxy',
+    'the proxy could not reach the service: look at the address of the service, and ask the operator of the proxy',
   ],
-  [/^PROXY_TIMEOUT/, 'the proxy opened no way to the service in time: ask whoever runs it'],
+  [/^PROXY_TIMEOUT/, 'the proxy opened no way to the service in time: ask its operator'],
   [
     /^PROXY_(CLOSED|HPE|\d)/,
     'what answers at SERVICE_PROXY opened no way to the service: is it an HTTP proxy that knows CONNECT?',
@@ -71,12 +71,12 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^DEPTH_ZERO_SELF_SIGNED_CERT/, `the service shows a certificate that it has signed itself: ${theirAuthority}`],
   [
     /^(SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
-    `we do not know the authority that has signed the service’s certificate: ${theirAuthority}; or the service does not send the certificate in between`,
+    `an unknown authority has signed the service’s certificate: ${theirAuthority}; or the service does not send the certificate in between`,
   ],
   [/^CERT_REVOKED/, 'the certificate that the service shows was revoked: tell its operator'],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
-    'the service speaks TLS below 1.2 alone, which we do not: ask its operator for TLS 1.2 or 1.3',
+    'the service speaks only TLS below 1.2, and outboxd does not: ask its operator for TLS 1.2 or 1.3',
   ],
   [
     /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/,

@@ -142,7 +142,7 @@ const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
 
 const proxyWantsPassword: PauseRow = {
   reason: 'unauthorized',
-  hint: 'a proxy between us and the service wants credentials: ask whoever runs it',
+  hint: 'a proxy between us and the service wants credentials: ask its operator',
 }
 
 const issuer = 'the token issuer'

@@ -53,7 +53,7 @@ export function decideReport(outcome: Outcome, failures: number, isEnd = true): 
   }
 }
 
-const anotherMessage = 'the ledger knows another row of this id, whose outcome this one is not told'
+const anotherMessage = 'the ledger knows a different row of this id, so this row is not told its outcome'
 
 const differsMessage =
   'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
