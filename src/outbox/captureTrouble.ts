@@ -4,31 +4,14 @@ import { replaceProblems } from '../ledger/problems.ts'
 import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
-/** Reads what change capture notes and what is wrong with its installation. */
-export function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
-  return ifInstalled(pool, readTrouble)
-}
-
-/**
- * Reads a view of the schema outboxd_capture, `captured` or `trouble`. Returns no rows if the view is not there, if our role may not
- * read it (an error would stand in the ERP's log each time), or if the view may run code of another role.
- */
-export function readCaptureView<Row extends pg.QueryResultRow>(
-  pool: pg.Pool,
-  view: string,
-  sql: string,
-): Promise<Row[]> {
-  return ifInstalled(pool, async (db) => (await readView<Row>(db, view, sql)).rows)
-}
-
-/** Does `work` in a transaction. If change capture is not installed, that takes one statement, and the result is empty. */
-async function ifInstalled<Row>(pool: pg.Pool, work: (db: Database) => Promise<Row[]>): Promise<Row[]> {
+/** Reads what change capture notes and what is wrong with its installation. If it is not installed, that takes one statement. */
+export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
   // A pooler may lend a session whose search path has operators of others: this has none.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
   if (!rows[0]?.isThere) return []
-  return inTransaction(pool, work, { opening: 'set local search_path = pg_catalog, pg_temp' })
+  return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
 }
 
 /** Raises one problem for each table with trouble, and ends those that are over. */
@@ -37,7 +20,7 @@ export async function replaceCaptureProblems(ledger: Database, erp: pg.Pool): Pr
 }
 
 async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
-  const { isForeign, rows } = await readView<CaptureTrouble>(db, 'trouble', troubleSql)
+  const { isForeign, rows } = await readView(db)
   const { rows: insecure } = await db.query<{ table: string }>(insecureSql)
   const because = (table: string, reason: string): CaptureTrouble => ({
     table,
@@ -55,25 +38,20 @@ async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
 }
 
 /**
- * Views run functions with the rights of the role that reads them. So a view is read only if neither it nor a view below it can run code
- * that is not Postgres's own.
+ * Views run functions with the rights of the role that reads them. So the view `trouble` is read only if neither it nor a view below it can
+ * run code that is not Postgres's own, and only if our role may read it: an error would stand in the ERP's log each time.
  */
-async function readView<Row extends pg.QueryResultRow>(
-  db: Database,
-  view: string,
-  sql: string,
-): Promise<{ isForeign: boolean; rows: Row[] }> {
+async function readView(db: Database): Promise<{ isForeign: boolean; rows: CaptureTrouble[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
     `select has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
      from pg_class c join pg_namespace s on s.oid = c.relnamespace
-     where s.nspname = 'outboxd_capture' and c.relname = $1 and c.relkind = 'v'`,
-    [view],
+     where s.nspname = 'outboxd_capture' and c.relname = 'trouble' and c.relkind = 'v'`,
   )
   const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
   // Prepared, it runs nothing yet, and locks the view and its tables: they stay as they are looked at until the transaction ends.
-  if (found[0]?.readable) await db.query(`prepare ${statement} as ${sql}`)
-  const { rowCount: foreign } = await db.query(foreignCodeSql, [view])
-  const rows = found[0]?.readable && !foreign ? (await db.query<Row>(`execute ${statement}`)).rows : []
+  if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
+  const { rowCount: foreign } = await db.query(foreignCodeSql)
+  const rows = found[0]?.readable && !foreign ? (await db.query<CaptureTrouble>(`execute ${statement}`)).rows : []
   if (found[0]?.readable) await db.query(`deallocate ${statement}`)
   return { isForeign: Boolean(foreign), rows }
 }
@@ -97,12 +75,12 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * What a view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
- * those a view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
+ * What the view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
+ * those the view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
  */
 const foreignCodeSql = `
   with recursive view as (
-    select c.oid from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = 'outboxd_capture' and c.relname = $1
+    select c.oid from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = 'outboxd_capture' and c.relname = 'trouble'
     union
     select t.oid from view v join pg_rewrite r on r.ev_class = v.oid
       join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass

@@ -1,0 +1,112 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asInstaller, installCapture } from '../support/changeCapture.ts'
+import { until } from '../support/until.ts'
+import { type Harness, setup } from './faults/harness.ts'
+
+/** Documents with lines, captured by triggers, read by the query of a mapping file, and sent by a real daemon. */
+
+let harness: Harness
+let folder: string
+beforeAll(async () => {
+  harness = await setup()
+  folder = await mkdtemp(join(tmpdir(), 'outboxd-documents-'))
+  await cp('mappings', folder, { recursive: true })
+  await writeFile(
+    join(folder, 'sale.yaml'),
+    `type: sale
+endpoint: orders
+source: |
+  select s.id, p.uuid as "customerId", jsonb_agg(jsonb_build_object('sku', l.sku, 'price', l.price) order by l.id) as items
+  from sale s join party p on p.id = s.party join sale_line l on l.sale = s.id
+  where s.id = any($1)
+  group by s.id, p.uuid
+fields:
+  customer_id: { from: customerId, type: uuid, required: true }
+  items: { from: items, type: array, required: true }
+body:
+  customerId: \${customer_id}
+  items: \${items}
+`,
+  )
+  const { pool } = harness
+  await pool.query(`create table party (id int primary key, uuid uuid); insert into party values (1, '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11');
+    create table sale (id int primary key, party int references party, state text);
+    create table sale_line (id int primary key, sale int not null references sale on delete cascade, sku text, price numeric(12,2))`)
+  await installCapture(pool)
+  await asInstaller(
+    pool,
+    `select outboxd_capture.install('sale', 'sale', children => '{sale_line.sale}',
+    condition => $$n.state = 'confirmed' and exists (select from sale_line l where l.sale = n.id)$$)`,
+  )
+  await harness.start({ MAPPINGS_DIR: folder })
+})
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true })
+})
+
+/** State and reason of each row of a document, in their order, once none waits. */
+async function rowsOf(id: number) {
+  const { rows } = await until(
+    () =>
+      harness.pool.query(`select id::text, status, error from outbox where key = $1 order by outbox.id`, [String(id)]),
+    ({ rows }) => rows.every(({ status }) => ['completed', 'discarded', 'rejected', 'failed'].includes(status)),
+  )
+  return rows as { id: string; status: string; error: string | null }[]
+}
+
+/** The bodies of the POSTs that name an article, in their order. */
+async function postsWith(sku: string): Promise<string[]> {
+  const { rows } = (await harness.control('GET', 'ledger?endpoint=order&limit=1000')) as {
+    rows: { body: string | null }[]
+  }
+  return rows.flatMap(({ body }) => (body?.includes(`"${sku}"`) ? [body] : []))
+}
+
+test('a header and ten lines of one transaction are one order; numbers keep their digits', async () => {
+  await harness.pool.query(`begin isolation level repeatable read; insert into sale values (1, 1, 'draft');
+    insert into sale_line select n, 1, 'A-' || n, 1.10 from generate_series(1, 10) n; update sale set state = 'confirmed' where id = 1; commit`)
+  expect(await rowsOf(1)).toMatchObject([{ status: 'completed' }])
+  const [body, ...more] = await postsWith('A-1')
+  expect(more).toEqual([])
+  expect(body).toContain('{"sku":"A-10","price":1.10}')
+})
+
+test('a draft and a deleted document make no request; a change of what is not sent makes none; a moved line changes both', async () => {
+  const { pool } = harness
+  await pool.query(
+    `insert into sale values (2, 1, 'draft'), (3, 1, 'confirmed'); insert into sale_line values (20, 2, 'B-1', 5), (30, 3, 'C-1', 6), (31, 3, 'C-2', 7)`,
+  )
+  expect(await rowsOf(2)).toMatchObject([
+    { status: 'discarded', error: expect.stringContaining('does not meet the condition') },
+  ])
+  expect(await rowsOf(3)).toMatchObject([{ status: 'completed' }])
+  await pool.query(`update sale set party = 1`) // nothing that is sent
+  const [first, second] = await rowsOf(3)
+  expect(second).toMatchObject({ status: 'discarded', error: `unchanged since outbox:${first?.id}` })
+  await pool.query(`update sale set state = 'confirmed' where id = 2; update sale_line set sale = 2 where id = 31`)
+  expect((await rowsOf(3)).at(-1)).toMatchObject({ status: 'completed' })
+  expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'completed' })
+  await pool.query(`delete from sale where id = 2`)
+  expect((await rowsOf(2)).at(-1)).toMatchObject({ status: 'discarded', error: expect.stringContaining('deleted') })
+  expect((await postsWith('B-1')).map((body) => body.includes('"C-2"'))).toEqual([true])
+  expect((await postsWith('C-1')).map((body) => body.includes('"C-2"'))).toEqual([true, false])
+
+  const { rows } = await pool.query(`select s.id, d.state, d.transaction_id is not null as "hasId" from sale s
+    left join outboxd_capture.document d on d.table_name = 'public.sale' and d.id = s.id::text where s.id = 3`)
+  expect(rows).toEqual([{ id: 3, state: 'completed', hasId: true }])
+})
+
+test('a document whose rows were noted while the outbox was away is sent as it stands once retry has captured it', async () => {
+  const { pool } = harness
+  await pool.query(`alter table outbox add constraint none check (id < 0) not valid; insert into sale values (4, 1, 'confirmed');
+    insert into sale_line values (40, 4, 'D-1', 1)`)
+  await pool.query(`update sale_line set sku = 'D-2' where id = 40; alter table outbox drop constraint none`)
+  await asInstaller(pool, 'select * from outboxd_capture.retry()')
+  expect(await rowsOf(4)).toMatchObject([{ status: 'completed' }])
+  expect(await postsWith('D-1')).toEqual([])
+  expect(await postsWith('D-2')).toHaveLength(1)
+})
