@@ -19,7 +19,6 @@ export const liveSettingsSchema = z.strictObject({
     { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
     'requests that the ledger keeps; older ones are deleted',
   ),
-  ledgerHours: z.number().positive().max(87_600).default(168).describe('how long the ledger keeps them'),
   allowedAddresses: z
     .array(
       z.string().refine(isAddressOrNetwork, {
@@ -68,7 +67,6 @@ export const clientPatchSchema = settingsPatchSchema.omit({
   ...(Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<keyof typeof serverWide, true>),
   seed: true,
   ledgerRows: true,
-  ledgerHours: true,
 })
 
 const clientSchema = clientPatchSchema.extend({

@@ -19,7 +19,7 @@ import { parseSettings } from './settingsWrong.ts'
 import { countedArrivals, nextPositions } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
-import { retentionAt, trimForEver } from './storage/ledgerRetention.ts'
+import { trimForEver } from './storage/ledgerRetention.ts'
 import { OrderEvents } from './storage/orderEvents.ts'
 import { Connections, forControl, forRequests, Outage, openDatabase } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
@@ -97,8 +97,11 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax }),
     )
     const { settings: current } = controls
-    const retained = () => ({ ...current.of(null), rateLimitWindowSeconds: current.longestWindowSeconds })
-    void trimForEver(control.pool, () => retentionAt(retained(), parts.clock), closing.signal)
+    const retention = () => ({
+      rows: current.of(null).ledgerRows,
+      countedSinceUs: Math.round(parts.clock.nowUs() - current.longestWindowSeconds * 1_000_000),
+    })
+    void trimForEver(control.pool, retention, closing.signal)
     let closed: Promise<void> | undefined
     const close = () => {
       closing.abort()

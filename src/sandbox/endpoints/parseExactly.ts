@@ -9,17 +9,16 @@ export const numberDigitsMax = 100
  * @throws SyntaxError; RangeError for what is nested too deeply
  */
 export function parseExactly(text: string): unknown {
-  return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {
-    const digits = context?.source
-    if (typeof value !== 'number' || digits === undefined) return value
-    return String(value) === digits ? value : rawNumber(digits)
+  return JSON.parse(text, (_key, value: unknown, { source }) => {
+    if (typeof value !== 'number' || source === undefined) return value
+    return String(value) === source ? value : JSON.rawJSON(source)
   })
 }
 
 /** The digits of a number that `parseExactly` has read, as they came. */
 export function digitsOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
-  return isRawNumber(value) ? value.rawJSON : undefined
+  return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 }
 
 /** How many digits a number has without its exponent, as Postgres's jsonb writes it: 5 for `1.5e3`, 4 for `1e-3`. */
@@ -27,17 +26,6 @@ export function writtenDigits(number: string): number {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []
   const shift = Number(exponent)
   return Math.max(1, whole.length + shift) + Math.max(0, fraction.length - shift)
-}
-
-/** TypeScript's library does not declare it yet. */
-const exactJson = JSON as unknown as { rawJSON(text: string): unknown; isRawJSON(value: unknown): boolean }
-
-function rawNumber(digits: string): unknown {
-  return exactJson.rawJSON(digits)
-}
-
-function isRawNumber(value: unknown): value is { rawJSON: string } {
-  return exactJson.isRawJSON(value)
 }
 
 export const depthMax = 100
