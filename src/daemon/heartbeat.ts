@@ -67,14 +67,28 @@ export type ProblemTelling = ReturnType<typeof createProblemTelling>
 export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>) {
   /** Kept while an outcome waits, because between two tries no session is seen to hold the lock. */
   let blockers: number[] = []
+  let underWay: Promise<void> | null = null
+
+  async function tellOnce(): Promise<void> {
+    const isLong = deps.waitsLong()
+    const seen = isLong ? await deps.readBlockers().catch(() => []) : []
+    if (!isLong || seen.length > 0) blockers = seen
+    await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
+  }
+
   return {
-    async runOnce(): Promise<void> {
-      const isLong = deps.waitsLong()
-      const seen = isLong ? await deps.readBlockers().catch(() => []) : []
-      if (!isLong || seen.length > 0) blockers = seen
-      await deps.tell(deps.problems(blockers)).catch(deps.onFailed)
+    /** One round at a time: a slow one must not write after a later one. */
+    runOnce(): Promise<void> {
+      underWay ??= tellOnce().finally(() => {
+        underWay = null
+      })
+      return underWay
     },
-    clear: (): Promise<void> => deps.tell([]).catch(deps.onFailed),
+    /** Writes that nothing is wrong any more, because the instance leaves. */
+    async clear(): Promise<void> {
+      await underWay
+      await deps.tell([]).catch(deps.onFailed)
+    },
   }
 }
 

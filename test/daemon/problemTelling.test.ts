@@ -2,7 +2,14 @@ import { expect, test } from 'vitest'
 import { createProblemTelling } from '../../src/daemon/heartbeat.ts'
 
 function setup() {
-  const state = { waitsLong: false, blockers: [] as number[], asked: 0, tellFails: false, askFails: false }
+  const state = {
+    waitsLong: false,
+    blockers: [] as number[],
+    asked: 0,
+    tellFails: false,
+    askFails: false,
+    writing: Promise.resolve(),
+  }
   const told: (readonly string[])[] = []
   const failed: unknown[] = []
   const telling = createProblemTelling<string>({
@@ -14,6 +21,7 @@ function setup() {
     },
     problems: (blockers) => [`blocked by ${blockers}`],
     async tell(problems) {
+      if (problems.length > 0) await state.writing
       if (state.tellFails) throw new Error('the database is away')
       told.push(problems)
     },
@@ -56,4 +64,15 @@ test('an instance that leaves has no problem any more', async () => {
   const { clear, told } = setup()
   await clear()
   expect(told).toEqual([[]])
+})
+
+test('a round that is still being written when the instance leaves does not bring its problems back', async () => {
+  const { runOnce, clear, state, told } = setup()
+  const writing = Promise.withResolvers<void>()
+  state.writing = writing.promise
+  const round = runOnce()
+  const leaving = clear()
+  writing.resolve()
+  await Promise.all([round, leaving])
+  expect(told.at(-1)).toEqual([])
 })
