@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { platform } from 'node:os'
-import { InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
@@ -16,9 +14,9 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
 import { explain } from '../operations/explainError.ts'
 import { escapeLines } from '../plainText.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
 import { readSecret } from './terminal/confirm.ts'
-import { askingAloud, type CommandContext, exit, usageError } from './terminal/context.ts'
+import { askingAloud, type CommandContext, exit, untilAborted, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, openDatabasesOf } from './terminal/operator.ts'
 
 const portDefault = 9465
@@ -36,7 +34,11 @@ const searchesWaitingMax = 10
 export const command = defineCommand({
   description: 'serve pages that show what the commands say and change what they change',
   options: [
-    ['--port <number>', 'port to listen on; 0 takes any that is free', { read: portNumber, default: portDefault }],
+    [
+      '--port <number>',
+      'port to listen on; 0 takes any that is free',
+      { read: wholeNumber(0, 65_535), default: portDefault },
+    ],
     ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
     ['--read-only', 'show everything, change nothing'],
     ['--open', 'open it in the browser of this machine'],
@@ -78,7 +80,7 @@ Examples:
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
     await opened.get().catch((error: unknown) => say(troubleOf(error))) // the page says so, too, and looks again
     if (options.open) openInBrowser(url, say)
-    if (!context.signal.aborted) await once(context.signal, 'abort')
+    await untilAborted(context.signal)
     return exit.done
   },
 })
@@ -131,12 +133,6 @@ function passwordProblem(password: string): string | null {
   const bytes = Buffer.byteLength(password)
   if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
   return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null
-}
-
-function portNumber(text: string): number {
-  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 to 65535.')
-  return port
 }
 
 const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {

@@ -1,8 +1,8 @@
-import { InvalidArgumentError } from 'commander'
-import { type Installation, install } from '../demo/installation.ts'
+import { install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
 import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
-import { defineCommand } from './terminal/command.ts'
+import { defineCommand, wholeNumber } from './terminal/command.ts'
+import { untilAborted } from './terminal/context.ts'
 import { endWithNpx } from './terminal/endWithNpx.ts'
 
 const recordsDefault = 40
@@ -13,7 +13,11 @@ export const command = defineCommand({
   description:
     'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
   options: [
-    ['--records <number>', 'how many records the ERP writes', { read: wholeNumber, default: recordsDefault }],
+    [
+      '--records <number>',
+      'how many records the ERP writes',
+      { read: wholeNumber(1, recordsMax), default: recordsDefault },
+    ],
     ['--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses'],
   ],
   help: `Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
@@ -38,7 +42,7 @@ Examples:
       const outcome = await travel(installation, { records, signal, print: (line) => print(`  ${line}`) })
       stdout.write(`\n${outcomeText(outcome)}`)
       stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
-      if (keep) await untilStopped(installation, signal)
+      if (keep) await Promise.race([untilAborted(signal), installation.broken])
       return isAsItShouldBe(outcome) ? 0 : 1
     } catch (error) {
       if (!signal.aborted) throw error
@@ -47,18 +51,3 @@ Examples:
     }
   },
 })
-
-/** @throws CommandEnded if the daemon, the sandbox or the console ends by itself */
-async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {
-  const { promise: stopped, resolve } = Promise.withResolvers<void>()
-  if (signal.aborted) return
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  await Promise.race([stopped, broken])
-}
-
-function wholeNumber(text: string): number {
-  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
-  if (number < 1 || number > recordsMax)
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${recordsMax}.`)
-  return number
-}

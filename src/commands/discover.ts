@@ -1,6 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { InvalidArgumentError } from 'commander'
 import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
 import { type Answered, type Plan, planQuestions, samplesOf } from '../discover/askQuestions.ts'
@@ -15,7 +14,7 @@ import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
-import { defineCommand, type OptionsOf } from './terminal/command.ts'
+import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
@@ -25,7 +24,7 @@ export const command = defineCommand({
   withoutMappings: true,
   description: 'ask a test environment what its interface does not show, and say what to set',
   options: [
-    ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber }],
+    ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber(1, 99_999) }],
     ['--customer <id>', 'a customer that the service knows: without one no record is created'],
     ['--unknown-customer <id>', 'one that it does not know'],
     ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
@@ -221,11 +220,6 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   context.stderr.write(
     `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,
   )
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
-  return Number(text)
 }
 
 /** The report for people. */

@@ -16,7 +16,7 @@ import { earliestExpiryMs, holdsAt } from '../pem.ts'
 import { createCredentialsInForce } from '../service/credentialsInForce.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
-import type { CommandContext } from './terminal/context.ts'
+import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
 /** Some outcome could not be found out or written. */
@@ -130,7 +130,7 @@ export async function run(context: CommandContext): Promise<number> {
     otherTable = Promise.withResolvers()
     app = await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
     if (app === null) return 0
-    await Promise.race([aborted(context.signal), otherTable.promise])
+    await Promise.race([untilAborted(context.signal), otherTable.promise])
     const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
     app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
@@ -147,11 +147,4 @@ async function startUntilAborted(deps: AppDeps): Promise<App | null> {
     deps.log.info('the daemon was told to stop before it had begun')
     return null
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }

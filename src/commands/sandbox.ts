@@ -12,6 +12,7 @@ import {
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { defineCommand } from './terminal/command.ts'
+import { untilAborted } from './terminal/context.ts'
 import { endWithNpx } from './terminal/endWithNpx.ts'
 
 type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
@@ -82,7 +83,7 @@ export const command = defineCommand({
     if (running === undefined) return 0
     context.stderr.write(welcome(running, read.settings))
     if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-    const ending = await Promise.race([running.failed, aborted(signal)])
+    const ending = await Promise.race([running.failed, untilAborted(signal)])
     await running.close()
     if (ending === undefined) return 0
     context.stderr.write(`sandbox: ended: ${ending}\n`)
@@ -154,7 +155,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
 /** Nobody waits until another sandbox lets go of the database who has told this one to stop. @returns undefined: told to stop */
 async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise<Sandbox | undefined> {
   const starting = startSandbox(settings)
-  const running = await Promise.race([starting, aborted(signal).then(() => undefined)])
+  const running = await Promise.race([starting, untilAborted(signal).then(() => undefined)])
   if (running === undefined) {
     void starting.then(
       (late) => late.close(),
@@ -162,11 +163,6 @@ async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise
     )
   }
   return running
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 function help(): string {

@@ -42,14 +42,15 @@ export interface FilterCircumstances {
 
 export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
   const problems: string[] = []
-  const moment = (name: 'since' | 'until') => readBound(name, options[name], now.nowMs, problems)
+  const asked = readStates(options.state, now, problems)
+  const span = readSpan(options, now.nowMs)
+  if (span.kind === 'invalid') problems.push(...span.problems)
   const filter: SubmissionFilter = {
-    states: readStates(options.state, now, problems),
+    states: asked,
     code: options.code ?? null,
     type: options.type ?? null,
     key: options.key ?? null,
-    sinceMs: moment('since'),
-    untilMs: moment('until'),
+    ...(span.kind === 'value' ? span.value : { sinceMs: null, untilMs: null }),
     mayHaveArrived: options.mayHaveArrived ? true : null,
     transactionId: options.transaction?.trim() ?? null,
     cause: options.cause?.trim().toLowerCase() ?? null,
@@ -61,8 +62,6 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
   if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
     problems.push(`--cause ${options.cause}: give the eight digits that outboxd list --by-cause shows`)
   const limit = readLimit(options.limit, problems)
-  const { sinceMs, untilMs } = filter
-  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
@@ -138,7 +137,7 @@ export function readSpan(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
 }
 
-export function readBound(
+function readBound(
   name: 'since' | 'until',
   text: string | undefined,
   nowMs: number,

@@ -1,4 +1,4 @@
-import { Argument, type Command, Option } from 'commander'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
 /** An option as `--help` lists it: its flags, its help, and how its text is read. */
@@ -101,3 +101,12 @@ export function describeCommand(command: Command, module: CommandModule): Comman
   }
   return module.help === undefined ? command : command.addHelpText('after', `\n${module.help}`)
 }
+
+/** Reads an option that is a whole number. @throws InvalidArgumentError, which commander says */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= min && number <= max) return number
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }

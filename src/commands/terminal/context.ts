@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { systemClock } from '../../clock.ts'
 import { escapeLines } from '../../plainText.ts'
 import type { EnvironmentFile } from './environment.ts'
@@ -27,6 +28,11 @@ export function usageError(context: CommandContext, problems: readonly string[])
 
 export function printJson(context: CommandContext, value: unknown): void {
   context.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Resolves when the command is told to stop. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 const sayAgainMs = 2_000

@@ -1,5 +1,5 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { describeField, describeOptions } from '../../mapping/describeMapping.ts'
+import { type HtmlValue, html } from '@prairielearn/html'
+import { describeField } from '../../mapping/describeMapping.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
 import { resources } from '../../resources.ts'
@@ -17,7 +17,6 @@ export function renderMapping(view: MappingView, viewer: Viewer): string {
     files.kind === 'invalid' ? notice('bad', lines(files.problem)) : '',
     result === null ? '' : resultSection(view, result, viewer),
     files.kind === 'invalid' ? '' : [pasteSection(view, viewer), waitingSection(view), filesSection(view)],
-    optionsSection(),
   ])
 }
 
@@ -106,21 +105,3 @@ ${table(
     html`<span class="brief">${describeField(field)}</span>`,
   ]),
 )}`
-
-/** An option that more types take is listed without its types. */
-const typesListedMax = 6
-
-/** Each option of a mapping file, from the JSON Schema. */
-function optionsSection(): HtmlSafeString {
-  const options = describeOptions()
-  const typesOf = (types: readonly string[] | null) =>
-    types === null || types.length > typesListedMax ? '' : html` <span class="quiet">(${types.join(', ')})</span>`
-  const list = (isOfFile: boolean) =>
-    factList(
-      options
-        .filter(({ types }) => (types === null) === isOfFile)
-        .map(({ name, description, types }) => [html`<code>${name}</code>`, [description, typesOf(types)]]),
-    )
-  return html`<section aria-labelledby="options-head"><details><summary id="options-head">What a mapping file can say</summary>
-<h3>At its top</h3>${list(true)}<h3>Of a field</h3>${list(false)}</details></section>`
-}
