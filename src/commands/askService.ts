@@ -23,7 +23,6 @@ interface Asking {
   onAnswered(answered: Answered): void
 }
 
-/** Asks a plan's questions, paid for from the ledger's budget or counted in memory. */
 export async function askService(
   context: CommandContext,
   { config, given, plan, budget, ownCount, onAnswered }: Asking,

@@ -35,7 +35,6 @@ a transaction that is taken back: so triggers and constraints of the table are h
 A line begins with "ok", with "PROBLEM", with "WARNING" if it works and may not be what was meant, or with "-" if it could not
 be looked at (in JSON: true, false, true, null).
 The exit code is 1 if something is wrong or nothing could be looked at, and 2 if the configuration is wrong.`,
-  /** Looks at one thing after the other; each is looked at even if another is wrong, as far as that is possible. */
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
     const noticed: Noticed = { clocks: [], certificates: [] }
@@ -60,7 +59,7 @@ The exit code is 1 if something is wrong or nothing could be looked at, and 2 if
 
 type CheckOptions = OptionsOf<typeof command>
 
-/** The configuration as far as it is valid: all of it, only the databases' part, or none. */
+/** The valid part of the configuration: all, only the databases', or none. */
 interface Configured {
   config: Config | null
   storeConfig: StoreConfig | null
@@ -68,13 +67,13 @@ interface Configured {
 }
 
 interface Look {
-  /** Shown as not asked if the configuration that this look needs is wrong. */
+  /** Shown as not asked if the configuration is wrong. */
   of: readonly string[]
-  /** Returns the findings; null if it needs more of the configuration than there is. */
+  /** Returns null if it needs more of the configuration. */
   look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
 }
 
-/** Everything that is looked at, in this order. A problem in one does not stop the next. */
+/** In this order. A problem in one does not stop the next. */
 const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
   { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
   { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
@@ -110,7 +109,6 @@ async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
 const wasNothingAsked = (findings: readonly Finding[]) =>
   findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
 
-/** All findings in one line. */
 function summary(findings: readonly Finding[]): string {
   const of = (mark: Mark) => findings.filter((finding) => finding.mark === mark)
   const [problems, warnings, unasked] = [of('problem'), of('warning'), of('not-asked')]
@@ -143,7 +141,7 @@ function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
   }
 }
 
-/** What looks like a slip, or belongs to other programs, is only a warning or a note. */
+/** A possible slip is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const { warnings, notes } = findEnvironmentNotes(env)
   const doubts = [...findMistypedVariables(env), ...warnings]
@@ -154,7 +152,6 @@ function checkConfiguration({ config, problems }: Configured, env: CommandContex
   return finding('configuration', mark, ...said, ...[...doubts, ...way, ...notes].map((line) => `note: ${line}`))
 }
 
-/** Whatever goes wrong while looking is what was found. */
 async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()
@@ -165,7 +162,6 @@ async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<
 
 const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')
 
-/** Reads the mapping files, and says of each what the service would mind in its requests. */
 function checkMappings({ mappingsDir }: StoreConfig): Finding[] {
   let mappings: Mapping[]
   try {

@@ -18,7 +18,6 @@ export const command: CommandModule = {
   source <(outboxd completion bash)      for this shell only`,
 }
 
-/** Prints the script, made from the definitions of `--help`. An option with a value completes file names. */
 async function completion({ stdout }: CommandContext, shell: Shell, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
   stdout.write(`${{ bash, zsh, fish }[shell](program, program.commands).join('\n')}\n`)

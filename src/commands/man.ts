@@ -14,7 +14,6 @@ export const command: CommandModule = {
   outboxd man > /usr/local/share/man/man1/outboxd.1      then: man outboxd`,
 }
 
-/** Prints the page in roff: the help of every command, and the variables. */
 async function man({ stdout }: CommandContext, _: object, own: Command): Promise<number> {
   const program = own.parent ?? own
   const exitCodes = /Exit codes: (.*)$/s.exec(helpOf(program))?.[1] ?? ''

@@ -41,7 +41,7 @@ Examples:
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-  /** Maps records and prints what they become. @returns 1 if one does not map, 3 if there is none */
+  /** @returns 1 if one does not map, 3 if there is none */
   async action(context, file, options): Promise<number> {
     const problems: string[] = []
     const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
@@ -147,7 +147,7 @@ function jsonOf(preview: MapPreview) {
   }
 }
 
-/** Errors that differ in nothing but the record's own value count as one. */
+/** Counts errors as one that differ only in the record's own value. */
 function summarise(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
   const errors = previews.flatMap((each) =>
     each.kind === 'refused'

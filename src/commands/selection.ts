@@ -87,7 +87,7 @@ async function selectForChange(
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
-/** Chooses submissions, asks, changes them with `carryOut`, and says what was done. @returns the exit code */
+/** @returns the exit code */
 export async function changeSubmissions(
   context: CommandContext,
   databases: Databases,
@@ -115,7 +115,7 @@ export interface DoneWords {
   did: string
 }
 
-/** Says how many were changed and left alone. @returns 1 if some were left alone, or it was interrupted */
+/** @returns 1 if some were left alone, or it was interrupted */
 export function sayDone(
   context: CommandContext,
   { verb, did }: DoneWords,

@@ -32,10 +32,7 @@ const limits = {
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 
-/**
- * Builds the console's HTTP server; does not listen yet. A page is a folder here: it reads, renders a view to HTML, and
- * has `routes.ts`.
- */
+/** Does not listen yet. A page is a folder here: it reads, renders a view to HTML, and has `routes.ts`. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
   closeOldestBeyond(app.server, connectionsMax)

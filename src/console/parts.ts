@@ -21,7 +21,6 @@ export interface ConsoleParts {
 /** Where the version of the page Now is asked for. */
 export const nowVersion = '/now/version'
 
-/** Opens when first asked, keeps it open, and tries again after a failure. */
 export function openLater<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined
   return {

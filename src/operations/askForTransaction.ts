@@ -42,7 +42,7 @@ export async function askForTransaction(
 /** `unasked`: no slot was free, or the slot expired. */
 export type AskedTestimony = Testimony | { kind: 'unasked' }
 
-/** Asks for a few transactions one after the other, with one token. @returns an answer for each, in their order */
+/** Asks for a few transactions with one token. @returns an answer for each, in their order */
 export async function askForTransactions(
   config: Config,
   transactions: readonly TransactionRef[],

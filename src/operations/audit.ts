@@ -6,14 +6,14 @@ import { escapeControl, renderTable, truncate } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
 import { csvHead, csvLines } from './spreadsheet.ts'
 
-/** A line of an audit: what its command prints in each of its forms, and the console shows and hands out. */
+/** A line as the command and the console print it. */
 export type AuditLine =
   | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
   | PrunedRecord
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
-/** The mapping files, or none if they are broken: an audit only takes the names of its columns from them. */
+/** The mapping files, or none if they are broken: an audit takes only names of columns from them. */
 export function mappingsAtHand(folder: string): Mappings {
   try {
     return loadMappings(folder)
@@ -22,7 +22,7 @@ export function mappingsAtHand(folder: string): Mappings {
   }
 }
 
-/** Adds what a reader wants to know of a record: its amounts, and which of its steps persons took. Pure. */
+/** Adds a record's amounts, its parties, and the steps that persons took. */
 export function auditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
@@ -31,10 +31,7 @@ export function auditLine(entry: AuditEntry): AuditLine {
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
-/**
- * The customer and the currency that a request names. An amount without a currency code is in euro (docs/interface.md, 2.5); of a request that
- * was emptied neither is known.
- */
+/** A request's customer and currency, EUR by default (docs/interface.md, 2.5); null if it was emptied. */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
   if (body === null) return { customer: null, currency: null }
   const request = readObject(body)
@@ -54,7 +51,6 @@ function readObject(value: unknown): Record<string, unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** The names of all amounts that the mapping files know, in order. Pure. */
 export const amountNames = (mappings: Mappings): string[] =>
   [
     ...new Set(
@@ -62,24 +58,21 @@ export const amountNames = (mappings: Mappings): string[] =>
     ),
   ].toSorted()
 
-/** The records of a month, type, outcome and currency, and their amounts added up. */
 export interface AuditSum {
-  /** Of the end, in UTC, as 2026-11; null: not ended. */
+  /** The month of the end in UTC, such as 2026-11; null if not ended. */
   month: string | null
   type: string
   outcome: State
   currency: string | null
   records: number
-  /** Records of which no amount is known: they were pruned, emptied before amounts were kept, or never mapped. */
+  /** Pruned, emptied before amounts were kept, or never mapped. */
   withoutAmounts: number
-  /** By name, exact. */
   amounts: Amounts
 }
 
-/** Adds an audit up. */
 export interface AuditSums {
   add(line: AuditLine): void
-  /** In the order of month, type, outcome and currency; what has not ended comes last. */
+  /** By month, type, outcome and currency; what has not ended comes last. */
   rows(): AuditSum[]
 }
 
@@ -110,7 +103,7 @@ export function createAuditSums(): AuditSums {
   }
 }
 
-/** Adds decimals by their digits, with as many decimals as the longer one has. */
+/** Adds decimals exactly, by their digits. */
 export function addDecimals(a: string, b: string): string {
   const scale = Math.max(decimalsOf(a), decimalsOf(b))
   const scaled = (text: string) => BigInt(text.replace('.', '') + '0'.repeat(scale - decimalsOf(text)))
@@ -124,7 +117,7 @@ const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
-/** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
+/** Times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {
   if (line.kind === 'act') {
     const { kind, act, who, reason, account, untilMs, detail, records } = line
@@ -159,12 +152,9 @@ const columns = [
 ]
 const amountColumn = (name: string) => `amount_${name}`
 
-/** The first line of a CSV. @param names of the amounts with a column of their own */
+/** @param names of the amounts with a column of their own */
 export const auditCsvHead = (names: readonly string[]): string => csvHead([...columns, ...names.map(amountColumn)])
 
-/**
- * A line for a spreadsheet (`csvLines`). What moves a terminal's cursor is written out.
- */
 export function auditCsv(line: AuditLine, names: readonly string[]): string {
   return csvCells({ ...cellsOf(line), ...amountCells(line.kind === 'record' ? line.amounts : null) }, [
     ...columns,
@@ -180,7 +170,6 @@ function csvCells(cells: Record<string, string | null>, names: readonly string[]
 const amountCells = (amounts: Amounts | null): Record<string, string> =>
   Object.fromEntries(Object.entries(amounts ?? {}).map(([name, value]) => [amountColumn(name), value]))
 
-/** Totals as CSV: a column for each amount that one of them has. */
 export function sumsCsv(sums: readonly AuditSum[]): string {
   const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
   const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', ...amounts]
@@ -191,7 +180,6 @@ export function sumsCsv(sums: readonly AuditSum[]): string {
   return csvHead(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
 }
 
-/** Totals as a table for people. */
 export function sumsText(sums: readonly AuditSum[]): string {
   const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
     ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
@@ -228,7 +216,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
   }
 }
 
-/** Of several records their names in one cell, so that an act is one line. */
+/** Several records share one cell, so that an act is one line. */
 function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
   const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
   return {
@@ -239,7 +227,6 @@ function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
 
 const stateWidth = 9
 
-/** A line for people. */
 export function auditText(line: AuditLine): string {
   const parts = line.kind === 'act' ? [showTime(line.atMs), showAct(line)] : recordParts(line)
   return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
@@ -259,7 +246,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
 }
 
-/** What a ledger had lost that was put back may have been sent without its knowing. */
+/** A restored ledger may have lost that a record was sent. */
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
   if (sentMs !== null) return `sent ${showTime(sentMs)}`
   if (transactionId !== null) return 'sent, the ledger does not know when'
@@ -272,17 +259,15 @@ const showAmounts = (amounts: Amounts | null): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 
-/** What somebody did to a record, when and why. */
 export const showHand = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
-/** What somebody did that is no step of one record, and why. */
 export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
   `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
 
 const recordsShown = 5
 
-/** Which records an act names, the first of them. */
+/** Names the first records of an act. */
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
   const { unnamed } = detail ?? {}
   const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
@@ -293,6 +278,6 @@ function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): 
   return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
 }
 
-/** Some causes say the reason already. */
+/** Some causes already say the reason. */
 const whyOf = (reason: string | null, cause: string) =>
   reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`

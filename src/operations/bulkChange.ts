@@ -46,7 +46,6 @@ export interface BulkRun {
 
 const changedMeanwhile = 'changed meanwhile and was left alone'
 
-/** The submissions that a write left out, because each took a step since it was seen. */
 export const changedAmong = (submissions: readonly Skipped['submission'][], written: ReadonlySet<string>): Skipped[] =>
   submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
 

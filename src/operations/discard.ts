@@ -36,7 +36,7 @@ export type Discarded = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 
 
 const batchSize = 500
 
-/** Discards each as it was seen; a record that took a step since stays. */
+/** A record that took a step since stays. */
 export function discardSubmissions(
   operator: Operator,
   submissions: readonly Discarded[],

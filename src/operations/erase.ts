@@ -14,7 +14,7 @@ export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): stri
 
 const batchSize = 100
 
-/** Erases each as it was seen; a record that took a step since stays. */
+/** A record that took a step since stays. */
 export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
     const erased = new Set(await eraseRecords(operator, batch))

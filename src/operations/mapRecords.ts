@@ -52,7 +52,6 @@ export function mapRow(mappings: Mappings, record: OutboxRecord): MapPreview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
 
-/** What the service may refuse of these although they map, and the days that become others. Pure. */
 export function previewWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const ofBodies = [...new Set(previews.map(({ type }) => type))].flatMap((type) => {
     const mapping = mappings.get(type)
@@ -63,10 +62,7 @@ export function previewWarnings(mappings: Mappings, previews: readonly MapPrevie
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/**
- * Says of each field with dates alone that become another day in UTC, because the mapping says where a day begins: the first of
- * Berlin's 20 November is 23:00 of the 19th. Pure.
- */
+/** Names date fields that become another day in UTC: the first of Berlin's 20 November is 23:00 of the 19th. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),

@@ -26,7 +26,7 @@ export interface ChangePreview {
 
 const firstMax = 5
 
-/** @param chosen how many they were before some were found to be left alone */
+/** @param chosen how many they were before some were left alone */
 export function previewChange(
   change: BulkChange,
   submissions: readonly ListedSubmission[],

@@ -198,10 +198,7 @@ export function estimateBacklog(now: {
   return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
 }
 
-/**
- * From now on, or from the end of the last pause.
- * @returns epoch milliseconds; null if nothing waits, or a pause has no end
- */
+/** @returns epoch milliseconds; null if nothing waits, or a pause has no end */
 export function throughAtMs(
   backlog: Backlog,
   pauses: readonly { untilMs: number | null }[],

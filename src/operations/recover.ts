@@ -104,7 +104,7 @@ function waitingRows(
 
 const readAtOnce = 1_000
 
-/** Reads which rows of doubtful records name a transaction. @param lost rows that the ledger does not know */
+/** @param lost rows that the ledger does not know */
 async function readNamedRecords(
   databases: Databases,
   lost: readonly LostRow[],
@@ -139,7 +139,6 @@ async function readNamedRecords(
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
 }
 
-/** The transactions that several rows name, so that nobody knows whose they are. */
 export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(
@@ -193,7 +192,6 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
 /** Names an exception, as a sentence's end. */
 export const exceptFor = (named: number): string => (named === 0 ? '' : `, but for ${named} that name a transaction`)
 
-/** Compares the outbox with the ledger, and reports again what rows do not know. */
 export async function compareAgain({
   databases,
   operator,

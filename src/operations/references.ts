@@ -40,8 +40,8 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
 }
 
 /**
- * The meanings of a name, the likeliest first; the first that fits is used. Hex digits are an id's beginning or end
- * (ids of one time begin alike), or an idempotency key. Anything else without a prefix is a transaction's id.
+ * The meanings of a name, the likeliest first. Hex digits are an id's beginning or end (ids of one time begin alike),
+ * or an idempotency key. Anything else without a prefix is a transaction's id.
  */
 export function readReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
@@ -113,7 +113,6 @@ function severalMessage(
   return `${name} fits ${first.id} and ${second.id}, and perhaps more: ${more}`
 }
 
-/** Says why a name fits no submission: its row may wait in the outbox, or it was pruned. */
 export async function explainMissing(databases: Databases, name: string): Promise<string> {
   const [reference] = readReferences(name)
   if (reference?.kind === 'outbox')

@@ -66,7 +66,7 @@ export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | '
 /** Payloads can be large. */
 const batchSize = 100
 
-/** Sends each again as it was seen; a record that does not map, or took a step since, stays. */
+/** A record that does not map, or took a step since, stays. */
 export function replaySubmissions(
   parts: ReplayParts & { operator: Operator },
   submissions: readonly Replayed[],

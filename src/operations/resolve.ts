@@ -57,7 +57,7 @@ export type Considered =
   /** `outcome`: why the ledger cannot take the answer, or what it would come to. */
   | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
 
-/** Finds the submission, and says what the answer would come to. Changes nothing. @param name as a person calls it */
+/** Changes nothing. @param name as a person calls it */
 export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {
   const found = await findAll(databases.ledger, [name])
   if (found.kind === 'invalid') return found

@@ -24,7 +24,6 @@ const asked = [
 const budget = 12
 const nobody = { customer: null, unknownCustomer: null, orderCustomer: null, slow: false, rate: false, size: false }
 
-/** Asks the questions that create nothing, and compares the answers with those that `outboxd discover` saw. */
 export async function checkContract(context: CommandContext): Promise<Finding[]> {
   const config = readDiscoverConfig(context.env)
   const { discoveredContract: expected } = config
@@ -78,7 +77,7 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** Why something other than the service seems to answer; null if the service may have answered. */
+/** Why something other than the service seems to answer; null if nothing says so. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]

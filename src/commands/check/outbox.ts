@@ -45,10 +45,8 @@ import { type Finding, finding, type Mark, notAsked } from './finding.ts'
 import { limitMessage } from './ledger.ts'
 
 /**
- * Looks at the outbox's database and table: whether it can be written, what our user may do, whether Postgres would run each statement
- * of the daemon; then, where the ledger is there, at its rows.
- *
- * @throws DatabaseUnusable if it cannot be reached, OutboxTableUnusable and FilesInvalid in words
+ * Tries the outbox's table without the ledger, then looks at its rows.
+ * @throws DatabaseUnusable if it cannot be reached, OutboxTableUnusable, FilesInvalid
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
@@ -86,11 +84,10 @@ function unusedMessage(columns: readonly string[]): string {
 interface Inspected {
   version: string
   problems: string[]
-  /** Whether inserts wake the daemon, as the end of a sentence; empty for a table that the ERP made. */
+  /** The end of a sentence; empty for a table that the ERP made. */
   wakes: string
-  /** Columns that may say that a row was sent, where none is read for that. */
+  /** Columns that may say that a row was sent, if none is read for that. */
   unused: string[]
-  /** A sentence for each column that cuts ids of transactions. */
   shortIds: string[]
 }
 
@@ -104,7 +101,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       const limits = await readMissingLimits(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
-      // What our user must not see looks as if it were not there.
+      // A table that our user must not see looks as if it did not exist.
       const hidden = missing.length === 0 ? [] : await findRightProblems(pool, table)
       const problems = [
         ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
@@ -130,7 +127,7 @@ const pooled =
 const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
 const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
 
-/** Problems of the table that `migrate --outbox` creates: missing, or without columns. */
+/** Problems of the table that `migrate --outbox` creates. */
 async function tableProblems(
   db: Parameters<typeof findNearestTable>[0],
   name: string,
@@ -148,7 +145,7 @@ async function tableProblems(
 
 type Judged = readonly [mark: Mark, message: string]
 
-/** Reads the table and tries what is written to it, the way the daemon does. */
+/** Reads the table and tries to write to it, as the daemon does. */
 async function readOutbox(databases: Databases): Promise<Judged> {
   const others = await describeOtherDaemons(databases)
   if (others !== null) return ['problem', others]
@@ -186,7 +183,6 @@ const namedMessage = (outboxId: string) =>
 /** The daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
 
-/** Says what the trial of a row has shown. */
 function judgeTrial(trial: RowTrial): Judged {
   switch (trial.kind) {
     case 'never-written':
@@ -208,7 +204,7 @@ function judgeTrial(trial: RowTrial): Judged {
 
 const what = 'types'
 
-/** Looks for a mapping file, here or with a running daemon, for each type that waits or that the description names. */
+/** Each type needs a mapping file, here or with a running daemon. */
 async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
   const here = typesHere(mappingsDir)
   if (here === null) return notAsked(what, 'the mapping files cannot be used')
@@ -220,7 +216,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)))
 }
 
-/** If the ledger remembers, the rows that are counted by their types may be known: they lie behind the position. */
+/** If the ledger remembers rows, those counted by type may be known. */
 function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
   return doWait
     ? `each row that waits has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`
@@ -235,11 +231,9 @@ function typesHere(mappingsDir: string): string[] | null {
   }
 }
 
-/** The types that the description itself gives to rows. */
 const typesNamed = ({ type }: OutboxTable): string[] =>
   type.kind === 'constant' ? [type.type] : [...new Set(type.values.values())]
 
-/** Types without a mapping file, each with what becomes of it. Pure. */
 function typeProblems(known: ReadonlySet<string>, named: readonly string[], waiting: readonly TypeCount[]): string[] {
   const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
   const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
@@ -251,7 +245,7 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
   })
 }
 
-/** Says which changes of the ERP's tables are not captured (deploy/change-capture), and whether it lends rights to other roles. Returns nothing if all is well. */
+/** Names ERP tables whose changes are not captured, and rights lent to other roles; empty if all is well. */
 export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readCaptureTrouble }).catch(() => null)
   if (trouble === null || trouble.length === 0) return [] // a database that is away is told as the outbox

@@ -1,19 +1,19 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
-/** An option as `--help` lists it: its flags, its help, and how its text is read. */
+/** An option: its flags, its help, and how its text is read. */
 export type OptionRow = readonly [
   flags: string,
   help: string,
   how?: { read?: (text: string, before?: never) => unknown; default?: string | number; required?: true },
 ]
 
-/** An argument, `<wanted>`, `[optional]` or `[many...]`: its help, and its allowed words if they are few. */
+/** `<wanted>`, `[optional]` or `[many...]`, its help, and its allowed words if they are few. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** One command of the program. A module exports it as `command`, and main.ts lists the module under the command's name. */
+/** A module exports its command as `command`, and main.ts lists the module under the command's name. */
 export interface CommandModule extends Help {
-  /** Runs the command with its arguments and its options. @returns the exit code */
+  /** @returns the exit code */
   action(context: CommandContext, ...given: never[]): Promise<number>
 }
 
@@ -23,9 +23,9 @@ interface Help {
   options?: readonly OptionRow[]
   /** Text of `--help` after the options. */
   help?: string
-  /** True if it only reads. Its reader may leave, as in `| head`; a role made with `--read-only` may give it. */
+  /** It only reads: its reader may leave, as in `| head`, and a role made with `--read-only` may give it. */
   onlyLooks?: true
-  /** True if it reads no mapping files, or only those that it is about to write. */
+  /** It reads no mapping files, or only those that it is about to write. */
   withoutMappings?: true
 }
 
@@ -35,7 +35,7 @@ interface Definition<Arguments extends readonly ArgumentRow[], Options extends r
   action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
 }
 
-/** Declares a command whose action gets the types that the rows of its arguments and options say. */
+/** Declares a command; its action's types follow from the rows. */
 export const defineCommand = <
   const Arguments extends readonly ArgumentRow[] = [],
   const Options extends readonly OptionRow[] = [],
@@ -43,7 +43,7 @@ export const defineCommand = <
   command: Definition<Arguments, Options>,
 ) => command
 
-/** The options that a command's action gets: `--dry-run` is `dryRun`, and true or not there. */
+/** The options of a command's action: `--dry-run` is `dryRun`, true or undefined. */
 export type OptionsOf<Command extends { options?: readonly OptionRow[] }> = OptionValues<
   NonNullable<Command['options']>
 >
@@ -88,7 +88,7 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-/** Adds a module to a commander command, from which `--help`, completion and the manual page are made. */
+/** Adds a module to a commander command. */
 export function describeCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {
@@ -102,7 +102,7 @@ export function describeCommand(command: Command, module: CommandModule): Comman
   return module.help === undefined ? command : command.addHelpText('after', `\n${module.help}`)
 }
 
-/** Reads an option that is a whole number. @throws InvalidArgumentError, which commander says */
+/** Reads an option. @throws InvalidArgumentError, which commander prints */
 export const wholeNumber =
   (min: number, max: number) =>
   (text: string): number => {

@@ -23,7 +23,7 @@ export async function isNotRefused(context: AskingContext, question: string): Pr
   return answer !== 'no'
 }
 
-/** Asks if standard input is a terminal. Anything but y or yes is a no. */
+/** Anything but y or yes is a no. */
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })

@@ -56,7 +56,6 @@ export async function withDatabases(
   return await work(databases, config)
 }
 
-/** Opens the databases, with the outbox as outbox.yaml describes it if there is one. */
 export function openDatabasesOf(config: StoreConfig, sessions?: LedgerSessions): Promise<Databases> {
   const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
   return openDatabases(config, accountName(), outboxTable, sessions)

@@ -21,7 +21,6 @@ const triedMax = 10_000
 /** Each record read from the outbox costs a statement. */
 const triedWithinMs = 15_000
 
-/** Chooses records as the command does, and finds out what would become of them. */
 export async function chooseChange(
   databases: Databases,
   search: SearchText,
@@ -48,7 +47,6 @@ export async function chooseChange(
   }
 }
 
-/** Tries a replay: records that do not map are left out, and named. */
 async function tried(
   databases: Databases,
   { mappingsDir }: Pick<ConsoleParts['config'], 'mappingsDir'>,

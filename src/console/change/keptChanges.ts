@@ -103,7 +103,6 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
   }
 
   return {
-    /** Begins a change once, and returns when it has ended or after a moment. */
     async start(change: KeptChange, actor: StatedActor): Promise<void> {
       if (change.progress.kind !== 'previewed') return
       change.progress = { kind: 'running', looked: 0 }

@@ -26,10 +26,7 @@ const causesAge = { minMs: 1_900, maxMs: 10_000 }
 /** Comparing the causes of this many takes a few milliseconds. */
 const causesOfMax = 1_000
 
-/**
- * Reads the page Now by the functions of `outboxd status`, each part as often as it changes, once a second for all
- * viewers.
- */
+/** Reads each part as often as it changes. */
 export function createNowReading(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,

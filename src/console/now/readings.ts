@@ -30,7 +30,6 @@ export function shareReading<T>(
 
 const keysMax = 1_000
 
-/** Shares a reading for each key, and forgets the key that was asked for the longest time ago. */
 export function shareReadings<T>(
   clock: Pick<Clock, 'stopwatch'>,
   forMs: number,
@@ -47,10 +46,7 @@ export function shareReadings<T>(
   }
 }
 
-/**
- * Reads again if the count differs and the value is `minMs` old, or if it is `maxMs` old. Await each answer before the
- * next call.
- */
+/** Reads again if the count differs and the value is `minMs` old, or if it is `maxMs` old. Await each answer first. */
 export function readWhenCountDiffers<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   { minMs, maxMs }: { minMs: number; maxMs: number },

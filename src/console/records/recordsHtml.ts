@@ -125,7 +125,6 @@ function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlVa
   return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
 }
 
-/** Two buttons per change: for the ticked records, or for all. A preview comes first. */
 const changeButtons = html`<p class="buttons">
 <button name="do" value="replay-ticked">Replay the ticked …</button>
 <button name="do" value="discard-ticked">Discard the ticked …</button>
