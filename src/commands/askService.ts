@@ -18,7 +18,6 @@ interface Asking {
   given: Given
   plan: Plan
   budget: number
-  /** Counts requests in memory, without the ledger's budget. */
   ownCount: boolean
   onAnswered(answered: Answered): void
 }
@@ -68,7 +67,6 @@ interface Options {
   waitMs(ms: number): Promise<void>
 }
 
-/** Looks for a free slot again after this time. */
 const againMs = 500
 
 /** Opens the ledger's budget, or counts in memory if there is none. @throws ConfigInvalid if no ledger is configured */

@@ -105,7 +105,6 @@ async function lookAtOutbox(config: StoreConfig): Promise<readonly Finding[]> {
   return hasTypes ? found : [...found, notAsked('types', 'the outbox has a problem')]
 }
 
-/** The configuration by itself says nothing of what it leads to. */
 const wasNothingAsked = (findings: readonly Finding[]) =>
   findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
 

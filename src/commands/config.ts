@@ -102,7 +102,6 @@ export interface EffectiveVariable {
   problem: string | null
 }
 
-/** Returns every variable as a daemon started now would read it. */
 export function effectiveConfig({ env, envFile = null }: CommandContext): EffectiveVariable[] {
   const fromOf = (name: string): string =>
     envFile?.values[name] !== undefined && envFile.values[name] === env[name] ? envFile.path : 'environment'

@@ -72,7 +72,6 @@ async function createOutbox(
   return `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }
 
-/** Says which rows the daemon would find at its first start. */
 async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)

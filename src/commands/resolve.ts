@@ -118,7 +118,6 @@ const carryOut = (context: CommandContext, operator: Operator, settling: Settlin
     answer,
   )
 
-/** Says the outcome, with the JSON fields that `--file` has. */
 function conclude(
   context: CommandContext,
   { submission: { id, outboxId } }: Settling,

@@ -144,7 +144,6 @@ const askedAtOnce = 5
 const unaskedMax = 30
 const silentMax = 2
 
-/** Goes on as long as the service answers. */
 async function settleArrived(run: Run, lines: readonly ArrivedLine[]): Promise<void> {
   const { context, options, progress } = run
   let waiting = [...lines]

@@ -109,7 +109,6 @@ function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string
     .join('')
 }
 
-/** Names a database and its host, never the password. */
 function databaseOf(url = ''): string {
   if (!URL.canParse(url)) return 'its database'
   const { hostname, port, pathname } = new URL(url)

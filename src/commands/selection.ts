@@ -48,7 +48,6 @@ export function selectionProblems(change: BulkChange, ids: readonly string[], op
   return choiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
 }
 
-/** Chooses submissions, shows what would become of several, and asks. */
 async function selectForChange(
   context: CommandContext,
   databases: Databases,

@@ -18,7 +18,6 @@ export interface ConsoleParts {
   say(line: string): void
 }
 
-/** Where the version of the page Now is asked for. */
 export const nowVersion = '/now/version'
 
 export function openLater<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {

@@ -29,7 +29,6 @@ interface Asking {
   onWait(): void
 }
 
-/** Asks the service once for a transaction, with slots of the budget. */
 export async function askForTransaction(
   config: Config,
   transaction: TransactionRef,
@@ -86,7 +85,6 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
   idempotencyKey: null,
 })
 
-/** Reads what an answer to a GET says of the transaction. */
 export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
@@ -128,7 +126,6 @@ export type Asked<T> =
 
 export interface AskingDeps<T> {
   signal: AbortSignal
-  /** Ask even if the ledger cannot tell the budget. */
   askAnyway: boolean
   /** No slot is free yet. */
   onWait(): void

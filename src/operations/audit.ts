@@ -6,7 +6,6 @@ import { escapeControl, renderTable, truncate } from '../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../time.ts'
 import { csvHead, csvLines } from './spreadsheet.ts'
 
-/** A line as the command and the console print it. */
 export type AuditLine =
   | (AuditedLine & { amounts: Amounts | null; customer: string | null; currency: string | null; hands: AuditStep[] })
   | PrunedRecord
@@ -26,7 +25,6 @@ export function mappingsAtHand(folder: string): Mappings {
 export function auditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
-  // Of the request that was made last.
   const amounts = entry.steps.findLast((step) => step.amounts !== null)?.amounts ?? null
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }

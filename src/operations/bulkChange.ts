@@ -15,12 +15,10 @@ export interface BulkChange {
   verb: 'replay' | 'discard'
   did: 'replayed' | 'discarded'
   allowedStates: readonly State[]
-  /** The states without ids and --state. */
   defaultStates: readonly State[]
   whyNotAllowed: (state: State) => string
   /** Why records that may have arrived are left alone unless named; null if they are not. */
   whySpared: string | null
-  /** The risk, a sentence a line; empty if there is none. */
   riskOf: (submissions: readonly ListedSubmission[]) => string
   /** Whether it asks even about a single record. */
   asksAlways: (submission: ListedSubmission) => boolean
@@ -74,7 +72,6 @@ export function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
 
 export interface Choice {
   ids: readonly string[]
-  /** Read if there are no ids. */
   filters: FilterOptions
   nowMs: number
 }
@@ -87,7 +84,6 @@ export type Chosen =
 /** More would only be held in memory; the rest is for the next run. */
 export const mostAtOnce = 100_000
 
-/** Says what is wrong with ids and filters. */
 export function choiceProblems(change: BulkChange, choice: Choice): string[] {
   const { ids, filters } = choice
   if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined)) return ['give ids or filters, not both']

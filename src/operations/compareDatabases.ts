@@ -32,7 +32,6 @@ export function describeOtherDaemons(databases: Databases): Promise<string | nul
   })
 }
 
-/** Finds another ledger in the outbox's own database. */
 export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) =>
@@ -69,7 +68,6 @@ export function findRowsPassedOver(databases: Databases, goOn: () => boolean): P
   return withOutbox(databases, (outbox) => findPassedOver(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
-/** Counts rows whose status outbox.yaml does not name. */
 export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<StatusCount> {
   const { sliceRows } = comparisonBounds
   return withOutbox(databases, (outbox) =>

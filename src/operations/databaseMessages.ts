@@ -51,7 +51,6 @@ const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
     `default_transaction_read_only is on for us: somebody has set it by hand, or a provider because the disk is full; look at the disk, and at \`show default_transaction_read_only\` where ${variable} leads`,
 }
 
-/** What follows from a read-only database, and where to look. */
 export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   const variable = of === 'ledger' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : 'DATABASE_URL'
   return `the ${of}’s database is read-only, so ${consequences[of]}; ${remedies[cause](variable)}`

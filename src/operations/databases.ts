@@ -17,7 +17,6 @@ import { ownNames } from '../postgres/sessionSettings.ts'
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
-  /** user@host that gives the command, for the logs. */
   readonly account: string
   readonly ledger: Pool
   /** The ERP's database. A statement waits 2.5 s for a lock, because a person waits. */

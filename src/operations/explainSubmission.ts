@@ -14,11 +14,9 @@ export interface Advice {
   ways: readonly Way[]
 }
 
-/** A command that a person may give, and what it means. */
 export interface Way {
   kind: 'arrived' | 'not-arrived' | 'replay' | 'discard' | 'correct'
   command: string
-  /** Empty if the command says enough. */
   means: string
 }
 
@@ -193,7 +191,6 @@ const itDid = 'it did: we follow it to its end'
 const itDidNot = 'it did not: we send it again'
 const noMatter = 'it no longer matters'
 
-/** How to correct an id that a person gave. */
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
   const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`

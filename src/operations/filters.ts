@@ -7,7 +7,6 @@ import type { Database } from '../postgres/database.ts'
 import { parseMoment } from '../time.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** The filters of `list` as given. */
 export interface FilterOptions {
   state?: string | undefined
   code?: string | undefined
@@ -26,7 +25,6 @@ export type FiltersRead =
   | {
       kind: 'value'
       filter: SubmissionFilter
-      /** The text that records must contain. */
       containing: string | null
       limit: number | null
     }
@@ -34,7 +32,6 @@ export type FiltersRead =
 
 export interface FilterCircumstances {
   defaultStates: readonly State[]
-  /** States that the command works on, and why not the others. */
   allowedStates: readonly State[]
   whyNotAllowed: (state: State) => string
   nowMs: number

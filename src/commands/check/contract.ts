@@ -93,7 +93,6 @@ function otherThanService(expected: Contract, said: Contract, answered: readonly
 /** A service gives some of these different answers. A page in its place answers all alike. */
 const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path', 'other_method'] as const
 
-/** Why the first question stayed open; null if all were answered. */
 function whyUnseen(answered: readonly Answered[]): string | null {
   const open = answered.filter(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
   return open.at(0)?.finding.why ?? null

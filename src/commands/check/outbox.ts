@@ -127,7 +127,6 @@ const pooled =
 const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
 const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
 
-/** Problems of the table that `migrate --outbox` creates. */
 async function tableProblems(
   db: Parameters<typeof findNearestTable>[0],
   name: string,
@@ -216,7 +215,6 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)))
 }
 
-/** If the ledger remembers rows, those counted by type may be known. */
 function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
   return doWait
     ? `each row that waits has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`

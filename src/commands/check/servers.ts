@@ -54,7 +54,6 @@ function look({ of, variable, url }: Database) {
   })
 }
 
-/** The problem with the databases' encodings; null if both are UTF8. */
 export function judgeEncodings(databases: readonly { of: Database['of']; encoding: string }[]): Finding | null {
   const what = 'encoding'
   const told = (judge: (encoding: string) => string | null) =>
@@ -84,7 +83,6 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
   }
 }
 
-/** Judges whether the servers let a daemon open all its connections. */
 export function judgeRoom(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
   const what = 'connections'
   if (databases.length === 0) return notAsked(what, 'no database can be reached')
@@ -175,7 +173,6 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
   return finding(what, isProblem ? 'problem' : 'warning', ...message, next)
 }
 
-/** By how much the first clock is certainly ahead. */
 function compare(a: ClockReading, b: ClockReading): { one: string; other: string; apartMs: number } {
   const leastMs = b.leastMs - a.mostMs
   const mostMs = b.mostMs - a.leastMs

@@ -21,7 +21,6 @@ interface Help {
   description: string
   arguments?: readonly ArgumentRow[]
   options?: readonly OptionRow[]
-  /** Text of `--help` after the options. */
   help?: string
   /** It only reads: its reader may leave, as in `| head`, and a role made with `--read-only` may give it. */
   onlyLooks?: true
@@ -88,7 +87,6 @@ type ValueOf<Row extends OptionRow> = Row extends readonly [
     ? string
     : boolean
 
-/** Adds a module to a commander command. */
 export function describeCommand(command: Command, module: CommandModule): Command {
   command.description(module.description)
   for (const [name, help, choices] of module.arguments ?? []) {

@@ -40,7 +40,6 @@ export async function confirm({ stdin, stderr, signal }: AskingContext, question
   }
 }
 
-/** Reads a line from standard input, unseen on a terminal. */
 export async function readSecret({ stdin, stderr, signal }: CommandContext, question: string): Promise<string> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return (await text(stdin as AsyncIterable<string>)).replace(/\r?\n$/, '')
   stderr.write(question)

@@ -6,7 +6,6 @@ import type { EnvironmentFile } from './environment.ts'
 /** What `main.ts` gives a command: only main.ts reads process.env and signals, and exits. */
 export interface CommandContext {
   env: Record<string, string | undefined>
-  /** The file that some of `env` came from. */
   envFile?: EnvironmentFile | null
   stdin: NodeJS.ReadableStream
   stdout: NodeJS.WritableStream
@@ -30,7 +29,6 @@ export function printJson(context: CommandContext, value: unknown): void {
   context.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Resolves when the command is told to stop. */
 export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
@@ -50,7 +48,6 @@ export function createProgress<Told extends unknown[]>(
   }
 }
 
-/** Wraps a stream so that a listener hears what is written. */
 export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (text: string) => void): S {
   function write(...args: Parameters<S['write']>): boolean {
     onText(String(args[0]))

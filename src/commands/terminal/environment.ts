@@ -60,7 +60,6 @@ export function withFile(env: Environment, file: EnvironmentFile | null): Enviro
 export interface EnvironmentNotes {
   /** Variables that endanger secrets. */
   warnings: string[]
-  /** Variables that outboxd ignores, or that Node applies. */
   notes: string[]
 }
 

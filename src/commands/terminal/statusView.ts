@@ -14,7 +14,6 @@ export interface StatusView {
 
 export type Screen = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number }
 
-/** Redraws a terminal; writes a line per report elsewhere. */
 export function createStatusView(screen: Screen, options: { json: boolean; everyMs: number }): StatusView {
   if (options.json) return writingJson(screen)
   return screen.isTTY ? redrawing(screen, options.everyMs) : writingLines(screen)

@@ -95,7 +95,6 @@ export function causeJson(cause: Cause, asked: AskedFilters) {
   }
 }
 
-/** The command for a cause's submissions, with filters that match exactly these. */
 export function commandFor({ cause, state, mayHaveArrived }: Cause, asked: AskedFilters): string {
   const filters = [`--state ${state} --cause ${cause}`, ...filterArguments(asked)].join(' ')
   const isReplayable = (state === 'failed' || state === 'rejected') && !mayHaveArrived

@@ -13,7 +13,6 @@ export interface AuditQuery {
 
 export interface AuditView {
   query: AuditQuery
-  /** The problems with the query; nothing is shown then. */
   problems: readonly string[]
   hands: readonly Hand[]
   /** Where the older acts begin. */

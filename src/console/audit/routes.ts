@@ -81,7 +81,6 @@ async function* csvOf(
   }
 }
 
-/** Reads the filters in an address. */
 export function readAuditQuery(parameters: unknown, nowMs: number) {
   const text = (name: string) => textAsTyped(parameters, name) || undefined
   const query: AuditQuery = {

@@ -11,7 +11,6 @@ import { recordTable } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
 import type { KeptChange } from './keptChanges.ts'
 
-/** @param problem what was wrong with the confirmation */
 export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, problem: string | null = null): string {
   const { request, progress } = change
   const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]

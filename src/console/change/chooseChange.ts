@@ -18,7 +18,6 @@ export type Choosing =
 
 /** Mapping more would keep a person waiting. The rest is mapped when it is sent. */
 const triedMax = 10_000
-/** Each record read from the outbox costs a statement. */
 const triedWithinMs = 15_000
 
 export async function chooseChange(

@@ -25,7 +25,6 @@ export interface KeptChange {
   /** The token of the session that may confirm it. */
   readonly owner: string
   readonly request: ChangeRequest
-  /** Each record as it was seen. */
   readonly submissions: readonly Discarded[]
   readonly skipped: readonly Skipped[]
   readonly preview: ChangePreview
@@ -42,7 +41,6 @@ export type ChangeProgress =
   | { kind: 'previewed' }
   | { kind: 'running'; looked: number }
   | { kind: 'over'; result: CarriedOut }
-  /** It ended early; earlier batches are done. */
   | { kind: 'failed'; looked: number; message: string }
 
 const changesMax = 50
@@ -83,7 +81,6 @@ export function keepChanges() {
 /** Most changes end within this time, so the answer shows their end. */
 const answerWithinMs = 1_500
 
-/** Carries out confirmed changes. A long one goes on after the answer. */
 export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'databases' | 'config'>) {
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
@@ -111,7 +108,6 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
       void work.then(() => running.delete(work))
       await Promise.race([work, setTimeout(answerWithinMs, undefined, { ref: false })])
     },
-    /** Lets running changes finish their batch. */
     async stop(): Promise<void> {
       stopping.abort()
       await Promise.all(running)

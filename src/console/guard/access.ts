@@ -3,12 +3,7 @@ import type { ConsoleConfig } from '../../config.ts'
 import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
 import { isLoopback } from './refuseForeign.ts'
 
-export type Access =
-  /** Only users of this machine can ask, without signing in. */
-  | { kind: 'open' }
-  | { kind: 'password'; hash: PasswordHash }
-  /** A proxy signs people in, and names them in a header. */
-  | { kind: 'proxy'; header: string }
+export type Access = { kind: 'open' } | { kind: 'password'; hash: PasswordHash } | { kind: 'proxy'; header: string }
 
 export interface AccessRead {
   access: Access

@@ -29,7 +29,6 @@ export interface Attempts {
    * @returns milliseconds to wait; 0 if the try may be made
    */
   take(address: string, device?: string | null): number
-  /** Gives the try of a right password back. */
   succeeded(address: string, device?: string | null): void
 }
 

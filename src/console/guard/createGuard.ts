@@ -34,7 +34,6 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   app.decorateRequest('viewer')
   const turnsOf = new Map<string, Turns>()
 
-  /** Makes a session wait for its own answers. */
   async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
     if (session === '' || needsNoViewer(request)) return
     const turns = turnsOf.get(session) ?? createTurns(answersAtOnce, answersWaitingMax)

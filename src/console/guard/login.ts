@@ -75,7 +75,6 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
   })
 }
 
-/** Answers with the sign-in page, which leads to the requested page. */
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
   // A link on another site comes without the cookie. Asked again from here, it comes with it.

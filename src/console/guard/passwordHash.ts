@@ -20,7 +20,6 @@ const memoryKiB = { least: 7_168, most: 1_048_576 }
 const passesMax = 20
 const parallelismMax = 16
 
-/** Returns the line for CONSOLE_PASSWORD_FILE, a PHC string. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   const tag = await tagOf(password, { ...usual, salt, tag: Buffer.alloc(32) })

@@ -38,7 +38,6 @@ export function table(
 </table></div>`
 }
 
-/** Names with their values, without those that are null. */
 export function factList(facts: readonly (readonly [name: HtmlValue, value: HtmlValue])[]): HtmlSafeString {
   const shown = facts.filter(([, value]) => value !== null && value !== undefined)
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`

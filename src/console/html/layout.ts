@@ -11,10 +11,8 @@ const pages = [
 ] as const
 
 export interface PageHead {
-  /** The heading and the tab's title. */
   title: string
   current: (typeof pages)[number]['path'] | null
-  /** Null if nobody has signed in. */
   viewer: Viewer | null
   /**
    * Where assets/console.js asks for the page's version. If it differs from the rendered one, the script reads the page

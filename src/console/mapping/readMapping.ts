@@ -35,7 +35,6 @@ export interface MappingView {
   waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
   form: MappingForm
   result: MappingResult | null
-  /** Whether the viewer has asked for the row's values. */
   isShown: boolean
 }
 

@@ -77,7 +77,6 @@ const round = (length: number) => Math.round(length * 100) / 100
 export const markKinds = ['submissions', 'polls', 'others', 'inHand', 'heldBack'] as const
 export type MarkKind = (typeof markKinds)[number]
 
-/** A request, or several made with one slot. */
 export interface Mark {
   kind: MarkKind
   requests: number

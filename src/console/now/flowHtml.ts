@@ -12,9 +12,7 @@ function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {
 
 interface Step {
   name: string
-  /** Null if it is not known. */
   count: number | null
-  /** When the oldest came there; null if unknown, or nothing is there. */
   oldestMs: number | null
   /** The states of the list that it links to; null if there is no list. */
   state: State | 'sending,accepted' | null

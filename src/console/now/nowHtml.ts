@@ -20,7 +20,6 @@ export interface NowView {
   forPerson: ForPerson
 }
 
-/** The parts that change, by the ids of their elements. */
 export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
 
 const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets', 'daemons', 'problems'] as const
@@ -87,7 +86,6 @@ ${place('problems')}
 export interface ForPerson {
   causes: readonly Cause[]
   lookedAt: number
-  /** More wait than were looked at. */
   isCut: boolean
 }
 

@@ -19,14 +19,12 @@ const agesMs = {
   served: 60_000,
 }
 
-/** Read again when the snapshot counts differ, and now and then. */
 const problemsAge = { minMs: 0, maxMs: 4_900 }
 const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
 /** Comparing the causes of this many takes a few milliseconds. */
 const causesOfMax = 1_000
 
-/** Reads each part as often as it changes. */
 export function createNowReading(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,

@@ -15,7 +15,6 @@ export type Named =
 
 const severalMax = 50
 
-/** Finds records by any name that `outboxd show` takes. */
 export async function findRecord(databases: Databases, name: string): Promise<Named> {
   const { submissions = [] } = (await findNamed(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions

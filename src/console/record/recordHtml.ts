@@ -21,7 +21,6 @@ export interface RecordShown {
   viewer: Viewer
   /** Whether the viewer has asked for the values. */
   isShown: boolean
-  /** What was just done, or why it was not. */
   message: PageMessage | null
 }
 
@@ -105,7 +104,6 @@ ${details.length > 0 ? factList(details) : ''}</li>\n`
 
 const distance = (ms: number) => (ms < 1_000 ? `${Math.round(ms)} ms` : showDuration(ms))
 
-/** Whether a detail of an event holds values of the record. */
 const isOfRecord = (name: string) => /(payload|body|result|answer)$/.test(name)
 
 export function renderSeveral(

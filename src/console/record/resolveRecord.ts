@@ -12,7 +12,6 @@ export type Resolving =
   | { kind: 'preview'; preview: ResolvePreview }
   | { kind: 'done'; id: string; message: string }
 
-/** Previews the answer, and carries it out if the form is confirmed. */
 export async function resolveRecord(
   parts: ConsoleParts,
   viewer: Viewer,

@@ -13,7 +13,6 @@ import { form } from '../html/form.ts'
 import { maskedWords } from '../sights.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** The record's values, masked until the viewer asks for them. */
 export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean): HtmlValue {
   const { id, payload, body, result, attempt } = view.detail
   const [path, words, button] = isShown
@@ -65,7 +64,6 @@ function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolea
   return section('fields', 'Field by field', [other, mappedTable(mapped, mappings?.get(detail.type), !isShown)])
 }
 
-/** What becomes of each field, or what is wrong with it. */
 export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, isMasked: boolean): HtmlValue {
   const ruleOf = (name: string) => {
     const field = mapping?.fields.find((each) => each.name === name)
@@ -101,7 +99,6 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   ]
 }
 
-/** Shown for a value that the viewer has not asked for. */
 export const mask = '•••'
 
 const charactersMax = 20_000

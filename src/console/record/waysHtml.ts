@@ -10,7 +10,6 @@ import { form, hidden, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
-/** A form for each command that would do something with the record. */
 export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail, explanation } = view
@@ -36,7 +35,6 @@ interface WayForm {
   id: 'replay' | 'arrived' | 'not-arrived' | 'take-back' | 'discard'
   title: string
   isOpen: (detail: RecordView['detail']) => boolean
-  /** Shown if `show` says nothing about it. */
   means: string
   fields: HtmlValue
   button: string

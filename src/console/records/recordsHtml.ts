@@ -11,7 +11,6 @@ import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recor
 
 export interface RecordsView {
   query: RecordsQuery
-  /** The problems with the filters; nothing is listed then. */
   problems: string[]
   listed: Listed | null
   /** Rows that never became submissions; only in the list without filters. */
@@ -24,7 +23,6 @@ export type Listed = { filter: SubmissionFilter; cut: string | null } & (
   | { kind: 'causes'; causes: Cause[]; lookedAt: number; isCut: boolean }
 )
 
-/** A list is counted up to here. */
 export const countedMax = 1_000
 
 export function renderRecords(view: RecordsView, viewer: Viewer): string {

@@ -46,7 +46,6 @@ function readFrom(fields: Fields, way: 'after' | 'before'): PageWanted['from'] {
   return micros === undefined || seq === undefined ? null : { way, position: { sinceMicros: Number(micros), seq } }
 }
 
-/** The fields of a query, without defaults. */
 export function queryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
   const given: [string, string | undefined][] = [
     ['state', filters.state],
