@@ -9,7 +9,7 @@ import type { DaemonContext } from './context.ts'
 import { every, type Part } from './loop.ts'
 
 const everyMs = 5_000
-/** So many rows are counted at each look: a few milliseconds. */
+/** Up to this number, rows are counted at each look: a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 

@@ -3,7 +3,7 @@ export const codeOf = (error: unknown): unknown => (error as { code?: unknown } 
 
 export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P03'
 
-/** statement_timeout, or somebody cancelled it. */
+/** statement_timeout, or an operator cancelled it. */
 export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014'
 
 /** The server takes no writes, as a standby. */

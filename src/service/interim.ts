@@ -11,7 +11,7 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** Not 101, which ends the exchange, and which nobody asked for. */
+/** Not 101, which ends the exchange, and which no request asks for. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 

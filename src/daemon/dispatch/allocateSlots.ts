@@ -26,7 +26,7 @@ export interface Spending {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Decide again after so many milliseconds, because only the pace holds submissions. */
+  /** Milliseconds until the next decision, because only the pace holds submissions. */
   readonly againInMs: number | undefined
   readonly balance: Balance
 }

@@ -2,9 +2,9 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 
 export type Outcome =
   | RowOutcome
-  /** By the table, this row alone. */
+  /** By the table, and only this row. */
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
-  /** Even alone: its triggers take longer than a statement may. */
+  /** Told by itself, its triggers take longer than a statement may. */
   | { kind: 'slow' }
 
 export interface Judgement {
