@@ -1,5 +1,6 @@
 import type { Violation } from './checker.ts'
 import { conclude, ofAll } from './conclude.ts'
+import { addDocumentMapping, installDocuments } from './documents.ts'
 import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
@@ -54,11 +55,14 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   await using program = await copyProgram(mutation?.patches ?? [])
   await using before = options.upgrade ? await copyVersion010() : null
   const oldest = before ?? program
+  // 0.1.0 knows no `source`.
+  if (!options.upgrade) await addDocumentMapping(program)
   await using environment = await openEnvironment(program, { idempotency, seed, migratedBy: oldest, postgresDir })
   const fleet = launchFleet({ program: oldest, env: environment.env, size: options.daemons })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
     const service = serviceFaults(environment.sandboxUrl, random('service'), { idempotency, upgrade: options.upgrade })
+    if (!options.upgrade) await installDocuments(environment.outbox)
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
     const ledger = ledgerFaults(environment)
     const retention = retentionFaults(program, environment)

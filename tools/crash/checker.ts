@@ -7,6 +7,8 @@ export interface Violation {
   case: Case | null
   /** The record that it was compared with. */
   beside?: Case
+  /** A document's versions, rows and requests, a line each. */
+  document?: string[]
 }
 
 /** One record, seen from all sides. */
@@ -32,25 +34,32 @@ export function verify(evidence: History): Violation[] {
   ]
 }
 
-export function casesOf({ outbox, ledger, events, arrivals, written, lost = [] }: History): Case[] {
+export function casesOf(history: History): Case[] {
+  const requests = Map.groupBy(history.arrivals, ({ marker }) => marker)
+  const caseOf = caseMaker(history)
+  return history.outbox.map((row) => {
+    const known = history.written.get(row.marker)
+    if (!known) throw new Error(`nobody wrote the outbox row ${row.outboxId}`)
+    return caseOf(row, known, requests.get(row.marker) ?? [])
+  })
+}
+
+/** Makes a function that collects what our ledger knows of a row. */
+export function caseMaker({ ledger, events, lost = [] }: History) {
   const submissions = Map.groupBy(ledger, ({ outboxId }) => outboxId)
   const steps = Map.groupBy(events, ({ submissionId }) => submissionId)
-  const requests = Map.groupBy(arrivals, ({ marker }) => marker)
-  return outbox.map((row) => {
+  return (row: OutboxRow, written: Written, arrivals: Arrival[]): Case => {
     const mine = submissions.get(row.outboxId) ?? []
-    const its = requests.get(row.marker) ?? []
-    const known = written.get(row.marker)
-    if (!known) throw new Error(`nobody wrote the outbox row ${row.outboxId}`)
     return {
       row,
-      written: known,
+      written,
       submissions: mine,
       events: mine.flatMap(({ id }) => steps.get(id) ?? []),
-      arrivals: its,
-      forgotten: new Set(its.filter((arrival) => isLost(arrival, lost))),
+      arrivals,
+      forgotten: new Set(arrivals.filter((arrival) => isLost(arrival, lost))),
       isRowAhead: row.toldUs !== null && isWithin(row.toldUs, lost),
     }
-  })
+  }
 }
 
 /** Whether it arrived while the claims of the time were lost. */
@@ -64,9 +73,12 @@ function isWithin(atUs: number, spans: readonly LostSpan[]): boolean {
 
 function overall(evidence: History, cases: Case[]): Violation[] {
   const violation = (what: string): Violation => ({ what, case: null })
-  const committed = new Set(cases.map(({ row }) => row.marker))
+  const committed = new Set([
+    ...cases.map(({ row }) => row.marker),
+    ...evidence.documents.versions.map(({ marker }) => marker),
+  ])
   const strangers = evidence.arrivals.filter(({ marker }) => !committed.has(marker))
-  const outboxIds = new Set(cases.map(({ row }) => row.outboxId))
+  const outboxIds = new Set([...evidence.outbox, ...evidence.documents.rows].map(({ outboxId }) => outboxId))
   const orphans = evidence.ledger.filter(({ outboxId }) => !outboxIds.has(outboxId))
   return [
     ...strangers.map(({ marker, sequence, status }) =>
@@ -87,18 +99,20 @@ function overall(evidence: History, cases: Case[]): Violation[] {
 
 const ends = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
 
-function check(each: Case): string[] {
+/** The row has one submission, which came to its end by steps that there are, and says what the ledger says. */
+export function checkRow(each: Case): string[] {
   const [submission, ...others] = each.submissions
   if (!submission) return withoutSubmission(each)
   if (others.length > 0) return [`the outbox row has ${others.length + 1} submissions`]
   if (!ends.has(submission.state)) return [`it has not come to an end: ${submission.state}`]
-  return [
-    ...row(each, submission),
-    ...(submission.isPruned ? pruned(submission) : path(each.events, submission)),
-    ...requests(each, submission),
-    ...effects(each, submission),
-    ...outcomeAnomalies(each, submission),
-  ]
+  return [...row(each, submission), ...(submission.isPruned ? pruned(submission) : path(each.events, submission))]
+}
+
+function check(each: Case): string[] {
+  const [submission] = each.submissions
+  const wrong = checkRow(each)
+  if (!submission || each.submissions.length > 1 || !ends.has(submission.state)) return wrong
+  return [...wrong, ...requests(each, submission), ...effects(each, submission), ...outcomeAnomalies(each, submission)]
 }
 
 /** A ledger that went back does not know what came to its end since: the row and the service do. */
@@ -125,7 +139,8 @@ function row({ row: outbox, isRowAhead }: Case, ledger: LedgerRow): string[] {
 
 /** The steps that there are, those of `recover` in a ledger that has gone back among them: uncertain, or arrived as its row says. */
 const ways: Record<string, readonly string[]> = {
-  none: ['queued', 'rejected', 'uncertain', 'accepted', 'completed'],
+  // Discarded: a document that is unchanged or not to be sent.
+  none: ['queued', 'rejected', 'uncertain', 'accepted', 'completed', 'discarded'],
   queued: ['sending', 'uncertain', 'accepted', 'completed'],
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
@@ -195,7 +210,8 @@ function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[]
   return wrong
 }
 
-function repeated(made: readonly Arrival[]): string[] {
+/** Effects that must not be there: another one is right only after the service itself failed the one before with a code that says "again". */
+export function repeated(made: readonly Arrival[]): string[] {
   return made.slice(1).flatMap((effect, i) => {
     const before = made[i]
     const mayRepeat = before?.errorCode === 'E003' && (before.doneUs ?? 0) <= effect.arrivedUs

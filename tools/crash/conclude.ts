@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { verifyDocuments } from './checkDocuments.ts'
 import { type Violation, verify } from './checker.ts'
 import type { Surroundings } from './environment.ts'
 import type { Fleet } from './fleet.ts'
@@ -35,6 +36,7 @@ export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
     ...fleet.deserters.map((message) => ofAll(`a daemon left by itself, ${message}`)),
     ...codes.filter((code) => code !== 0).map((code) => ofAll(`a daemon left with ${code} after SIGTERM`)),
     ...verify(history),
+    ...verifyDocuments(history),
   ]
   return { history, violations }
 }

@@ -16,6 +16,23 @@ export interface OutboxRow {
   toldUs: number | null
 }
 
+/** A row of the outbox that names a document of the ERP. */
+export interface DocumentRow extends OutboxRow {
+  document: string
+  error: string | null
+}
+
+/** What a transaction of the ERP left of a document: what is to be sent for it from then on. */
+export interface DocumentVersion {
+  document: string
+  /** Unique text that only this content has; null: the document was deleted. */
+  marker: string | null
+  /** As it must arrive. */
+  total: string | null
+  /** Whether it meets the condition. */
+  isSent: boolean
+}
+
 /** A submission as our ledger has it in the end, or what it knows of one that was pruned. */
 export interface LedgerRow {
   /** Its steps are not known any more: also of one that came back since, as its row said again that it waits. */
@@ -70,6 +87,8 @@ export interface LostSpan {
 export interface History {
   written: ReadonlyMap<string, Written>
   outbox: OutboxRow[]
+  /** In the order of their ids; `notes`: what change capture could not capture. */
+  documents: { rows: DocumentRow[]; versions: DocumentVersion[]; notes: number }
   ledger: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
@@ -113,7 +132,8 @@ export async function gatherHistory(
     rows<OutboxRow>(
       environment.outbox,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
-         transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox order by id`,
+         transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox
+       where not payload ? 'document' order by id`,
     ),
     rows<LedgerRow>(
       environment.ledger,
@@ -164,6 +184,7 @@ export async function gatherHistory(
   return {
     written,
     outbox,
+    documents: await gatherDocuments(environment),
     ledger,
     events,
     arrivals,
@@ -179,6 +200,24 @@ export async function gatherHistory(
     emptied: emptied[0]?.n ?? 0,
     problems: problems.map(({ problem }) => problem),
   }
+}
+
+async function gatherDocuments({ outbox }: Surroundings): Promise<History['documents']> {
+  const [hasDocuments] = await rows<{ is: boolean }>(outbox, `select to_regclass('sale_version') is not null as is`)
+  if (!hasDocuments?.is) return { rows: [], versions: [], notes: 0 }
+  const [named, versions, notes] = await Promise.all([
+    rows<DocumentRow>(
+      outbox,
+      `select id::text as "outboxId", payload ->> 'id' as document, '' as marker, key, status, transaction_id as "transactionId",
+         error_code as "errorCode", error, ${us('updated_at')} as "toldUs" from outbox where payload ? 'document' order by outbox.id`,
+    ),
+    rows<DocumentVersion>(
+      outbox,
+      'select sale::text as document, marker, total::text, is_sent as "isSent" from sale_version order by id',
+    ),
+    rows<{ n: number }>(outbox, 'select count(*)::int as n from outboxd_capture.error'),
+  ])
+  return { rows: named, versions, notes: notes[0]?.n ?? 0 }
 }
 
 async function rows<Row extends pg.QueryResultRow>(pool: pg.Pool, text: string): Promise<Row[]> {

@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { saleWriter } from './documents.ts'
 import type { Environment } from './environment.ts'
 import { type Adversaries, type Fault, faultTable, kills, type Pace } from './faultTable.ts'
 import { recoverLedger, resolveBlocking } from './operator.ts'
@@ -82,6 +83,7 @@ export async function unleash(
   }
 
   const make = recordMaker(random('records'))
+  const writeSale = saleWriter(environment.config.databaseUrl)
   const faults = faultTable(adversaries, pace, stopped)
   for (const { what } of faults) done.struck.set(what, 0)
   if (version === '0.1.0') await service.slow()
@@ -94,6 +96,9 @@ export async function unleash(
       )
       for (const { marker, outcome, amount } of rows) done.written.set(marker, { marker, outcome, amount })
       await insertRecords(environment.outbox, rows).catch(() => {})
+    }),
+    again('document', pace.insertMs, async (chance) => {
+      if (upgrade === null && (await backlog(environment)) <= backlogMost) await writeSale(chance)
     }),
     // Under so many faults pauses grow to a minute, and nothing would be on the wire to be killed.
     again('operator', 2_000, async (chance) => {

@@ -49,6 +49,10 @@ function figures({
     ['recovered by an operator', report.recovered],
     ['starts without a database', failedStarts],
     ['records committed', evidence.outbox.length],
+    [
+      'sales / their versions',
+      `${new Set(evidence.documents.versions.map((each) => each.document)).size} / ${evidence.documents.versions.length}`,
+    ],
     ['  pruned / emptied', `${evidence.ledger.filter((row) => row.isPruned).length} / ${evidence.emptied}`],
     ...[...states].map(([state, rows]): [string, unknown] => [`  ${state}`, rows.length]),
     ['discarded / resolved by an operator', `${report.discarded} / ${report.resolved}`],
@@ -58,8 +62,8 @@ function figures({
   ]
 }
 
-function describe({ what, case: violated, beside }: Violation): string[] {
-  return [`- ${what}`, ...[violated, beside].flatMap((each) => (each ? describeCase(each) : []))]
+function describe({ what, case: violated, beside, document = [] }: Violation): string[] {
+  return [`- ${what}`, ...document, ...[violated, beside].flatMap((each) => (each ? describeCase(each) : []))]
 }
 
 function describeCase({ row, submissions, events, arrivals }: Case): string[] {

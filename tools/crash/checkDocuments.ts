@@ -1,0 +1,113 @@
+import { caseMaker, checkRow, isLost, repeated, type Violation } from './checker.ts'
+import type { Arrival, DocumentRow, DocumentVersion, History } from './history.ts'
+
+/**
+ * Judges what became of documents. Each transaction of the ERP makes one row of the outbox and one version; a row sends the version that
+ * stands when it is read. So each version arrives at most once, in its order, with its total, and none arrives that was not to be sent; and the
+ * last version arrives, unless the record that held it is in doubt or was given up by an operator. Pure.
+ */
+export function verifyDocuments(history: History): Violation[] {
+  const { versions, rows, notes } = history.documents
+  const rowsOf = Map.groupBy(rows, ({ document }) => document)
+  const posts = Map.groupBy(history.arrivals, ({ marker }) => marker)
+  const caseOf = caseMaker(history)
+  return [
+    ...(notes > 0 ? [{ what: `${notes} notes of change capture`, case: null }] : []),
+    ...[...Map.groupBy(versions, ({ document }) => document)].flatMap(([document, its]) => {
+      const mine = rowsOf.get(document) ?? []
+      const markers = new Set(its.flatMap(({ marker }) => marker ?? []))
+      const arrivals = [...markers]
+        .flatMap((marker) => posts.get(marker) ?? [])
+        .sort((a, b) => a.arrivedUs - b.arrivedUs)
+      const rowProblems = mine.flatMap((row) => {
+        const effects = arrivals.filter(({ effectId }) => effectId !== null && effectId === row.transactionId)
+        return checkRow(caseOf(row, sentContent, effects)).map((what) => `row ${row.outboxId}: ${what}`)
+      })
+      const wrong = [...rowProblems, ...checkDocument(history, its, mine, arrivals)]
+      return wrong.map((what) => ({
+        what: `sale ${document}: ${what}`,
+        case: null,
+        document: describe(its, mine, arrivals),
+      }))
+    }),
+  ]
+}
+
+/** Of a row that names a document it is not written what it is to come to. */
+const sentContent = { marker: '', outcome: 'completed', amount: null } as const
+
+function checkDocument(
+  { lost = [] }: History,
+  versions: readonly DocumentVersion[],
+  rows: readonly DocumentRow[],
+  arrivals: readonly Arrival[],
+): string[] {
+  const wrong: string[] = []
+  if (rows.length !== versions.length)
+    return [`${versions.length} transactions wrote it, and ${rows.length} rows name it`]
+  const first = (marker: string) => versions.findIndex((each) => each.marker === marker)
+  const last = (marker: string) => versions.findLastIndex((each) => each.marker === marker)
+  for (const [marker, posts] of Map.groupBy(arrivals, (each) => each.marker)) {
+    const its = versions.filter((each) => each.marker === marker)
+    if (!its.some(({ isSent }) => isSent)) wrong.push(`${marker} was sent although it does not meet the condition`)
+    for (const { amount } of posts)
+      if (amount !== its[0]?.total) wrong.push(`${marker}: ${its[0]?.total} arrived as ${amount}`)
+    wrong.push(...repeated(posts.filter(({ effectId }) => effectId !== null)).map((what) => `${marker}: ${what}`))
+  }
+  const firsts = [
+    ...Map.groupBy(
+      arrivals.filter((each) => !isLost(each, lost)),
+      (each) => each.marker,
+    ).keys(),
+  ]
+  firsts.slice(1).forEach((marker, i) => {
+    if (first(marker) < first(firsts[i] ?? '')) wrong.push(`${marker} arrived after ${firsts[i]}, which is newer`)
+  })
+  rows.forEach((row, at) => {
+    const sent = arrivals.find(({ effectId }) => effectId !== null && effectId === row.transactionId)
+    if (row.status === 'completed' && sent && last(sent.marker) < at)
+      wrong.push(`row ${row.outboxId} of version ${at + 1} sent ${sent.marker}, which is older`)
+  })
+  return [...wrong, ...checkLast(versions, rows, arrivals)]
+}
+
+const endedAtCapture = /unchanged since |was deleted|does not meet the condition/
+
+/** The last version arrived, or its record did not end well; if it was not to be sent, the newest row was discarded. */
+function checkLast(
+  versions: readonly DocumentVersion[],
+  rows: readonly DocumentRow[],
+  arrivals: readonly Arrival[],
+): string[] {
+  const newest = versions.at(-1)
+  const row = rows.at(-1)
+  if (!newest || !row) return []
+  if (!newest.isSent)
+    return row.status === 'discarded' ? [] : [`the last version is not to be sent, but its row is ${row.status}`]
+  if (arrivals.some(({ marker, effectId }) => marker === newest.marker && effectId !== null)) return []
+  // The newest row read it, or found it unchanged since the row that did.
+  const since = /^unchanged since outbox:(\d+)/.exec(row.error ?? '')?.[1]
+  const holder = rows.find(({ outboxId }) => outboxId === since) ?? row
+  const isInDoubt =
+    holder.status === 'uncertain' ||
+    holder.status === 'failed' ||
+    (holder.status === 'discarded' && !endedAtCapture.test(holder.error ?? ''))
+  return isInDoubt ? [] : [`its last version ${newest.marker} did not arrive`]
+}
+
+function describe(
+  versions: readonly DocumentVersion[],
+  rows: readonly DocumentRow[],
+  arrivals: readonly Arrival[],
+): string[] {
+  return [
+    ...versions.map((each, at) => {
+      const row = rows[at]
+      return `    ${each.marker} ${each.total} ${each.isSent ? '' : 'not to be sent'}; row ${row?.outboxId} ${row?.status} ${row?.transactionId ?? ''} ${row?.error ?? ''}`
+    }),
+    ...arrivals.map(
+      (each) =>
+        `    ${new Date(each.arrivedUs / 1000).toISOString()} at the service: ${each.marker} ${each.status ?? 'dropped'} ${each.effectId ?? 'no effect'}`,
+    ),
+  ]
+}
