@@ -144,17 +144,17 @@ set search_path = pg_catalog, pg_temp as $$
   with recursive tree as (select $1 as id union select inhrelid from tree join pg_inherits on inhparent = id) select id from tree
 $$;
 
--- The type of Postgres's own by which a key can be read: numeric, text, bpchar or uuid; null for a column of any other type. A domain
--- counts as its base. A virtual generated column is not visible to triggers.
+-- The type of Postgres's own by which a key can be read: bigint for integers, numeric with its scale, text, bpchar or uuid; null for a
+-- column of any other type. A domain counts as its base. A virtual generated column is not visible to triggers.
 create or replace function outboxd_capture.key_type(of oid, column_name name) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
   with recursive base as (
-    select t.oid, typtype, typbasetype from pg_attribute a join pg_type t on t.oid = atttypid
+    select t.oid, typtype, typbasetype, typtypmod, atttypmod as mod from pg_attribute a join pg_type t on t.oid = atttypid
       where attrelid = $1 and attname = $2 and attnum > 0 and not attisdropped and attgenerated <> 'v'
-    union all select t.oid, t.typtype, t.typbasetype from base join pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+    union all select t.oid, t.typtype, t.typbasetype, t.typtypmod, base.typtypmod from base join pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
   )
-  select case when typname in ('int2', 'int4', 'int8', 'numeric') then 'numeric' when typname in ('text', 'varchar') then 'text'
-      when typname in ('bpchar', 'uuid') then typname end
+  select case when typname in ('int2', 'int4', 'int8') then 'bigint' when typname = 'numeric' then format_type(oid, mod)
+      when typname in ('text', 'varchar') then 'text' when typname in ('bpchar', 'uuid') then typname end
   from base join pg_type using (oid) where base.typtype <> 'd' and oid < 16384
 $$;
 
@@ -171,7 +171,7 @@ $$;
 -- which the type's owner may have written if the column was given another type after the installation.
 create or replace function outboxd_capture.value_sql(of oid, column_name name) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select format(case type when 'numeric' then '(%s)::numeric' when 'bpchar' then 'rtrim(%s)' else '%s' end,
+  select format(case when type in ('text', 'uuid') then '%s' when type = 'bpchar' then 'rtrim(%s)' else '(%s)::' || type end,
     format('case num_nulls(r.%1$I) when 0 then format(''%%s'', r.%1$I) end', column_name)) from outboxd_capture.key_type(of, column_name) type
 $$;
 
@@ -201,9 +201,9 @@ $$;
 create or replace function outboxd_capture.function_sql(function_name text, told outboxd_capture.installed, part regclass, is_document boolean, references_by name[])
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $text$
 declare
-  is_text boolean := outboxd_capture.key_type(told.erp_table, told.key_column) in ('text', 'bpchar');
+  key_type text := outboxd_capture.key_type(told.erp_table, told.key_column);
   -- A text is written in hexadecimal digits, so that the list can be searched for it.
-  entry text := format(case when is_text then 'encode(convert_to(%s, getdatabaseencoding()), ''hex'')' else '%s::text' end, 'id');
+  entry text := format(case when key_type in ('text', 'bpchar') then 'encode(convert_to(%s, getdatabaseencoding()), ''hex'')' else '%s::text' end, 'id');
   new_rows text := outboxd_capture.rows_sql(told, part, case when is_document then array[told.key_column] else '{}' end || references_by, 'new_rows');
   old_rows text := outboxd_capture.rows_sql(told, part, references_by, 'old_rows');
   read_rows text := format('select array_agg(id order by id), array_agg(key order by id) into ids, keys from (
@@ -269,7 +269,7 @@ begin
       return null;
     end $body$,
     'outboxd_capture.written_' || told.number,
-    case when outboxd_capture.key_type(told.erp_table, told.key_column) = 'numeric' then 'numeric' else 'text' end,
+    case when key_type in ('bpchar', 'uuid') then 'text' else key_type end,
     format(read_rows, new_rows),
     format(read_rows, concat_ws(' union all ', new_rows, old_rows)),
     case when old_rows is not null then format('
@@ -332,7 +332,7 @@ begin
     role := 'outboxd_capture';
     wrong := format('%I %s: the role that installs change capture must have few rights, because its trigger functions run with them.', current_user, wrong);
   end if;
-  with part as (select tree as id from outboxd_capture.parts(told), outboxd_capture.tree(to_regclass(name)) tree),
+  with part as (select tree as id from outboxd_capture.parts(told), outboxd_capture.tree(to_regclass(name)) tree where tree is not null),
   needed as (
     select 1 as n, format('grant %I to %I;', role, pg_get_userbyid(owner)) as needed from outboxd_capture.outbox_owner o
       where o.outbox = told.outbox and not coalesce((select pg_has_role(o.owner, oid, 'member') from pg_roles where rolname = role),
@@ -441,8 +441,8 @@ begin
         from unnest(install.children) child cross join lateral parse_ident(child) names)
     from pg_class c join pg_namespace home on home.oid = c.relnamespace where c.oid = install.erp_table
     returning * into told;
-  perform outboxd_capture.refuse_settings(told, search_path);
   perform outboxd_capture.refuse_role(told);
+  perform outboxd_capture.refuse_settings(told, search_path);
 
   for part in select row_number() over () as position, to_regclass(name) as id, * from outboxd_capture.parts(told) loop
     -- No name of the ERP: a client whose encoding has no letter for it could not be told of an error.
@@ -507,7 +507,7 @@ begin
       elsif to_regclass(told.outbox_name) is distinct from told.outbox then
         raise exception '% was replaced: install it again', told.outbox_name;
       end if;
-      execute outboxd_capture.insert_sql(told, case outboxd_capture.key_type(told.erp_table, told.key_column) when 'numeric' then '$1::numeric[]' else '$1' end, 'null::text[]')
+      execute outboxd_capture.insert_sql(told, '$1' || coalesce('::' || substring(outboxd_capture.key_type(told.erp_table, told.key_column), '^bigint|^numeric.*') || '[]', ''), 'null::text[]')
         using ids;
       get diagnostics written = row_count;
       if written < cardinality(ids) then

@@ -96,11 +96,12 @@ describe('one transaction is one row for each document', () => {
     ['char(8)', `'ab'`, `'a'`],
     ['uuid', `'00000000-0000-4000-8000-000000000001'`, `'00000000-0000-4000-8000-000000000002'`],
     ['smallint', '1', '11'],
-    ['numeric', '1', '11'],
+    ['numeric(8, 2)', '1', '11'],
+    ['amount_code', '1', '11'],
     ['code', '1', '2'],
   ])('a primary key of type %s', async (type, one, other) => {
     const { pool, ids } = await setup({
-      tables: `create domain code as int check (value > 0); create table sale (id ${type} primary key, state text);
+      tables: `create domain code as int check (value > 0); create domain amount_code as numeric(6, 3); create table sale (id ${type} primary key, state text);
         create table line (id int primary key, sale ${type})`,
       options: `children => '{line.sale}'`,
     })
@@ -214,6 +215,7 @@ describe('install', () => {
       'public.line has no column sales of the type of public.sale.id',
     ],
     [`install('sale', 'a', children => '{line.note}')`, 'public.line has no column note of the type of public.sale.id'],
+    [`install('sale', 'a', children => '{line.amount}')`, 'public.line has no column amount of the type of public.sale.id'],
     [`install('sale', 'a', children => '{line.twice}')`, 'public.line has no column twice'],
     [`install('sale', 'a', children => '{part_1.id}')`, 'public.part_1 is a part of public.part'],
     [`install('sale', 'a', children => '{line.sale}', key => 'state')`, 'leave key out'],
@@ -228,7 +230,7 @@ describe('install', () => {
   ])('refuses in words: %s', async (call, message) => {
     const { pool, captured } = await setup({
       tables: `create table sale (id int primary key, state text);
-        create table line (id int primary key, sale int, note text, twice int generated always as (id * 2) virtual);
+        create table line (id int primary key, sale int, note text, amount numeric(6, 2), twice int generated always as (id * 2) virtual);
         create table heap (a int); create table pair (a int, b int, primary key (a, b)); create table days (id date primary key);
         create view shown as table sale; create table part (id int primary key) partition by range (id);
         create table part_1 partition of part for values from (0) to (10)`,
