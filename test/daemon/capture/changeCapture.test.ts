@@ -215,7 +215,10 @@ describe('install', () => {
       'public.line has no column sales of the type of public.sale.id',
     ],
     [`install('sale', 'a', children => '{line.note}')`, 'public.line has no column note of the type of public.sale.id'],
-    [`install('sale', 'a', children => '{line.amount}')`, 'public.line has no column amount of the type of public.sale.id'],
+    [
+      `install('sale', 'a', children => '{line.amount}')`,
+      'public.line has no column amount of the type of public.sale.id',
+    ],
     [`install('sale', 'a', children => '{line.twice}')`, 'public.line has no column twice'],
     [`install('sale', 'a', children => '{part_1.id}')`, 'public.part_1 is a part of public.part'],
     [`install('sale', 'a', children => '{line.sale}', key => 'state')`, 'leave key out'],
