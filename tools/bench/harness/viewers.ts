@@ -1,10 +1,12 @@
+import { setTimeout } from 'node:timers/promises'
+
 /** People who look at pages: what assets/console.js does, without the browser around it. */
 export interface Viewers extends Disposable {
   /** How often a page was read again since they began to look, all together. */
   readonly renewals: number
 }
 
-/** Opens a page for each path, and the stream that it names, if it does; each reads its page again when it is told that it has changed. */
+/** Opens a page for each path. Each asks for the version that its page names, and reads the page again if it differs. */
 export async function openViewers(origin: string, paths: readonly string[]): Promise<Viewers> {
   const leaving = new AbortController()
   const counts = { renewals: 0 }
@@ -17,20 +19,26 @@ export async function openViewers(origin: string, paths: readonly string[]): Pro
   }
 }
 
+/** As assets/console.js. */
+const lookEveryMs = 1_500
+
 async function look(url: string, signal: AbortSignal, counts: { renewals: number }): Promise<void> {
   const page = await (await fetch(url, { signal })).text()
-  const [, topic] = /<body data-topic="([^"]+)"/.exec(page) ?? []
-  if (topic === undefined) return
-  const stream = await fetch(new URL(`/live?on=${encodeURIComponent(topic)}`, url), { signal })
-  if (stream.status !== 200 || stream.body === null) throw new Error(`/live?on=${topic} is answered ${stream.status}`)
-  const follow = async (events: AsyncIterable<Uint8Array>) => {
-    for await (const chunk of events) {
-      if (!new TextDecoder().decode(chunk).includes('event: version')) continue
+  const [, watched, version] = /<body data-watch="([^"]+)" data-version="([^"]+)"/.exec(page) ?? []
+  if (watched === undefined) return
+  const follow = async () => {
+    for (let shown = version; ; ) {
+      await setTimeout(lookEveryMs, undefined, { signal })
+      const answer = await fetch(new URL(watched, url), { signal })
+      if (!answer.ok) throw new Error(`${watched} is answered ${answer.status}`)
+      const told = ((await answer.json()) as { version: string }).version
+      if (told === shown) continue
+      shown = told
       await (await fetch(url, { signal })).text()
       counts.renewals += 1
     }
   }
-  follow(stream.body).catch((error: unknown) => {
+  follow().catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
 }
