@@ -651,8 +651,10 @@ create view outboxd_capture.trouble as
   with recursive part as ( -- the tables of each document, with the number of triggers that each has
     select number, table_name as name, erp_table::oid as id, case when version < 4 then 0 else 2 end as triggers, true as is_document from outboxd_capture.installed
     union all
-    select number, format('%I.%I', names[1], names[2]), to_regclass(format('%I.%I', names[1], names[2]))::oid, 3, false
+    -- By the catalog: to_regclass fails for a reader that has no right to use the schema.
+    select number, format('%I.%I', names[1], names[2]), c.oid, 3, false
       from outboxd_capture.installed cross join lateral unnest(children) child cross join lateral parse_ident(child) names
+      left join (pg_class c join pg_namespace s on s.oid = c.relnamespace) on s.nspname = names[1] and c.relname = names[2]
   ),
   relation as (
     select * from part
@@ -667,9 +669,8 @@ create view outboxd_capture.trouble as
     select distinct i.table_name, case
         when c.oid is null then format('it was dropped; if it is there again, install it again, else remove(%L)', i.erp_table::oid)
         when i.version < 4 then 'it was installed by an earlier version: install it again'
-        when bearer.oid is null then format('it is %s now: install it again by this name', c.oid::regclass)
-        when bearer.oid <> c.oid then format('it is %s now, and nothing captures the table that bears its name now: install both, or remove(%L)',
-          c.oid::regclass, c.oid::regclass)
+        when bearer.oid is distinct from c.oid then format('it is %s now%s: install it again by this name', c.oid::regclass,
+          case when bearer.oid is not null then ', and nothing captures the table that bears its name now' end)
         when r.id is null then format('there is no table %s any more: install it again', r.name)
         when r.id in (select id from part) and exists (select from pg_inherits where inhrelid = r.id)
           then format('%s has become a partition or a child of another table: install that one', r.name)

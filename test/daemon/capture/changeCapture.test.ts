@@ -516,6 +516,19 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toEqual([])
   })
 
+  test('a role without any right in the schemas of the tables may read what is not covered', async () => {
+    const { pool } = await setup({
+      tables: `create schema erp; create table erp.sale (id int primary key); create table erp.line (id int primary key, sale int)`,
+      document: 'erp.sale',
+      options: `children => '{line.sale}'`,
+    })
+    await pool.query('alter table erp.line disable trigger user; grant pg_monitor to current_user')
+    const [, , result] = (await pool.query(
+      `begin; set local role pg_monitor; select * from outboxd_capture.trouble; rollback`,
+    )) as unknown as pg.QueryResult[]
+    expect(result?.rows).toMatchObject([{ reason: expect.stringContaining('triggers of erp.line are gone') }])
+  })
+
   test('any role may read that there are notes', async () => {
     const { pool } = await setupSale()
     await pool.query(`alter table outbox rename to away; insert into sale values (1)`)
