@@ -1,5 +1,4 @@
 import type { Database } from '../postgres/database.ts'
-import { quoteIdentifier } from '../postgres/database.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
 
 /** What the payload of a row says that stands for a document: `{"document": "public.sale_sale", "id": 5}`. */
@@ -11,6 +10,7 @@ export interface DocumentReference {
 /** How change capture was installed for a table (`outboxd_capture.captured`). */
 export interface CapturedTable {
   document: string
+  type: string
   /** Quoted, with its schema. */
   table: string
   /** Quoted. */
@@ -37,7 +37,7 @@ export function readReference(payload: string): DocumentReference | null {
 }
 
 /**
- * Reads how change capture was installed for these documents. Conditions are SQL that we run with our rights, so a view is believed only if its
+ * Reads how change capture was installed for these documents; null: for all. Conditions are SQL that we run with our rights, so a view is believed only if its
  * owner may insert into the outbox: a role that may not has no say in what is sent.
  *
  * @param outbox the outbox table, quoted, with its schema
@@ -45,7 +45,7 @@ export function readReference(payload: string): DocumentReference | null {
 export async function readCaptured(
   db: Database,
   outbox: string,
-  documents: readonly string[],
+  documents: readonly string[] | null,
 ): Promise<Map<string, CapturedTable>> {
   const { rows: found } = await db.query<{ isThere: boolean }>(
     `select exists (
@@ -57,26 +57,12 @@ export async function readCaptured(
   )
   if (!found[0]?.isThere) return new Map()
   const { rows } = await db.query<CapturedTable>(
-    `select c.document, pg_catalog.format('%I.%I', s.nspname, t.relname) as table, pg_catalog.quote_ident(c.key_column) as key,
+    `select c.document, c.type, pg_catalog.format('%I.%I', s.nspname, t.relname) as table, pg_catalog.quote_ident(c.key_column) as key,
        c.condition, c.payload
      from outboxd_capture.captured c join pg_catalog.pg_class t on t.oid operator(pg_catalog.=) c.erp_table
        join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) t.relnamespace
-     where c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
+     where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
     [documents],
   )
   return new Map(rows.map((row) => [row.document, row]))
-}
-
-/** The documents of the ids in $1 that are there, as rows of `key` and `meets`. The condition's last line may be a comment. */
-export const meetingSql = ({ table, key, condition }: CapturedTable): string =>
-  `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
-) is true as meets from ${table} n where n.${key} = any($1)`
-
-/** The contents of the ids in $1, for a type whose mapping file has no query, as rows of `key` and `json`. */
-export function ownColumnsSql({ table, key, payload }: CapturedTable): string {
-  const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
-  const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
-  const built = payload === null ? 'n' : `(select built from (select ${named.join(', ')}) built)`
-  return `select n.${key}::pg_catalog.text as key, (pg_catalog.row_to_json(${built}))::pg_catalog.text as json from ${table} n
-    where n.${key} = any($1)`
 }

@@ -1,34 +1,28 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { begin, blameFor, type Database, rolePathOf } from '../postgres/database.ts'
+import { blameFor } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
-import { type CapturedTable, meetingSql, ownColumnsSql, readCaptured, readReference } from './documents.ts'
+import {
+  type ContentRow,
+  contentsQuery,
+  type IdsQuery,
+  meetingQuery,
+  readOnly,
+  SourceFailed,
+  wrongQuery,
+} from './contentQueries.ts'
+import { type CapturedTable, readCaptured, readReference } from './documents.ts'
 import type { Outbox } from './outbox.ts'
-import { batchBytesMax, readRecord, tooLarge } from './rows.ts'
+import { readRecord, tooLarge } from './rows.ts'
 
 /** The mapping files, as far as contents are read by them. */
 export interface Sources {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
-/** A query for contents failed. Whose fault it is, is read from its SQLSTATE, as of any statement. */
-export class SourceFailed extends Error {
-  override name = 'SourceFailed'
-  readonly code: string
-  /** @param code the SQLSTATE of the cause; `wrongQuery` if the query is wrong, whatever the records */
-  constructor(what: string, cause: Error, code: string) {
-    super(`${what} failed: ${cause.message}`, { cause })
-    this.code = code
-  }
-}
-
-/** Syntax error or access rule violation: class 42 is about everyone. */
-const wrongQuery = '42000'
-
 /** The queries of one batch together may take this long: the batch's rows are locked, and its other sessions idle, meanwhile. */
 const sourceMaxMs = 5_000
-const lockMaxMs = 1_000
 
 /**
  * Reads the contents of records that stand for something else: those whose mapping file has `source:`, and rows that stand for a
@@ -74,7 +68,7 @@ export async function readEachContent(
     const read = await readContents(outbox, sources, records)
     return [...read, ...(await readEachContent(outbox, sources, records.slice(read.length)))]
   } catch (error) {
-    if (records.length === 1 || blameFor(error, 'claim') === 'everyone') throw error
+    if (records.length === 1 || blameFor(error, 'claim') !== 'piece') throw error
     const half = records.length >> 1
     const first = await readEachContent(outbox, sources, records.slice(0, half))
     return [...first, ...(await readEachContent(outbox, sources, records.slice(half)))]
@@ -165,12 +159,6 @@ type Content =
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
 
-/** A statement on a list of ids, and what messages call it. */
-interface IdsQuery {
-  what: string
-  sql: string
-}
-
 /** Reads the contents of ids, all in one state of the database. */
 async function readByIds(
   outbox: Outbox,
@@ -179,12 +167,14 @@ async function readByIds(
   untilMs: number,
 ): Promise<Map<string, Content>> {
   const { bytesMax } = outbox
-  const meeting = captured && { what: `the condition of ${captured.document}`, sql: byIdSql(meetingSql(captured)) }
+  const meeting = captured && meetingQuery(captured)
   const contents = contentsQuery(source, captured, bytesMax)
   if (contents === null) return new Map()
   let asked: IdsQuery = contents
   try {
-    return await readOnly(outbox, untilMs, async (db) => {
+    // Two statements for a document share the time.
+    const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
+    return await readOnly(outbox, statementUntilMs, async (db) => {
       let wanted = ids
       const none = new Map<string, Content>()
       if (captured !== null && meeting !== null) {
@@ -223,13 +213,6 @@ async function readByIds(
 /** Elsewhere this state says that the server is a standby; here the query tries to write. */
 const readOnlyState = '25006'
 
-function contentsQuery(source: SourceQuery | null, captured: CapturedTable | null, bytesMax: number): IdsQuery | null {
-  if (source !== null)
-    return { what: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
-  if (captured === null) return null
-  return { what: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
-}
-
 function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesMax: number): Content {
   const [row] = rows
   if (row === undefined) return unreadable(`${what} has no row for the record ${id}`)
@@ -237,48 +220,3 @@ function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesM
   if (row.bytes > bytesMax) return unreadable(`${what}: ${tooLarge(row.bytes, bytesMax)}`)
   return row.json === null ? { kind: 'left' } : { kind: 'read', json: row.json }
 }
-
-interface ContentRow {
-  /** Position among the ids that were asked for, from 1. */
-  at: number
-  bytes: number
-  /** Null: too large, or beyond what may be in memory at once. */
-  json: string | null
-}
-
-/** Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long. */
-export async function readOnly<T>(
-  { pool }: Pick<Outbox, 'pool'>,
-  untilMs: number,
-  work: (db: Database) => Promise<T>,
-): Promise<T> {
-  const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
-  await using transaction = await begin(rolePathOf(pool), {
-    isReadOnly: true,
-    opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
-  })
-  return await work(transaction.db)
-}
-
-/** The query of a mapping file as rows of `key` and `json`. Its last line may be a comment. */
-const foundSql = ({ sql }: SourceQuery): string =>
-  `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r))::pg_catalog.text as json from (
-${sql}
-) r`
-
-/**
- * The rows of a query beside the positions of their ids in $1, from 1. $1 gets its type in `found`, which stands first. Ids are compared
- * as texts of that type, so that 007 and 7 are one number, and a uuid in capitals is itself. Names are qualified because the role's
- * search path may have namesakes.
- */
-const byIdSql = (found: string): string =>
-  `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
-     join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
-
-/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and always one. */
-const contentsSql = (found: string, bytesMax: number): string =>
-  `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
-   from (
-     select at, json, bytes, pg_catalog.sum(case when bytes <= ${bytesMax} then bytes else 0 end) over (order by at) as sum
-     from (select at, json, pg_catalog.octet_length(json) as bytes from (${byIdSql(found)}) found) sized
-   ) summed order by at`

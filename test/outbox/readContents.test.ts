@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { OutboxRecord } from '../../src/model.ts'
-import { readContents, readEachContent, SourceFailed } from '../../src/outbox/readContents.ts'
+import { SourceFailed } from '../../src/outbox/contentQueries.ts'
+import { readContents, readEachContent } from '../../src/outbox/readContents.ts'
 import { readNew } from '../../src/outbox/rows.ts'
 import { blameFor } from '../../src/postgres/database.ts'
 import { mappingFrom } from '../mapping/mappingOf.ts'

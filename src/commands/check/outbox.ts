@@ -2,7 +2,7 @@ import type { StoreConfig } from '../../config.ts'
 import { readPublishedTypes } from '../../ledger/instances.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
 import { readServedOutbox } from '../../ledger/servedOutbox.ts'
-import { loadMappings } from '../../mapping/loadMappings.ts'
+import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import {
   countRowsOfUnknownStatus,
   describeOtherDaemons,
@@ -20,6 +20,7 @@ import {
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countTypes, readBacklog, readHistory } from '../../outbox/backlog.ts'
 import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
+import { examineSources } from '../../outbox/examineSources.ts'
 import { examineTable, findRemarks } from '../../outbox/examineTable.ts'
 import { findRightProblems } from '../../outbox/findRightProblems.ts'
 import { findShortIdColumns } from '../../outbox/findWriteProblems.ts'
@@ -70,6 +71,7 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
     ...shortIds.map((message) => finding('transaction ids', 'warning', message)),
     ...(second === null ? [] : [judgeSecondLedger(second, table)]),
     await checkTypes(open, config, table),
+    ...(await checkSources(open, config)),
   ]
 }
 
@@ -205,14 +207,24 @@ const what = 'types'
 
 /** Each type needs a mapping file, here or with a running daemon. */
 async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
-  const here = typesHere(mappingsDir)
+  const here = mappingsHere(mappingsDir)
   if (here === null) return notAsked(what, 'the mapping files cannot be used')
   const elsewhere = await readPublishedTypes(databases.ledger)
-  const known = new Set([...here, ...(elsewhere ?? [])])
+  const known = new Set([...here.keys(), ...(elsewhere ?? [])])
   const waiting = await withOutbox(databases, countTypes)
   const problems = typeProblems(known, typesNamed(table), waiting)
   if (problems.length > 0) return finding(what, 'problem', ...problems)
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)))
+}
+
+/** Plans the queries that read contents, and runs them on rows that wait. Returns nothing if there are none. */
+async function checkSources(databases: Databases, { mappingsDir }: StoreConfig): Promise<Finding[]> {
+  const mappings = mappingsHere(mappingsDir)
+  if (mappings === null) return []
+  const { problems, warnings, read } = await withOutbox(databases, (outbox) => examineSources(outbox, mappings))
+  if (problems.length > 0) return [finding('queries', 'problem', ...problems)]
+  if (read === null) return []
+  return [finding('queries', warnings.length === 0 ? 'ok' : 'warning', ...warnings, read)]
 }
 
 function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
@@ -221,9 +233,9 @@ function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
     : `each type of the rows from the position on has a mapping file: ${waiting.map(({ type }) => type).join(', ')}`
 }
 
-function typesHere(mappingsDir: string): string[] | null {
+function mappingsHere(mappingsDir: string): Mappings | null {
   try {
-    return [...loadMappings(mappingsDir).keys()]
+    return loadMappings(mappingsDir)
   } catch {
     return null // the mappings' own finding says why
   }

@@ -1,0 +1,108 @@
+import type { SourceQuery } from '../mapping/mapping.ts'
+import { begin, type Database, quoteIdentifier, rolePathOf } from '../postgres/database.ts'
+import type { CapturedTable } from './documents.ts'
+import type { Outbox } from './outbox.ts'
+import { batchBytesMax } from './rows.ts'
+
+/*
+ * The statements that read contents. Each has one parameter, a list of ids.
+ */
+
+/** A statement on a list of ids, and what messages call it. */
+export interface IdsQuery {
+  what: string
+  sql: string
+}
+
+/** Which documents are there, as rows of `at` and `meets`. */
+export const meetingQuery = (captured: CapturedTable): IdsQuery => ({
+  what: `the condition of ${captured.document}`,
+  sql: byIdSql(meetingSql(captured)),
+})
+
+/** The contents of the ids, as `ContentRow`s; null if neither a query nor a table says where they are. */
+export function contentsQuery(
+  source: SourceQuery | null,
+  captured: CapturedTable | null,
+  bytesMax: number,
+): IdsQuery | null {
+  if (source !== null)
+    return { what: `${source.file}: the query of "source"`, sql: contentsSql(foundSql(source), bytesMax) }
+  if (captured === null) return null
+  return { what: `reading ${captured.document}`, sql: contentsSql(ownColumnsSql(captured), bytesMax) }
+}
+
+export interface ContentRow {
+  /** Position among the ids that were asked for, from 1. */
+  at: number
+  bytes: number
+  /** Null: too large, or beyond what may be in memory at once. */
+  json: string | null
+}
+
+/** A query for contents failed. Whose fault it is, is read from its SQLSTATE, as of any statement. */
+export class SourceFailed extends Error {
+  override name = 'SourceFailed'
+  readonly code: string
+  /** @param code the SQLSTATE of the cause; `wrongQuery` if the query is wrong, whatever the records */
+  constructor(what: string, cause: Error, code: string) {
+    super(`${what} failed: ${cause.message}`, { cause })
+    this.code = code
+  }
+}
+
+/** Syntax error or access rule violation: class 42 is about everyone. */
+export const wrongQuery = '42000'
+
+const lockMaxMs = 1_000
+
+/** Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long. */
+export async function readOnly<T>(
+  { pool }: Pick<Outbox, 'pool'>,
+  untilMs: number,
+  work: (db: Database) => Promise<T>,
+): Promise<T> {
+  const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
+  await using transaction = await begin(rolePathOf(pool), {
+    isReadOnly: true,
+    opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
+  })
+  return await work(transaction.db)
+}
+
+/** The documents of the ids in $1 that are there, as rows of `key` and `meets`. The condition's last line may be a comment. */
+const meetingSql = ({ table, key, condition }: CapturedTable): string =>
+  `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
+) is true as meets from ${table} n where n.${key} = any($1)`
+
+/** The contents of the ids in $1, for a type whose mapping file has no query, as rows of `key` and `json`. */
+function ownColumnsSql({ table, key, payload }: CapturedTable): string {
+  const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
+  const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
+  const built = payload === null ? 'n' : `(select built from (select ${named.join(', ')}) built)`
+  return `select n.${key}::pg_catalog.text as key, (pg_catalog.row_to_json(${built}))::pg_catalog.text as json from ${table} n
+    where n.${key} = any($1)`
+}
+
+/** The query of a mapping file as rows of `key` and `json`. Its last line may be a comment. */
+const foundSql = ({ sql }: SourceQuery): string =>
+  `select (r.id)::pg_catalog.text as key, (pg_catalog.row_to_json(r))::pg_catalog.text as json from (
+${sql}
+) r`
+
+/**
+ * The rows of a query beside the positions of their ids in $1, from 1. $1 gets its type in `found`, which stands first. Ids are compared
+ * as texts of that type, so that 007 and 7 are one number, and a uuid in capitals is itself. Names are qualified because the role's
+ * search path may have namesakes.
+ */
+const byIdSql = (found: string): string =>
+  `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
+     join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
+
+/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and always one. */
+const contentsSql = (found: string, bytesMax: number): string =>
+  `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
+   from (
+     select at, json, bytes, pg_catalog.sum(case when bytes <= ${bytesMax} then bytes else 0 end) over (order by at) as sum
+     from (select at, json, pg_catalog.octet_length(json) as bytes from (${byIdSql(found)}) found) sized
+   ) summed order by at`

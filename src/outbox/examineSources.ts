@@ -1,0 +1,191 @@
+import type { Mappings } from '../mapping/loadMappings.ts'
+import { type Database, quoteIdentifier } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+import { contentsQuery, type IdsQuery, meetingQuery, readOnly, SourceFailed } from './contentQueries.ts'
+import { readCaptured } from './documents.ts'
+import type { Outbox } from './outbox.ts'
+import { readEachContent } from './readContents.ts'
+import { readNew } from './rows.ts'
+
+/** What is wrong with the queries that read contents. */
+export interface ExaminedSources {
+  /** What stops capture. */
+  problems: string[]
+  /** What works and is slow, or does not work for some records. */
+  warnings: string[]
+  /** What was read, in words; null if no mapping file has a query and no document is captured. */
+  read: string | null
+}
+
+/** Waiting rows whose contents are read for a trial. */
+const triedMax = 100
+const examineMs = 10_000
+
+/** Plans the queries of the mapping files and of captured documents, and runs them on rows that wait. Changes nothing. */
+export async function examineSources(outbox: Outbox, mappings: Mappings): Promise<ExaminedSources> {
+  const queries = await listQueries(outbox, mappings)
+  if (queries.length === 0) return { problems: [], warnings: [], read: null }
+  const examined = { problems: [] as string[], warnings: [] as string[] }
+  for (const query of queries) {
+    const { problems, warnings } = await examineQuery(outbox, query)
+    examined.problems.push(...problems)
+    examined.warnings.push(...warnings)
+  }
+  if (examined.problems.length > 0) return { ...examined, read: null }
+  const { read, unreadable } = await tryWaiting(outbox, mappings)
+  return { problems: [], warnings: [...examined.warnings, ...unreadable], read }
+}
+
+async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery[]> {
+  const { shape } = await outbox.inspect()
+  const untilMs = performance.now() + examineMs
+  const captured = await readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, null))
+  const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
+  const ofTables = [...captured.values()].flatMap((table) => {
+    const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
+    return [meetingQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
+  })
+  return [...sources, ...ofTables].filter((query) => query !== null)
+}
+
+async function examineQuery(outbox: Outbox, query: IdsQuery): Promise<{ problems: string[]; warnings: string[] }> {
+  try {
+    return await readOnly(outbox, performance.now() + examineMs, async (db) => {
+      const scans = await planScans(db, query)
+      return { problems: [], warnings: await findMissingIndexes(db, query, scans) }
+    })
+  } catch (error) {
+    if (!(error instanceof Error) || typeof codeOf(error) !== 'string') throw error
+    const grants = codeOf(error) === '42501' ? await findGrants(outbox, query) : []
+    return { problems: [[`${query.what} fails: ${error.message}${lineOf(error)}`, ...grants].join('\n')], warnings: [] }
+  }
+}
+
+const missingColumnId = /column r\.id does not exist/
+
+/** Hints at what the error means for whoever wrote the query. */
+function lineOf(error: Error): string {
+  return missingColumnId.test(error.message)
+    ? '. The query must return a column "id", which says which record a row is for'
+    : ''
+}
+
+/** A table that is read as a whole. */
+interface Scan {
+  schema: string
+  table: string
+  /** The column by which rows are looked for in it; null if the plan does not say. */
+  column: string | null
+}
+
+interface PlanNode {
+  'Node Type': string
+  Schema?: string
+  'Relation Name'?: string
+  Alias?: string
+  Plans?: PlanNode[]
+  [condition: string]: unknown
+}
+
+/** Plans the query as for any list of ids: for an empty list the planner would read nothing. */
+async function planScans(db: Database, { sql }: IdsQuery): Promise<Scan[]> {
+  await db.query('set local plan_cache_mode = force_generic_plan')
+  await db.query(`prepare outboxd_examined as ${sql}`)
+  try {
+    const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
+      `explain (format json, verbose) execute outboxd_examined('{}')`,
+    )
+    const root = rows[0]?.['QUERY PLAN'][0].Plan
+    return root === undefined ? [] : findScans(root, '')
+  } finally {
+    await db.query('deallocate outboxd_examined').catch(() => {})
+  }
+}
+
+/** @param conditions of the nodes above, by which the table below is joined */
+function findScans(node: PlanNode, conditions: string): Scan[] {
+  const own = Object.entries(node).flatMap(([name, value]) => (/(Filter|Cond)$/.test(name) ? [String(value)] : []))
+  const all = [conditions, ...own].join(' ')
+  const { Schema: schema, 'Relation Name': table, Alias: alias = '' } = node
+  const isScan = node['Node Type'] === 'Seq Scan' && schema !== undefined && table !== undefined
+  const scans = isScan ? [{ schema, table, column: columnIn(all, alias) }] : []
+  return [...scans, ...(node.Plans ?? []).flatMap((below) => findScans(below, all))]
+}
+
+/** The first column of the alias that is compared for equality. */
+function columnIn(conditions: string, alias: string): string | null {
+  const name = `(?:${RegExp.escape(alias)}|${RegExp.escape(quoteIdentifier(alias))})\\.("(?:[^"]|"")+"|\\w+)\\)?(?:::[\\w ]+)?`
+  const found = conditions.match(new RegExp(`${name} = |= \\(?${name}`))
+  const column = found?.[1] ?? found?.[2] ?? null
+  return column?.startsWith('"') ? column.slice(1, -1).replaceAll('""', '"') : column
+}
+
+/** A table with fewer rows is read in milliseconds. */
+const largeRows = 10_000
+
+async function findMissingIndexes(db: Database, { what }: IdsQuery, scans: readonly Scan[]): Promise<string[]> {
+  const { rows } = await db.query<{ table: string; column: string | null; rows: number }>(
+    `select distinct pg_catalog.format('%I.%I', schema, "table") as table, pg_catalog.quote_ident(a.attname) as column,
+       c.reltuples::pg_catalog.int8::pg_catalog.float8 as rows
+     from pg_catalog.jsonb_to_recordset($1) as scan (schema pg_catalog.text, "table" pg_catalog.text, "column" pg_catalog.text)
+       join pg_catalog.pg_namespace n on n.nspname operator(pg_catalog.=) scan.schema
+       join pg_catalog.pg_class c on c.relnamespace operator(pg_catalog.=) n.oid and c.relname operator(pg_catalog.=) scan.table
+       left join pg_catalog.pg_attribute a on a.attrelid operator(pg_catalog.=) c.oid and a.attname operator(pg_catalog.=) scan.column
+     where c.reltuples operator(pg_catalog.>=) $2 and not exists (
+       select from pg_catalog.pg_index i where i.indrelid operator(pg_catalog.=) c.oid and i.indkey[0] operator(pg_catalog.=) a.attnum
+     )`,
+    [JSON.stringify(scans), largeRows],
+  )
+  return rows.map(({ table, column, rows }) => {
+    const why = `${what} reads all ${Math.round(rows)} rows of ${table} for each batch`
+    if (column === null) return `${why}: create an index on the column by which it is joined`
+    return `${why}\n  create index concurrently on ${table} (${column});`
+  })
+}
+
+/** The statements that let our user read the tables that stand after "from" and "join" in the query. */
+async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
+  const part = '(?:"(?:[^"]|"")+"|[a-z_][\\w$]*)'
+  const named = [...sql.matchAll(new RegExp(`\\b(?:from|join)\\s+(${part}(?:\\.${part})?)`, 'gi'))].map(
+    ([, name]) => name,
+  )
+  const { rows } = await readOnly(outbox, performance.now() + examineMs, (db) =>
+    db.query<{ grant: string }>(
+      `select distinct case when pg_catalog.has_schema_privilege(n.oid, 'usage')
+         then pg_catalog.format('grant select on %I.%I to %I;', n.nspname, c.relname, current_user)
+         else pg_catalog.format('grant usage on schema %I to %I;', n.nspname, current_user) end as grant
+       from pg_catalog.unnest($1::pg_catalog.text[]) as named(name)
+         cross join lateral (select pg_catalog.parse_ident(name) as parts) parsed
+         join pg_catalog.pg_class c on c.relname operator(pg_catalog.=) parts[pg_catalog.cardinality(parts)]
+         join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+       where case when pg_catalog.cardinality(parts) operator(pg_catalog.=) 2 then n.nspname operator(pg_catalog.=) parts[1]
+           else n.nspname operator(pg_catalog.=) any (pg_catalog.current_schemas(false)) end
+         and c.relkind in ('r', 'p', 'v', 'm', 'f')
+         and not (pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_table_privilege(c.oid, 'select'))
+       order by 1`,
+      [named],
+    ),
+  )
+  return rows.map(({ grant }) => `  ${grant}`)
+}
+
+/** Reads contents of rows that wait. */
+async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<{ read: string; unreadable: string[] }> {
+  const waiting = await readNew(outbox, triedMax)
+  const sinceMs = performance.now()
+  try {
+    const records = await readEachContent(outbox, mappings, waiting)
+    const tookMs = Math.round(performance.now() - sinceMs)
+    const failed = records.filter(({ unreadable }, i) => unreadable !== null && waiting[i]?.unreadable === null)
+    const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
+    const which = `${failed.length} of ${records.length} rows that wait will be rejected:`
+    return {
+      read: `${records.length} waiting rows were read in ${tookMs} ms`,
+      unreadable: failed.length === 0 ? [] : [[which, ...examples].join('\n')],
+    }
+  } catch (error) {
+    // A timeout, or a lock: the daemon asks again for fewer.
+    if (!(error instanceof SourceFailed)) throw error
+    return { read: `${waiting.length} waiting rows could not be read at once`, unreadable: [error.message] }
+  }
+}

@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { examineSources } from '../../src/outbox/examineSources.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { mappingFrom } from '../mapping/mappingOf.ts'
+import { openPool } from '../support/postgres.ts'
+import { setup, tableOf } from './setup.ts'
+
+const table = 'table: sale\nid: id\ntype: { constant: order }\nstate: { status: state, new: new, queued: taken }'
+const mappingsOf = (sql: string) => {
+  const body = 'fields: { total: { from: total, type: "decimal(12,2)" } }\nbody: { total: "${total}" }'
+  return new Map([['order', mappingFrom(`type: order\nendpoint: orders\nsource: ${JSON.stringify(sql)}\n${body}`)]])
+}
+const open = (rows = 2) =>
+  setup({
+    ddl: `create table sale (id int primary key, total numeric, state text default 'new');
+      create table "Sale Line" ("Sale" int, price numeric);
+      insert into sale values (1, 1.10), (2, 2.20);
+      insert into "Sale Line" select n, n from generate_series(1, ${rows}) n;
+      analyze sale, "Sale Line"`,
+    yaml: table,
+  })
+const lines = `select s.id, s.total, (select sum(l.price) from "Sale Line" l where l."Sale" = s.id) as lines from sale s where s.id = any($1)`
+
+test('a query that works is told with how long waiting rows took', async () => {
+  const { outbox } = await open()
+  const { read, ...wrong } = await examineSources(outbox, mappingsOf(lines))
+  expect(wrong).toEqual({ problems: [], warnings: [] })
+  expect(read).toMatch(/^2 waiting rows were read in \d+ ms$/)
+})
+
+test('without a query nothing is examined', async () => {
+  const { outbox } = await setup()
+  const mapping = mappingFrom('type: data\nendpoint: data\nfields: {}\nbody: { a: b }')
+  expect(await examineSources(outbox, new Map([['data', mapping]]))).toEqual({ problems: [], warnings: [], read: null })
+})
+
+test.each([
+  ['by a subquery', lines],
+  ['by a join', `select s.id, l.price as total from sale s join "Sale Line" l on s.id = l."Sale" where s.id = any($1)`],
+  ['by the ids', `select "Sale" as id, price as total from "Sale Line" where "Sale" = any($1)`],
+])('a large table that is read as a whole %s is warned of with the index that it lacks', async (_, sql) => {
+  const { outbox, pool } = await open(20_000)
+  const { warnings } = await examineSources(outbox, mappingsOf(sql))
+  expect(warnings).toEqual([
+    'test.yaml: the query of "source" reads all 20000 rows of public."Sale Line" for each batch\n  create index concurrently on public."Sale Line" ("Sale");',
+  ])
+  await pool.query(`create index on "Sale Line" ("Sale")`)
+  expect((await examineSources(outbox, mappingsOf(sql))).warnings).toEqual([])
+})
+
+test('a table that our user may not read is a problem with the grants', async () => {
+  const { url, ledger, pool } = await open()
+  await pool.query(`create role "reader of sales" login password 'x'; grant select on sale to "reader of sales"; create schema stock;
+    create table stock.item (id int)`)
+  onTestFinished(async () => {
+    await pool.query('drop owned by "reader of sales"; drop role "reader of sales"')
+  })
+  const as = openPool(Object.assign(new URL(url), { username: 'reader%20of%20sales', password: 'x' }).href)
+  onTestFinished(() => as.end())
+  const outbox = new Outbox(as, tableOf(table), 1_000, ledger)
+  const sql = lines.replace('from sale s', 'from sale s left join stock.item i on i.id = s.id')
+  expect((await examineSources(outbox, mappingsOf(sql))).problems).toEqual([
+    [
+      'test.yaml: the query of "source" fails: permission denied for schema stock',
+      '  grant select on public."Sale Line" to "reader of sales";',
+      '  grant usage on schema stock to "reader of sales";',
+    ].join('\n'),
+  ])
+})
+
+test.each([
+  [
+    'select id from nothing where id = any($1)',
+    'test.yaml: the query of "source" fails: relation "nothing" does not exist',
+  ],
+  [
+    'select total from sale s where s.id = any($1)',
+    'test.yaml: the query of "source" fails: column r.id does not exist. The query must return a column "id", which says which record a row is for',
+  ],
+])('a query that is wrong is a problem: %s', async (sql, problem) => {
+  const { outbox } = await open()
+  expect((await examineSources(outbox, mappingsOf(sql))).problems).toEqual([problem])
+})
+
+test('rows that wait and will be rejected are named', async () => {
+  const { outbox } = await open()
+  const { warnings } = await examineSources(
+    outbox,
+    mappingsOf('select s.id, 1 / (s.id - 2) as total from sale s where s.id = any($1)'),
+  )
+  expect(warnings).toEqual([
+    '1 of 2 rows that wait will be rejected:\n  outbox:2: test.yaml: the query of "source" failed for the record 2: division by zero',
+  ])
+})
+
+test('the condition of a captured document, and the tables that it reads, are examined too', async () => {
+  const { outbox, pool } = await setup({
+    ddl: `create table sale (id int primary key); create schema outboxd_capture;
+      create table outboxd_capture.captured (document text, erp_table oid, key_column text, type text, children text[], condition text,
+        payload text[], outbox oid);
+      insert into outboxd_capture.captured values ('public.sale', 'sale'::regclass, 'id', 'order', null, 'n.state = 1', '{number,nothing}', 0)`,
+  })
+  const mapping = mappingFrom('type: order\nendpoint: orders\nfields: {}\nbody: { a: b }')
+  const mappings = new Map([['order', mapping]])
+  expect((await examineSources(outbox, mappings)).problems).toEqual([
+    'the condition of public.sale fails: column n.state does not exist',
+    'reading public.sale fails: column n.nothing does not exist',
+  ])
+  await pool.query(`update outboxd_capture.captured set condition = 'n.id > 0', payload = null`)
+  expect(await examineSources(outbox, mappings)).toMatchObject({ problems: [], warnings: [] })
+})
