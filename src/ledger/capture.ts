@@ -193,7 +193,7 @@ export async function insertCaptured(
      ), ${bringBack('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then 'discarded: ' || discarded else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
          amounts
        from kept join record using (id)
      )

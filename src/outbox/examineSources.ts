@@ -1,4 +1,5 @@
 import type { Mappings } from '../mapping/loadMappings.ts'
+import { pluralize } from '../plainText.ts'
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { contentsQuery, type IdsQuery, meetingQuery, readOnly, SourceFailed } from './contentQueries.ts'
@@ -180,12 +181,15 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<{ read: s
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
     const which = `${failed.length} of ${records.length} rows that wait will be rejected:`
     return {
-      read: `${records.length} waiting rows were read in ${tookMs} ms`,
+      read: `${pluralize(records.length, 'waiting row')} read in ${tookMs} ms`,
       unreadable: failed.length === 0 ? [] : [[which, ...examples].join('\n')],
     }
   } catch (error) {
     // A timeout, or a lock: the daemon asks again for fewer.
     if (!(error instanceof SourceFailed)) throw error
-    return { read: `${waiting.length} waiting rows could not be read at once`, unreadable: [error.message] }
+    return {
+      read: `${pluralize(waiting.length, 'waiting row')} could not be read at once`,
+      unreadable: [error.message],
+    }
   }
 }

@@ -25,7 +25,7 @@ test('a query that works is told with how long waiting rows took', async () => {
   const { outbox } = await open()
   const { read, ...wrong } = await examineSources(outbox, mappingsOf(lines))
   expect(wrong).toEqual({ problems: [], warnings: [] })
-  expect(read).toMatch(/^2 waiting rows were read in \d+ ms$/)
+  expect(read).toMatch(/^2 waiting rows read in \d+ ms$/)
 })
 
 test('without a query nothing is examined', async () => {

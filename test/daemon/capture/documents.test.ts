@@ -165,7 +165,7 @@ test('a document that is gone, or does not meet the condition, ends as discarded
   const { rows } = await ledger.pool.query(
     `select from_state, to_state, attempt, cause from outboxd.submission_event order by id limit 1`,
   )
-  expect(rows).toEqual([{ from_state: null, to_state: 'discarded', attempt: 0, cause: `discarded: ${reasons[0]}` }])
+  expect(rows).toEqual([{ from_state: null, to_state: 'discarded', attempt: 0, cause: reasons[0] }])
 })
 
 test('ten waiting rows of a document are one record, and a change of what is not sent is none', async () => {
