@@ -355,15 +355,35 @@ describe('a document that changes while its row is taken', () => {
   })
 
   test('condition and content are of one state of the database', async () => {
-    await installed({ condition: `n.state = 'confirmed' and pg_sleep(0.3) is not null` })
     await sale(5)
     await note(5)
-    const reopened = new Promise((resolve) => setTimeout(resolve, 100)).then(async () => {
+    let isChanged = false
+    // The document changes after the condition was asked, and before the content is.
+    async function change(): Promise<void> {
+      isChanged = true
       await ledger.pool.query(`update sale set state = 'draft'; update sale_line set price = 666`)
       await note(5)
-    })
-    await Promise.all([captureAll(), reopened])
+    }
+    const pool = {
+      query: ledger.pool.query.bind(ledger.pool),
+      async connect() {
+        const client = await ledger.pool.connect()
+        return {
+          on: client.on.bind(client),
+          off: client.off.bind(client),
+          release: client.release.bind(client),
+          async query(text: string, values?: unknown[]) {
+            const result = await client.query(text, values)
+            if (text.includes(' as meets') && !isChanged) await change()
+            return result
+          },
+        }
+      },
+    } as unknown as pg.Pool
+    const changing = new Outbox(pool, 'outbox', 1_000_000, ledger.pool)
+    await captureAll({ readContents: (records) => readContents(changing, mappingsOf(query), records) })
     await captureAll()
+    expect(isChanged).toBe(true)
     expect(await submissions()).toEqual([
       ['queued', '1.10', null],
       ['discarded', null, 'public.sale 5 does not meet the condition'],
