@@ -2,12 +2,14 @@ import { createHash } from 'node:crypto'
 import type { CapturedRecord, State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** The newest record of a document that was not discarded. */
+/** The newest record of a document whose request may have reached the service, or still may. */
 export interface LastRecord {
   outboxId: string
   state: State
   /** Of its request; null if nobody knows what the service has of the document. */
   digest: string | null
+  /** Of a failed or rejected record. */
+  mayHaveArrived: boolean
 }
 
 /**
@@ -16,17 +18,18 @@ export interface LastRecord {
  */
 export function decideUnchanged(digest: string | null, last: LastRecord | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
+  const unchanged = `unchanged since outbox:${last.outboxId}`
   switch (last.state) {
     case 'queued':
     case 'sending':
     case 'accepted':
     case 'completed':
     case 'uncertain':
-      return `unchanged since outbox:${last.outboxId}`
+    case 'discarded':
+      return unchanged
     case 'failed':
     case 'rejected':
-    case 'discarded':
-      return null
+      return last.mayHaveArrived ? unchanged : null
     default:
       return last.state satisfies never
   }
@@ -68,7 +71,7 @@ export async function discardDocuments(
     const reason = record.discarded ?? (record.error === null ? decideUnchanged(digest, last) : null)
     if (reason === null) {
       const state = record.error === null ? 'queued' : 'rejected'
-      lasts.set(name, { outboxId: record.outboxId, state, digest })
+      lasts.set(name, { outboxId: record.outboxId, state, digest, mayHaveArrived: false })
       return record
     }
     discarded.set(record.outboxId, reason)
@@ -89,17 +92,18 @@ interface Standing {
   last: LastRecord | null
 }
 
+/** A discarded record has its digest only if its request may have reached the service; others are passed over. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type
-       and ${table}.outbox = outboxd.current_outbox() and ${table}.state <> 'discarded'`
+       and ${table}.outbox = outboxd.current_outbox() and (${table}.state <> 'discarded' or ${table}.request_digest is not null)`
   const { rows } = await db.query<Standing & { outboxId: string }>(
     `select r."outboxId",
        exists (select from outboxd.taken_row t where t.outbox_id = r."outboxId" and t.outbox = outboxd.current_outbox()) as "isKnown",
-       (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest) from (
-          (select outbox_id, state, request_digest, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
+       (select json_build_object('outboxId', outbox_id, 'state', state, 'digest', request_digest, 'mayHaveArrived', may_have_arrived) from (
+          (select outbox_id, state, request_digest, may_have_arrived, seq from outboxd.submission s where ${isOf('s')} order by seq desc limit 1)
           union all
-          (select outbox_id, state, request_digest, seq from outboxd.pruned_submission p where ${isOf('p')} order by seq desc limit 1)
+          (select outbox_id, state, request_digest, false, seq from outboxd.pruned_submission p where ${isOf('p')} order by seq desc limit 1)
         ) last order by seq desc limit 1) as last
      from json_to_recordset($1) as r("outboxId" text, document text, type text)`,
     [JSON.stringify(records.map(({ outboxId, document, type }) => ({ outboxId, document, type })))],

@@ -11,18 +11,27 @@ const table: Record<State, 'sent' | 'unchanged'> = {
   failed: 'sent',
   rejected: 'sent',
   uncertain: 'unchanged',
-  discarded: 'sent',
+  discarded: 'unchanged', // one whose request may have reached the service; others are passed over
 }
 
 test.each(states)('the same request after a record that is %s', (state) => {
-  const reason = decideUnchanged('a', { outboxId: '7', state, digest: 'a' })
+  const reason = decideUnchanged('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: false })
   expect(reason).toBe(table[state] === 'sent' ? null : 'unchanged since outbox:7')
 })
 
 test.each(states)('another request, or one of which nobody knows, after a record that is %s is sent', (state) => {
-  expect(decideUnchanged('b', { outboxId: '7', state, digest: 'a' })).toBeNull()
-  expect(decideUnchanged('b', { outboxId: '7', state, digest: null })).toBeNull()
-  expect(decideUnchanged(null, { outboxId: '7', state, digest: null })).toBeNull()
+  expect(decideUnchanged('b', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBeNull()
+  expect(decideUnchanged('b', { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
+  expect(decideUnchanged(null, { outboxId: '7', state, digest: null, mayHaveArrived: true })).toBeNull()
+})
+
+test.each([
+  'failed',
+  'rejected',
+] as const)('the same request after a record that %s, but may have arrived, is not sent', (state) => {
+  expect(decideUnchanged('a', { outboxId: '7', state, digest: 'a', mayHaveArrived: true })).toBe(
+    'unchanged since outbox:7',
+  )
 })
 
 test('the first record of a document is sent', () => {

@@ -31,7 +31,9 @@ async function discardLocked(
        order by s.id for update of s
      ), written as (
        update outboxd.submission s set state = 'discarded', revision = s.revision + 1, ended_at = clock_timestamp(),
-         job_id = null, poll_at = null, polled_rarely = false, report_due = true
+         job_id = null, poll_at = null, polled_rarely = false, report_due = true,
+         -- The same document is not sent again if this request may have reached the service.
+         request_digest = case when f.state in ('uncertain', 'accepted') or f.may_have_arrived then s.request_digest end
        from former f where s.id = f.id returning s.id
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
