@@ -136,8 +136,9 @@ export function createCapture(deps: CaptureDeps): Capture {
       if (!pace.isSlow) pace = fullPace
       return 'idle'
     }
-    if (batch.kind === 'failed' && batch.outboxIds.length > 1 && isSlowMark(deps, batch)) {
-      await leaveToReport(batch.outboxIds)
+    if (batch.kind === 'failed' && batch.outboxIds.length > 1 && tookTooLong(deps, batch)) {
+      if (batch.isCaptured) await leaveToReport(batch.outboxIds)
+      else deps.onBatchFailed(batch.rows, batch.error)
       pace = nextPace(pace, { kind: 'slow', rows: batch.rows })
       return 'again'
     }
@@ -173,8 +174,8 @@ type Batch =
 /** Far longer than the report takes for a batch, and soon enough for rows that it was kept from telling. */
 const ofReportMs = 300_000
 
-const isSlowMark = (deps: CaptureDeps, { error, isCaptured }: Failure) =>
-  isCaptured && deps.faultOf(error, isCaptured).code === statementTimeout
+const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: Failure) =>
+  deps.faultOf(error, isCaptured).code === statementTimeout
 const statementTimeout = '57014'
 
 async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {

@@ -5,7 +5,7 @@ export interface Pace {
   readonly limit: number
   /** A batch has failed, and the row that it failed for is looked for in ever smaller ones. */
   readonly isNarrowing: boolean
-  /** To mark a batch took longer than one statement may: batches grow slowly from here. */
+  /** A batch took longer than one statement may, to read or to mark: batches grow slowly from here. */
   readonly isSlow: boolean
 }
 
@@ -17,7 +17,7 @@ export const fullPace: Pace = { limit: batchMax, isNarrowing: false, isSlow: fal
 export type BatchEnd =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
-  /** Its rows are in the ledger, and to mark them all took too long. */
+  /** To read their contents, or to mark them, took too long. */
   | { kind: 'slow'; rows: number }
   /** The row that it failed for was alone, and has been dealt with. */
   | { kind: 'found' }

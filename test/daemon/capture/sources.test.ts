@@ -127,6 +127,18 @@ test('a record whose query takes too long is put off and tried again, and the ot
   expect(await submissions()).toHaveLength(3)
 })
 
+test('a query that is too slow for many records is asked for fewer, and not for each alone', async () => {
+  await insert(1, 40)
+  const sizes: number[] = []
+  const slow = 'select s.id, s.total, pg_sleep(0.05)::text as slept from sale s where s.id = any($1)'
+  const { failed, skipped } = await captureAll(slow, { onCaptured: ({ length }) => sizes.push(length) }, 800)
+  expect(await submissions()).toHaveLength(40)
+  expect(skipped).toEqual([])
+  expect(failed).toBeGreaterThan(0)
+  // Without that each failure is followed by batches down to one record.
+  expect(Math.min(...sizes.slice(0, -1))).toBeGreaterThan(2)
+})
+
 test('a lock on a table of the query puts the rows off, and blocks nobody', async () => {
   await ledger.pool.query('create table party (id int primary key); insert into party values (1)')
   await insert(1, 1)
