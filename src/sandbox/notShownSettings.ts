@@ -51,31 +51,31 @@ export type ErrorShape = (typeof errorShapeNames)[number]
 const ofTokens = {
   expiresInUnit: oneOf(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
   expiresInForm: oneOf(['number', 'text', 'absent'], 'expires_in is a number, the same as text, or not there'),
-  tokenForm: oneOf(['jwt', 'opaque'], 'access_token is a JWT, or a word that says nothing to a client'),
+  tokenForm: oneOf(['jwt', 'opaque'], 'access_token is a JWT, or a word without meaning for a client'),
   tokenType: oneOf(['Bearer', 'bearer'], 'how token_type is written'),
   tokenMoreFields: flag(false, 'whether the answer with a token has fields that the interface does not name'),
   tokenHeldSeconds: optional(
     z.int().min(1).max(31_536_000),
-    'how long a token is really good, whatever expires_in says; without it as long as that',
+    'how long a token is really valid, whatever expires_in says; without it, as long as expires_in says',
   ),
   wrongSecretStatus: status(401, 'HTTP status for a client id or secret that is wrong'),
   newTokenEndsOld: flag(false, 'whether a new token of a client ends those before it'),
   tokenErrorShape: oneOf(
     ['oauth', 'api'],
-    'the token endpoint refuses as RFC 6749, 5.2 has it, or as the API does (errorShape)',
+    'the token endpoint refuses as in RFC 6749, 5.2, or as the API does (errorShape)',
   ),
 }
 
 /** How the API refuses: docs/interface.md, 5 and 7. */
 const ofRefusals = {
-  errorShape: oneOf(errorShapeNames, 'the body of what is refused'),
+  errorShape: oneOf(errorShapeNames, 'the body of a refusal'),
   unauthorizedShape: oneOf(
     ['same', ...errorShapeNames],
-    'the body of a 401, if it is not errorShape, as that of a gateway',
+    'the body of a 401, if not errorShape: a gateway may send its own',
   ),
   wwwAuthenticate: oneOf(
     ['error', 'scheme', 'none'],
-    'the header of a 401: with what is wrong, only the scheme, or not there',
+    'the header of a 401: with the error, only the scheme, or missing',
   ),
   addressStatus: status(401, 'HTTP status for an address that is not allow-listed'),
   addressNamed: flag(true, 'whether the answer says that the address is the reason'),
@@ -84,10 +84,10 @@ const ofRefusals = {
   unknownIdStatus: z
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
     .default(404)
-    .describe('HTTP status for a transactionId or orderId that is not known; under 200 the body is the refusal'),
+    .describe('HTTP status for an unknown transactionId or orderId; if 200, the body is the refusal'),
   oddIdStatus: optional(
     errorStatus,
-    'the same if the transactionId has other characters than A-Z a-z 0-9 . _ -; without it unknownIdStatus',
+    'the same, if the transactionId has a character other than A-Z a-z 0-9 . _ -; without it, unknownIdStatus',
   ),
   e001Status: status(400, 'HTTP status that goes with E001'),
   invalidCustomerCode: oneOf(
@@ -104,7 +104,7 @@ const ofRefusals = {
 const ofRecords = {
   customerIdUnit: oneOf(
     ['characters', 'utf16', 'bytes'],
-    'what of a customerId is counted up to 10: characters, their UTF-16 halves, or bytes of UTF-8',
+    'a customerId may have 10 of these: characters, UTF-16 units, or bytes of UTF-8',
   ),
   field2Empty: flag(true, 'whether field2 may be empty'),
   field2LengthMax: optional(
@@ -160,13 +160,13 @@ const ofTransactions = {
   resultShape: oneOf(['object', 'absent', 'text', 'list'], 'result of a transaction that has ended'),
   errorCodeShown: flag(true, 'whether a transaction that failed says why in errorCode'),
   orderFirstStatus: word('pending', 'what an order is called while it is processed'),
-  orderLastStatus: word('completed', 'what it is called after that'),
+  orderLastStatus: word('completed', 'what an order is called after that'),
   visibleAfterSeconds: z
     .number()
     .min(0)
     .max(86_400)
     .default(0)
-    .describe('how long a question for a new transaction or order is answered as one for an unknown id'),
+    .describe('how long GET of a new transaction or order is answered like an unknown id'),
   createdAtOnRead: flag(true, 'whether an order that is read has its createdAt'),
 }
 
@@ -174,15 +174,18 @@ const ofTransactions = {
 const ofTheLimit = {
   rateLimitScope: oneOf(
     ['client', 'token', 'address'],
-    'whose requests are counted together; by token or address a restart begins anew',
+    'whose requests are counted together; for token and address, a restart sets the count to 0',
   ),
-  rateLimitKind: oneOf(['sliding', 'fixed'], 'any window, or one after the other as the clock has them'),
+  rateLimitKind: oneOf(
+    ['sliding', 'fixed'],
+    'the limit holds for any window, or for fixed windows one after the other',
+  ),
   rateLimitPolls: flag(true, 'whether GET counts'),
   rateLimitTokens: flag(false, 'whether a request for a token counts'),
   rateLimitOrders: oneOf(['shared', 'apart'], 'whether orders have a limit of their own'),
   rateLimitPerSecond: optional(
     z.int().min(1).max(1_000_000),
-    'how many of the requests that count may come within a second, beside the limit of the window; without it as many',
+    'counted requests allowed in a second, besides the limit of the window; without it, as many as the window allows',
   ),
   rateLimitFailures: flag(
     true,
@@ -195,7 +198,7 @@ const ofTheLimit = {
   ),
   remainingValue: oneOf(
     ['true', 'double', 'full', 'zero'],
-    'what it says: what remains, twice that, always rateLimitRequests, or always 0',
+    'its value: what remains, twice that, always rateLimitRequests, or always 0',
   ),
 }
 
@@ -210,14 +213,14 @@ export const serverWide = {
     .min(-86_400)
     .max(86_400)
     .default(0)
-    .describe('by how much Date and the times in answers are fast; tokens go by the true time'),
+    .describe('seconds that Date and the times in answers are fast; tokens use the true time'),
   keepAliveSeconds: whole(
     { min: 0, max: 3600, byDefault: 72 },
     'how long a connection stays open after an answer; 0: it is closed',
   ),
 }
 
-/** As docs/sandbox.md lists them. */
+/** As docs/reference/sandbox-settings.md lists them. */
 export const notShownTopics = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,

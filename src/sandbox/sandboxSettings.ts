@@ -35,20 +35,20 @@ export const liveSettingsSchema = z.strictObject({
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
-    .describe('customer ids that begin so are answered E001; all others are known'),
+    .describe('customer ids that begin with one of these get E001; all others are known'),
   processingTime: z
     .string()
     .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
     .default('lognormal:2:0.5')
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
-  failureCode: errorCodeSchema.default('E001').describe('errorCode of those'),
+  failureCode: errorCodeSchema.default('E001').describe('errorCode of these failed transactions'),
   seed: z
     .int('must be a whole number, 0 or more')
     .min(0)
     .nullable()
     .default(null)
-    .describe('of all that is drawn, ids too; without it, ids are random'),
+    .describe('fixes ids and every other random draw; without it, ids are random'),
   down: flag(false, 'answer every API call E003'),
   ...notShownSettings,
 })
@@ -95,11 +95,7 @@ const fixedSettingsSchema = z.strictObject({
     .optional()
     .describe('Postgres, for the schemas sandbox and sandbox_queue; needed without embedded and dataDir'),
   embedded: flag(false, 'start a PostgreSQL of its own instead, in a temporary folder that is removed at the end'),
-  dataDir: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('the same, and keep its data in this folder: the next start goes on with them'),
+  dataDir: z.string().min(1).optional().describe('as embedded, but keep the data in this folder for the next start'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
   port: whole({ min: 0, max: 65_535, byDefault: 8080 }, '0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
@@ -131,14 +127,14 @@ const fixedSettingsSchema = z.strictObject({
   ),
   connectionsMax: whole(
     { min: 1, max: 65_535, byDefault: 2000 },
-    'connections at once; what comes beyond is closed at once',
+    'connections at the same time; a further one is closed at once',
   ),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
     })
     .optional()
-    .describe('a file (YAML) with settings, faults, scripts for records and expectations: docs/sandbox.md'),
+    .describe('a file (YAML) with settings, faults, scripts for records and expectations (docs/sandbox.md)'),
   synchronousCommit: oneOf(
     ['on', 'off'],
     'off is faster, and forgets up to a second of answered requests when Postgres itself crashes',

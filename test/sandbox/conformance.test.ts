@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** docs/sandbox.md, "Conformance": each sentence of docs/interface.md, and the test that shows it. */
+/** docs/reference/conformance.md: each sentence of docs/interface.md, and the test that shows it. */
 
 const root = join(import.meta.dirname, '..', '..')
 const page = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
@@ -37,8 +37,8 @@ function sentences(text: string): string[] {
   return text.split(/(?<=\.) (?=[A-Z`])/).filter((sentence) => sentence !== '')
 }
 
-const section = page('sandbox.md').split('\n## Conformance\n')[1]?.split('\n## ')[0] ?? ''
-const table = section
+const table = page('reference/conformance.md')
+  .replaceAll('](../', '](')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !line.startsWith('| The interface'))
   .map(cells)

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
+import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -13,6 +14,7 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/commands.md', commands],
     ['docs/reference/variables.md', variables],
     ['docs/reference/metrics.md', metricsPage()],
+    ['docs/reference/sandbox-settings.md', sandboxSettingsPage()],
   ])
 }
 
@@ -72,6 +74,56 @@ function metricsPage(): string {
     `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. The metrics of the
 Node process (\`process_…\`, \`nodejs_…\`) come on top. docs/runbook.md has the alerts.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
+  )
+}
+
+function sandboxSettingsPage(): string {
+  const { settings, notShown } = sandboxSettingsTables()
+  return page(
+    "The sandbox's settings",
+    `This page lists every setting of \`outboxd sandbox\`: the name for \`startSandbox\` and \`/_sandbox/settings\`, the variable,
+the option, and the default. [The sandbox](../sandbox.md#settings) says how to change them.
+
+\`\`\`sh
+curl -X PATCH localhost:8080/_sandbox/settings --json '{"e002Status": 422, "errorShape": "code"}'
+\`\`\`
+
+"Live" settings can change while the sandbox runs, for all clients or [for one](../sandbox.md#several-clients). A change outlives
+restarts until \`DELETE /_sandbox/settings\`.
+
+\`processingTime\` is in seconds:
+
+| value | how long processing takes |
+|---|---|
+| \`constant:30\` | always 30 s |
+| \`constant:30:0.1\` | within 10 % of 30 s |
+| \`lognormal:20:0.6\` | median 20 s, sigma 0.6 |
+| \`humps:0.8:2-5:120-300\` | 80 % in the first range, the rest in the second |
+| \`exponential:20\` | mean 20 s |`,
+    `## Settings
+
+${settings}
+
+## What the interface does not show
+
+A real service may behave differently in each of these. The default is what [the contract](../contract.md#every-not-shown) says of
+the sandbox. All are live, for all clients or for one; \`clockSkewSeconds\` and \`keepAliveSeconds\` hold for all clients only.
+\`bodyLimitBytes\` above belongs here, too. [Faults](../sandbox.md#faults) make a service that redirects (\`redirect\`) or is slow (\`delay\`).
+
+${notShown}
+
+The document at \`/openapi.json\` shows the settings in force. \`errorShape\` has these bodies:
+
+| errorShape | body |
+|---|---|
+| \`problem\` | \`{"type","title","status","detail","code","errors"}\` (RFC 9457) |
+| \`code\` | \`{"code","message"}\` |
+| \`errorCode\` | \`{"errorCode","errorMessage"}\` |
+| \`error\` | \`{"error":{"code","message"}}\` |
+| \`errors\` | \`{"errors":[{"code","field","message"}]}\` |
+| \`type\` | a problem document without \`code\`; its \`type\` ends in the code |
+| \`text\`, \`html\` | words |
+| \`empty\` | nothing |`,
   )
 }
 
