@@ -129,14 +129,14 @@ export async function forgetGone(
 }
 
 /**
- * CTEs that bring back pruned submissions as `back`, so that their rows are written back again. One of a document comes without its
- * digest: it counts as the newest then, and may not be what the service has.
+ * CTEs that bring back pruned submissions as `back`, so that their rows are written back again. Each keeps its place in the order of
+ * records, because the last record of a document decides whether the document is sent again. One that an earlier version pruned comes first.
  */
 export const bringBack = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
-      document, idempotency_key, emptied_at, report_due)
-    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document,
-      gen_random_uuid(), clock_timestamp(), true
+      document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
+    select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document, request_digest,
+      coalesce(seq, 0), gen_random_uuid(), clock_timestamp(), true
     from ${pruned}
     on conflict (outbox_id, outbox) do nothing
     returning id, state
