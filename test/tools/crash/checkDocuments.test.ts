@@ -139,7 +139,7 @@ function ledgerRow({ outboxId, status, transactionId }: DocumentRow): LedgerRow 
 function evidence({
   ledger,
   ...change
-}: Partial<Pick<History, 'arrivals' | 'ledger'> & History['documents']>): History {
+}: Partial<Pick<History, 'arrivals' | 'ledger' | 'lost'> & History['documents']>): History {
   const documents = { rows, versions, notes: 0, ...change }
   const submissions = ledger ?? documents.rows.map(ledgerRow)
   const events = submissions.map(
@@ -155,6 +155,7 @@ function evidence({
       arrivals: change.arrivals ?? arrivals,
       requestsMost: 0,
     },
+    lost: change.lost ?? [],
     ...{ requestsAllowed: 0, throttledUnasked: 0, chainBroken: null, requests: 0, emptied: 0, problems: [] },
   }
 }

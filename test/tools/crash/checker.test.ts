@@ -155,6 +155,22 @@ test('of two records with one key, the second may be sent only after the first w
   }
   expect(verify(other(12))).toEqual([])
   expect(verify(other(3)).map(({ what }) => what)).toEqual([expect.stringContaining('was accepted or ended')])
+
+  // The first was captured later: right only if it was taken in doubt, since a ledger that went back had forgotten it.
+  const late = (events: EventRow[]): History => {
+    const base = other(12)
+    const ended = { transactionId: null, state: 'uncertain', status: 'uncertain', attempt: 0 }
+    return {
+      ...base,
+      outbox: base.outbox.map((row, i) => (i === 0 ? { ...row, ...ended } : row)),
+      ledger: base.ledger.map((row, i) => (i === 0 ? { ...row, ...ended, seq: 3 } : row)),
+      events: [...events, ...base.events.filter(({ submissionId }) => submissionId === 'b')],
+      arrivals: base.arrivals.slice(1),
+    }
+  }
+  expect(verify(late([step(20, null, 'uncertain', 0)]))).toEqual([])
+  const queued = [step(20, null, 'queued', 0), step(21, 'queued', 'uncertain', 0)]
+  expect(verify(late(queued)).map(({ what }) => what)).toEqual([expect.stringContaining('captured before')])
 })
 
 test('of requests whose claims a failover lost the ledger need not speak, and what they were of is sent no second time', () => {
