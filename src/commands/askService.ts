@@ -3,9 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import { type Answered, askQuestions, type Plan } from '../discover/askQuestions.ts'
-import { lookAtConnection } from '../discover/connection.ts'
 import { createParts } from '../discover/createParts.ts'
 import type { Given } from '../discover/question.ts'
+import { seenOnTheWay } from '../discover/seenOnTheWay.ts'
 import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
 import { type LentSlot, openSlotLender, type SlotLender } from '../ledger/slotLoans.ts'
 import { ConfigInvalid } from '../readVariables.ts'
@@ -34,7 +34,7 @@ export async function askService(
   const http = createHttp({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
-    connections: 1,
+    connections: 20, // rate-second asks that many at once
     answerMaxBytes: service.answerMaxBytes,
     settings: () => service,
     onCertificate() {},
@@ -45,7 +45,6 @@ export async function askService(
     given,
     run,
     http,
-    connect: (look) => lookAtConnection(config, look),
     slots,
     budget,
     nowMs,
@@ -54,7 +53,8 @@ export async function askService(
   })
   try {
     const answered = await askQuestions(plan, owned, onAnswered)
-    return { answered, exchanges: owned.parts.exchanges(), requests: owned.requests() }
+    const exchanges = owned.parts.exchanges()
+    return { answered, exchanges, requests: owned.requests(), seen: seenOnTheWay(exchanges, owned.parts.throttles()) }
   } finally {
     await http.close()
   }

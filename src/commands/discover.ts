@@ -9,32 +9,43 @@ import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import { exchangeText, harOf, maskExchanges } from '../discover/savedExchanges.ts'
 import { contractOf, isSettingsFile, settingsFile, settingsOf } from '../discover/settingsFile.ts'
+import { givenBodies } from '../discover/testRecord.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
+import { textOf } from '../service/readJson.ts'
 import { isoTime } from '../time.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
+import { readTestRecord, type TestRecord } from './readTestRecord.ts'
 import { defineCommand, type OptionsOf, wholeNumber } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
-const budgetDefault = 60
+const budgetDefault = 300
+const budgetWithRate = 700
 
 export const command = defineCommand({
   withoutMappings: true,
   description: 'ask a test environment what its interface does not show, and say what to set',
   options: [
-    ['--budget <number>', `the most requests in all (default: ${budgetDefault})`, { read: wholeNumber(1, 99_999) }],
+    [
+      '--budget <number>',
+      `the most requests in all (default: ${budgetDefault}, with --rate ${budgetWithRate})`,
+      { read: wholeNumber(1, 99_999) },
+    ],
     ['--customer <id>', 'a customer that the service knows: without one no record is created'],
     ['--unknown-customer <id>', 'one that it does not know'],
     ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
+    [
+      '--record <file>',
+      'send this in place of our test record or order: the body of a request, or a payload that the mapping maps; twice for both',
+      { read: (text: string, before?: string[]): string[] => [...(before ?? []), text] },
+    ],
+    ['--type <type>', 'with --record: the payload’s type, which names its mapping file'],
     ['--only <names>', 'only these questions, with commas between'],
     ['--list', 'list the questions, and ask nothing'],
-    [
-      '--slow',
-      'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts',
-    ],
-    ['--rate', 'use the rate limit up; no other client with these credentials gets through meanwhile'],
+    ['--slow', 'hold a token to its end, and watch the limit over two windows: may take as long as a token lasts'],
+    ['--rate', 'count to the rate limit, twice: no other client with these credentials gets through meanwhile'],
     ['--size', 'look for the largest body, by steps'],
     ['--write <file>', 'write the variables that follow, such as .env.discovered'],
     ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
@@ -49,17 +60,19 @@ something else than the service answers, if it says that it is down, or if three
 
 Examples:
   outboxd discover --list
-  outboxd discover --customer C1 --unknown-customer NOBODY --write .env.discovered
+  outboxd discover --customer C1 --unknown-customer NOBODY --rate --write .env.discovered
+  outboxd discover --record body.json --order-customer UUID
   outboxd discover --only token-unit,unknown-id --save exchanges`,
   /** @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
   async action(context, options): Promise<number> {
     if (options.list) return list(context, options)
     const only = options.only?.split(',').map((name) => name.trim()) ?? null
     const config = readDiscoverConfig(context.env)
-    const problems = [...misnamed(only ?? []), ...misplaced(config, options)]
+    const records = (options.record ?? []).map((file) => readTestRecord(context, file, options.type))
+    const problems = [...misnamed(only ?? []), ...misplaced(config, options), ...misread(records, options)]
     if (problems.length > 0) return usageError(context, problems)
-    const given = givenBy(options)
-    const budget = options.budget ?? budgetDefault
+    const given = givenBy(options, records)
+    const budget = options.budget ?? (given.rate ? budgetWithRate : budgetDefault)
     const plan = planQuestions(questions, given, only)
     context.stderr.write(escapeLines(announce(plan, config, budget)))
     if (!options.yes) {
@@ -71,7 +84,7 @@ Examples:
         return exit.unconfirmed
       }
     }
-    const { answered, exchanges, requests } = await askService(context, {
+    const { answered, exchanges, requests, seen } = await askService(context, {
       config,
       given,
       plan,
@@ -84,7 +97,7 @@ Examples:
         ),
     })
     // First, because writing a file may fail.
-    tell(context, answered, { requests, json: options.json ?? false })
+    tell(context, answered, { requests, seen, json: options.json ?? false })
     if (options.save !== undefined)
       save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
     const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
@@ -102,23 +115,43 @@ function list(context: CommandContext, { json }: DiscoverOptions): number {
   if (json)
     printJson(
       context,
-      questions.map(({ name, section, asks, needs, harmless }) => ({ name, section, asks, needs, harmless })),
+      questions.map(({ name, section, asks, decides, needs, harmless }) => ({
+        name,
+        section,
+        asks,
+        decides,
+        needs,
+        harmless,
+      })),
     )
   else
     context.stdout.write(
       renderTable(
-        ['QUESTION', 'INTERFACE', 'ASKS'],
-        questions.map(({ name, section, asks }) => [name, section, asks]),
+        ['QUESTION', 'INTERFACE', 'ASKS', 'DECIDES'],
+        questions.map(({ name, section, asks, decides }) => [name, section, asks, decides]),
       ),
     )
   return exit.done
 }
 
-function givenBy(options: DiscoverOptions): Given {
+function misread(records: readonly TestRecord[], { record, type }: DiscoverOptions): string[] {
+  const read = records.filter((each) => each.kind === 'record')
+  const twice = new Set(read.map(({ resource }) => resource)).size < read.length
+  return [
+    ...records.flatMap((each) => (each.kind === 'invalid' ? [each.problem] : [])),
+    ...(twice ? ['two files of --record are for the same resource: give one for records and one for orders'] : []),
+    ...(type !== undefined && record === undefined ? ['--type goes with --record'] : []),
+  ]
+}
+
+function givenBy(options: DiscoverOptions, records: readonly TestRecord[]): Given {
+  const { record, order } = givenBodies(records.filter((each) => each.kind === 'record'))
   return {
+    record,
+    order,
     customer: options.customer ?? null,
     unknownCustomer: options.unknownCustomer ?? null,
-    orderCustomer: options.orderCustomer ?? null,
+    orderCustomer: options.orderCustomer ?? textOf(order?.customerId),
     slow: options.slow ?? false,
     rate: options.rate ?? false,
     size: options.size ?? false,
@@ -154,7 +187,7 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
 
 function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
   const { asked, left, recordsMax } = plan
-  const samples = new Set(asked.flatMap((question) => [...samplesOf(question)]))
+  const samples = new Set(asked.flatMap((question) => [...samplesOf(question, plan.given)]))
   const requestsMax = Math.min(budget, plan.requestsMax + 2 * renewalsMax)
   const isShort = plan.requestsMax > budget
   const lines = [
@@ -162,7 +195,7 @@ function announce(plan: Plan, { service }: DiscoverConfig, budget: number): stri
     ...(isShort ? [`All of it may take ${plan.requestsMax}: where --budget ends, the last questions are left.`] : []),
     recordsMax === 0
       ? 'No record is created.'
-      : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, each with the words "outboxd discover".`,
+      : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, ${plan.given.record === null ? 'each with a field2 that begins with outboxd' : 'as --record has them'}.`,
     `It sends: ${[...samples]
       .filter(({ requestsMax }) => requestsMax > 0)
       .map(({ name }) => name)
@@ -177,7 +210,7 @@ function announce(plan: Plan, { service }: DiscoverConfig, budget: number): stri
 function tell(
   context: CommandContext,
   answered: readonly Answered[],
-  { requests, json }: { requests: number; json: boolean },
+  { requests, seen, json }: { requests: number; seen: readonly string[]; json: boolean },
 ): void {
   if (json)
     printJson(context, {
@@ -187,10 +220,11 @@ function tell(
         section: question.section,
         ...finding,
       })),
+      seen,
       set: settingsOf(answered),
       contract: contractOf(answered),
     })
-  else context.stdout.write(escapeLines(discoverReport(answered)))
+  else context.stdout.write(escapeLines(discoverReport(answered, seen)))
   context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
 }
 
@@ -222,13 +256,14 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   )
 }
 
-/** The report for people. */
-export function discoverReport(answered: readonly Answered[]): string {
+/** The report for people: a table, what the daemon cannot handle, what to set. Pure. */
+export function discoverReport(answered: readonly Answered[], seen: readonly string[]): string {
   return [
     table(answered),
-    section('WITH THIS THE DAEMON COULD NOT COPE', trouble(answered)),
+    section('THE DAEMON COULD NOT COPE WITH', trouble(answered)),
     section('SET', settings(answered)),
     section('LOOK AT', advice(answered)),
+    section('SEEN ON THE WAY', seen),
     section('NOT FOUND OUT', open(answered)),
   ]
     .filter((part) => part !== '')

@@ -1,6 +1,7 @@
-import type { OwnedParts } from './createParts.ts'
+import { isWanted, type OwnedParts } from './createParts.ts'
 import { type Finding, notAsked, unknown } from './finding.ts'
 import { CannotAsk, type Given, type Need, NoAnswer, type Question, type Sample, Stopped } from './question.ts'
+import { customerOf } from './testRecord.ts'
 
 /** What was found out about one question. */
 export interface Answered {
@@ -8,15 +9,15 @@ export interface Answered {
   finding: Finding
 }
 
-/** Asks what the plan has, one question after the other, as far as the budget goes. @param onAnswered told of each as it comes */
+/** Asks the questions of the plan one after the other, as far as the budget goes. @param onAnswered told of each as it comes */
 export async function askQuestions(
-  { asked, left }: Plan,
+  { asked, left, given }: Plan,
   { ask, left: requestsLeft, isTaken }: OwnedParts,
   onAnswered: (answered: Answered) => void,
 ): Promise<Answered[]> {
   const answered: Answered[] = []
   for (const question of asked) {
-    const [cost, most] = [costOf(question, isTaken), requestsLeft()]
+    const [cost, most] = [costOf(question, given, isTaken), requestsLeft()]
     const finding =
       cost > most
         ? notAsked(`it may take ${cost} requests, and --budget leaves ${most}`)
@@ -27,7 +28,7 @@ export async function askQuestions(
   return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAsked(why) }))]
 }
 
-/** @throws what is no matter of the service */
+/** @throws an error that is not about the service */
 function explainUnanswered(error: unknown): Finding {
   if (error instanceof NoAnswer) return unknown(error.message)
   if (error instanceof CannotAsk || error instanceof Stopped) return notAsked(error.message)
@@ -38,6 +39,7 @@ function explainUnanswered(error: unknown): Finding {
 export interface Plan {
   asked: readonly Question[]
   left: readonly { question: Question; why: string }[]
+  given: Given
   /** The most requests that all of it takes, and the most records that it creates. */
   requestsMax: number
   recordsMax: number
@@ -46,19 +48,22 @@ export interface Plan {
 /** Chooses, in the order in which the questions are listed, those that can be asked. Pure. @param only names; null for all */
 export function planQuestions(questions: readonly Question[], given: Given, only: readonly string[] | null): Plan {
   const wanted = questions.filter(({ name }) => only === null || only.includes(name))
-  const missingFor = ({ needs }: Question) => needs.find((need) => given[need] === null || given[need] === false)
-  const asked = wanted.filter((question) => missingFor(question) === undefined)
+  const asked = wanted.filter((question) => missingFor(question, given) === undefined)
   const left = wanted.flatMap((question) => {
-    const need = missingFor(question)
+    const need = missingFor(question, given)
     return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
   })
-  const parts = [...asked, ...new Set(asked.flatMap((question) => [...samplesOf(question)]))]
-  return { asked, left, requestsMax: sum(parts, 'requestsMax'), recordsMax: sum(parts, 'recordsMax') }
+  const parts = [...asked, ...new Set(asked.flatMap((question) => [...samplesOf(question, given)]))]
+  return { asked, left, given, requestsMax: sum(parts, 'requestsMax'), recordsMax: sum(parts, 'recordsMax') }
+}
+
+function missingFor({ needs }: Question, given: Given): Need | undefined {
+  return needs.find((need) => !(need === 'customer' ? customerOf(given) : given[need]))
 }
 
 /** The most requests that a question takes yet, beside the samples that were taken. Pure. */
-export function costOf(question: Question, isTaken: (sample: Sample<unknown>) => boolean): number {
-  return sum([question, ...[...samplesOf(question)].filter((sample) => !isTaken(sample))], 'requestsMax')
+function costOf(question: Question, given: Given, isTaken: (sample: Sample<unknown>) => boolean): number {
+  return sum([question, ...[...samplesOf(question, given)].filter((sample) => !isTaken(sample))], 'requestsMax')
 }
 
 const option: Record<Need, string> = {
@@ -71,8 +76,9 @@ const option: Record<Need, string> = {
 }
 
 /** All samples that are taken for a question, each once. */
-export function samplesOf({ samples }: Pick<Question, 'samples'>): Set<Sample<unknown>> {
-  return new Set(samples.flatMap((sample) => [...samplesOf(sample), sample]))
+export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
+  const wanted = samples.filter((sample) => isWanted(sample, given))
+  return new Set(wanted.flatMap((sample) => [...samplesOf(sample, given), sample]))
 }
 
 const sum = <K extends string>(all: readonly Record<K, number>[], key: K) =>

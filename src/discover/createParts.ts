@@ -3,9 +3,9 @@ import { accepted, endpointAt, retryAfterMs } from '../service/client.ts'
 import { findErrorCode, isServiceCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
-import type { ConnectionSeen, LookOptions } from './connection.ts'
 import {
   type AnsweredExchange,
+  accessTokenIn,
   type Exchange,
   isSuccess,
   lineOf,
@@ -14,17 +14,17 @@ import {
   whyNoAnswer,
 } from './exchange.ts'
 import type { Finding } from './finding.ts'
+import { tokenSample } from './firstCall.ts'
 import {
-  CannotAsk,
+  type Call,
   type Given,
   NoAnswer,
   type Parts,
   type Question,
-  type RequestOptions,
   type Sample,
   Stopped,
+  type Throttle,
 } from './question.ts'
-import { accessTokenIn, tokenSample } from './samples/calls.ts'
 import { hideSecrets } from './savedExchanges.ts'
 import type { Slots } from './slots.ts'
 
@@ -33,8 +33,6 @@ export interface PartsDeps {
   given: Given
   run: string
   http: Http
-  /** Looks at a connection by hand, with one request. */
-  connect(options: LookOptions): Promise<ConnectionSeen | null>
   slots: Slots
   /** The most requests in all. */
   budget: number
@@ -43,17 +41,20 @@ export interface PartsDeps {
   signal: AbortSignal
 }
 
-/** So often in a row nobody answers, or says 503; then nobody will. */
+/** After this many requests in a row without an answer, or with 503, nothing more is sent. */
 const unansweredMax = 3
-/** So many tokens may end meanwhile. */
-export const renewalsMax = 3
-/** Longer than this nobody is waited for who says when to come back. */
-const comeBackMaxMs = 90_000
+/** How often a request that met a 5xx, or no answer, is sent in all. */
+const triesMax = 3
+const betweenTriesMs = 300
+/** How many tokens may end while this asks. */
+export const renewalsMax = 20
+/** A 429 that lets the request in after this wait comes from a limit shorter than the window. */
+export const shortWaitMs = 2_500
 
 /** The parts, and how their owner has a question asked with them. */
 export interface OwnedParts {
   parts: Parts
-  /** Makes the exchanges that the question rests on, those that were not made before, and has it ask the rest. */
+  /** Takes the samples that the question rests on, if they were not taken before, and asks the rest. */
   ask(question: Question): Promise<Finding>
   /** How many requests have been made. */
   requests(): number
@@ -62,38 +63,41 @@ export interface OwnedParts {
   isTaken(sample: Sample<unknown>): boolean
 }
 
-/** Asks questions of the service. Their requests go out one after the other, and none beyond the budget. */
+/** Asks questions of the service, and no more requests than the budget. */
 export function createParts(deps: PartsDeps): OwnedParts {
   const { config, given, run } = deps
   const sending = createSending(deps)
-  const { send, exchanges } = sending
   const taken = new Map<Sample<unknown>, Promise<unknown>>()
   const api = endpointAt(config.service.baseUrl)
   const issuer = endpointAt(config.service.authUrl)
-  /** In place of the first token, which has ended. */
   let token: string | null = null
   let renewals = 0
+  let numbers = 0
 
   const parts: Parts = {
     config,
     given,
     run,
-    get: async (path, options = {}) => answered(await parts.getWhatever(path, options), options),
-    post: async (path, body, options = {}) => answered(await parts.postWhatever(path, body, options), options),
-    getWhatever: async (path, options = {}) => call('GET', path, null, options),
-    postWhatever: async (path, body, options = {}) =>
-      call('POST', path, body, { ...options, headers: { 'content-type': 'application/json', ...options.headers } }),
-    askToken(clientSecret) {
+    get: (path) => answered({ method: 'GET', path }),
+    post: (path, body, headers = {}) => answered({ method: 'POST', path, body, headers }),
+    call,
+    async askToken(clientSecret) {
       const form = { grant_type: 'client_credentials', client_id: config.service.clientId, client_secret: clientSecret }
-      return send({
+      const exchange = await sending.send({
         method: 'POST',
         origin: issuer.origin,
         path: `${issuer.prefix}/oauth/token`,
         headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams(form).toString(),
         accessToken: null,
-        slots: deps.slots,
+        beyondLimit: false,
       })
+      token = accessTokenIn(exchange.answer) ?? token
+      return exchange
+    },
+    async token() {
+      await parts.sample(tokenSample)
+      return token ?? ''
     },
     async sample<T>(sample: Sample<T>) {
       const before = sending.asking
@@ -105,39 +109,49 @@ export function createParts(deps: PartsDeps): OwnedParts {
         sending.asking = before
       }
     },
-    async connect(options) {
-      const { accessToken } = await parts.sample(tokenSample)
-      return sending.pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }), deps.slots)
-    },
     stop: sending.stop,
-    exchanges: () => exchanges,
+    exchanges: () => sending.exchanges,
+    throttles: () => sending.throttles,
+    nextNumber: () => numbers++,
     nowMs: deps.nowMs,
     waitMs: deps.waitMs,
   }
 
-  /** Calls with the token that all questions share, and with another once that one has ended. */
-  async function call(
-    method: 'GET' | 'POST',
-    path: string,
-    body: string | null,
-    { headers: more = {}, accessToken: given, beyondLimit = false }: RequestOptions,
-  ): Promise<Exchange> {
-    const slots = beyondLimit ? withoutWaiting(deps.slots) : deps.slots
-    const as = (accessToken: string) => {
-      const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...more }
-      return send({ method, origin: api.origin, path: api.prefix + path, headers, body, accessToken, slots })
+  /** Calls with the token that all share. If that token has ended, calls once more with another. */
+  async function call({
+    method,
+    path,
+    body,
+    headers: more = {},
+    accessToken,
+    beyondLimit = false,
+  }: Call): Promise<Exchange> {
+    const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
+    const as = (token: string) => {
+      const headers = { ...accepted, authorization: `Bearer ${token}`, ...type, ...more }
+      return sending.send({
+        ...{ method, origin: api.origin, path: api.prefix + path, headers },
+        ...{ body: body ?? null, accessToken: token, beyondLimit },
+      })
     }
-    if (given !== undefined) return as(given)
-    const first = (await parts.sample(tokenSample)).accessToken
-    const exchange = await as(token ?? first)
-    if (!hasEnded(exchange, exchanges)) return exchange
-    if (renewals >= renewalsMax)
-      throw new CannotAsk(
-        `a token that was good was refused (401) after ${renewalsMax} others: nobody can tell whether it had ended`,
-      )
-    token = accessTokenIn((await parts.askToken(config.service.clientSecret)).answer)
+    if (accessToken !== undefined) return as(accessToken)
+    const exchange = await as(await parts.token())
+    if (!hasEnded(exchange, sending.exchanges) || renewals >= renewalsMax) return exchange
     renewals++
-    return token === null ? exchange : as(token)
+    const renewal = await parts.askToken(config.service.clientSecret)
+    return accessTokenIn(renewal.answer) === null ? exchange : as(await parts.token())
+  }
+
+  /** Tries again after a 5xx that has no code of the service, and after no answer. @throws {NoAnswer} */
+  async function answered(request: Call): Promise<AnsweredExchange> {
+    for (let tries = 1; ; tries++) {
+      const exchange = await call(request)
+      const why = whyNoAnswer(exchange.answer)
+      if (why === null) return exchange as AnsweredExchange
+      const isTrouble = exchange.answer.kind === 'no-answer' || exchange.answer.status >= 500
+      if (!isTrouble || tries === triesMax) throw new NoAnswer(why)
+      await deps.waitMs(betweenTriesMs)
+    }
   }
 
   async function make<T>(sample: Sample<T>): Promise<T> {
@@ -147,7 +161,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
 
   async function takeSamples(samples: readonly Sample<unknown>[]): Promise<void> {
-    for (const sample of samples) await parts.sample(sample)
+    for (const sample of samples) if (isWanted(sample, given)) await parts.sample(sample)
   }
 
   return {
@@ -163,68 +177,76 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
 }
 
-/** What has been sent, and the way to send more. */
-interface Sending {
-  /** The question or sample that is asked just now. */
-  asking: string
-  readonly exchanges: readonly Exchange[]
-  /** Sends a request. Waits once if the service says 429, and stops if the service is down or gone. */
-  send(request: PaidRequest): Promise<Exchange>
-  /** Makes a request, if one may be made: pays for it, and counts it. */
-  pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T>
-  /** Nothing more is sent, for this reason. */
-  stop(why: string): void
-  requests(): number
-}
+/** Whether all that a sample needs was given. */
+export const isWanted = ({ needs }: Sample<unknown>, given: Given): boolean =>
+  needs === undefined || Boolean(given[needs])
 
-function createSending(deps: PartsDeps): Sending {
-  const { config, given } = deps
+/** A request with the token that it carries. */
+type PaidRequest = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; beyondLimit: boolean }
+
+/** What has been sent, and the way to send more. */
+function createSending(deps: PartsDeps) {
+  const { config, slots } = deps
   const exchanges: Exchange[] = []
+  const throttles: Throttle[] = []
   const secrets = new Set([config.service.clientSecret])
   let unanswered = 0
   let requests = 0
   let stopped: string | null = null
-  const sending: Sending = {
+  /** Between two requests, once a limit shorter than the window was met. */
+  let gapMs = 0
+  let lastMs = Number.NEGATIVE_INFINITY
+  const sending = {
+    /** The question or sample that is asked just now. */
     asking: '',
     exchanges,
+    throttles,
     send,
-    pay,
-    stop(why) {
+    stop(why: string) {
       stopped ??= why
     },
     requests: () => requests,
   }
   return sending
 
-  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T> {
+  async function sendOnce({ accessToken, beyondLimit, ...request }: PaidRequest): Promise<Exchange> {
     for (;;) {
       if (deps.signal.aborted) throw new Stopped('it was interrupted')
       if (stopped !== null) throw new Stopped(stopped)
       if (requests >= deps.budget) throw new Stopped(`the ${deps.budget} requests of --budget were used up`)
-      const slot = await slots.take()
-      if (slot.kind === 'none') throw new Stopped(slot.why)
-      const made = await make(slot.mayLeave).finally(slot.done)
-      if (made === null) continue
-      requests++
-      return made
+      requests++ // before it is sent, because requests may go out side by side
+      if (!beyondLimit && gapMs > 0) await deps.waitMs(Math.max(0, lastMs + gapMs - deps.nowMs()))
+      const slot = await (beyondLimit ? takeNow(slots) : slots.take())
+      if (slot.kind === 'none') {
+        requests--
+        throw new Stopped(slot.why)
+      }
+      const startedAtMs = deps.nowMs()
+      lastMs = startedAtMs
+      const answer = await deps.http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
+      if (answer === null) {
+        requests--
+        continue
+      }
+      const { method, origin, path, headers, body } = request
+      const seen = seenOf(answer)
+      const granted = accessTokenIn(seen)
+      if (granted !== null) secrets.add(granted)
+      const shown = withoutSecrets(seen, [...secrets])
+      const exchange = {
+        of: sending.asking,
+        method,
+        origin,
+        path,
+        headers,
+        body,
+        accessToken,
+        startedAtMs,
+        answer: shown,
+      }
+      exchanges.push(exchange)
+      return exchange
     }
-  }
-
-  async function sendOnce({ accessToken, slots, ...request }: PaidRequest): Promise<Exchange> {
-    let startedAtMs = deps.nowMs()
-    const answer = await pay((mayLeave) => {
-      startedAtMs = deps.nowMs()
-      return deps.http.exchange({ ...request, mayLeave })
-    }, slots)
-    const { method, origin, path, headers, body } = request
-    const seen = seenOf(answer)
-    const granted = accessTokenIn(seen)
-    if (granted !== null) secrets.add(granted)
-    const shown = withoutSecrets(seen, [...secrets])
-    const of = sending.asking
-    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: shown }
-    exchanges.push(exchange)
-    return exchange
   }
 
   function end(why: string): never {
@@ -232,8 +254,9 @@ function createSending(deps: PartsDeps): Sending {
     throw new Stopped(why)
   }
 
+  /** Sends a request. Waits after a 429, and stops if the service is down or something else answers. */
   async function send(request: PaidRequest): Promise<Exchange> {
-    const exchange = await sendOnce(request)
+    const exchange = await untilLetIn(request)
     const { answer } = exchange
     unanswered = answer.kind === 'no-answer' || isDown(answer) ? unanswered + 1 : 0
     if (answer.kind === 'no-answer') {
@@ -250,16 +273,50 @@ function createSending(deps: PartsDeps): Sending {
       if (exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each))) end(why)
       sending.stop(why)
     }
-    if (answer.status !== 429 || isServiceCode(answer.code) || given.rate) return exchange
-    await deps.waitMs(
-      Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
+    return exchange
+  }
+
+  async function untilLetIn(request: PaidRequest): Promise<Exchange> {
+    const first = await sendOnce(request)
+    if (request.beyondLimit || !isThrottled(first.answer)) return first
+    const sinceMs = deps.nowMs()
+    const patienceMs = 2 * config.rateLimit.windowMs + 5_000
+    let last = first
+    for (let backoffMs = 1_000; ; backoffMs *= 2) {
+      const askedMs =
+        last.answer.kind === 'response' ? retryAfterMs(last.answer.headers['retry-after'], deps.nowMs()) : null
+      const waitMs = Math.max(askedMs ?? 0, backoffMs) + 100
+      if (deps.nowMs() + waitMs > sinceMs + patienceMs)
+        end(
+          'the service says again and again that there were too many requests (429): another client spends from the same limit',
+        )
+      await deps.waitMs(waitMs)
+      last = await sendOnce(request)
+      if (isThrottled(last.answer)) continue
+      const waitedMs = last.startedAtMs - endOf(first)
+      throttles.push({ refused: first, waitedMs })
+      if (waitedMs <= shortWaitMs) slowDown(first)
+      return last
+    }
+  }
+
+  /** Leaves as much time between two requests as the second before the 429 shows that the service wants. */
+  function slowDown(refused: Exchange): void {
+    const inTheSecond = exchanges.filter(
+      ({ startedAtMs, answer }) =>
+        startedAtMs < refused.startedAtMs && startedAtMs > refused.startedAtMs - 1_000 && !isThrottled(answer),
     )
-    const again = await sendOnce(request)
-    if (again.answer.kind === 'response' && again.answer.status === 429)
-      end('the service says again that there were too many requests (429): somebody else spends from the same limit')
-    return again
+    gapMs = Math.min(1_500, Math.max(gapMs * 1.5, 1_100 / Math.max(1, inTheSecond.length)))
   }
 }
+
+const endOf = ({ startedAtMs, answer }: Exchange) => startedAtMs + answer.tookMs
+
+/** Takes what is free, and goes without if nothing is. */
+const takeNow = async ({ takeNow }: Slots) =>
+  (await takeNow()) ?? { kind: 'slot' as const, mayLeave: () => true, async done() {} }
+
+const isThrottled = (seen: Seen) => seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
 /** Whether a token was refused that had been taken before. A token that never was good is not worth renewing. */
 function hasEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
@@ -267,30 +324,11 @@ function hasEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchang
   return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
 }
 
-/** A request with the token that it carries, and who pays. */
-type PaidRequest = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slots: Pick<Slots, 'take'> }
-
-/** Takes what is free, and does without where nothing is. */
-const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
-  take: async () => (await takeNow()) ?? { kind: 'slot', mayLeave: () => true, async done() {} },
-})
-
-/** @throws {NoAnswer} where it tells nothing of what was asked; a 401 to a token that was chosen does */
-function answered(exchange: Exchange, { accessToken }: RequestOptions): AnsweredExchange {
-  if (!cameBack(exchange)) throw new NoAnswer(lineOf(exchange.answer))
-  const isOfToken = accessToken !== undefined && exchange.answer.status === 401
-  const why = isOfToken ? null : whyNoAnswer(exchange.answer)
-  if (why !== null) throw new NoAnswer(why)
-  return exchange
-}
-
-const cameBack = (exchange: Exchange): exchange is AnsweredExchange => exchange.answer.kind === 'response'
-
 const isDown = ({ status, code }: Response) => status >= 400 && (code === 'E003' || (status === 503 && code === null))
 
 const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
 
-/** A POST that was sent away, or answered with a success that is no JSON: whether it was taken, nobody can read. */
+/** A POST that was redirected, or answered with a success that is not JSON: whether it was taken cannot be read. */
 const isElsewhere = (exchange: Exchange) =>
   isPost(exchange) &&
   exchange.answer.kind === 'response' &&

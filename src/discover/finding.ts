@@ -1,6 +1,13 @@
 import type { Contract } from '../config.ts'
 
-/** How sure an answer is. `not asked`: nobody could, may, or wanted to ask. */
+/**
+ * How sure an answer is.
+ *
+ * - `sure`: two observations agree, and nothing seen contradicts them.
+ * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
+ * - `unknown`: asked, and the answers can be read in more than one way, or in none.
+ * - `not asked`: it cannot, must not or was not to be asked.
+ */
 export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
 /** A variable that follows from what was found. */
@@ -10,22 +17,22 @@ export interface Setting {
   why: string
 }
 
-/** What came of a question. */
+/** The answer to a question. */
 export interface Finding {
-  /** In a word or a few, of a set that its question lists, or a value; null where nothing was found out. */
+  /** A word or a few, of a set that its question lists, or a value; null if nothing was found out. */
   found: string | null
   certainty: Certainty
-  /** What was seen, or why nobody asked. */
+  /** What was seen, or why it was not asked. */
   why: string
-  /** What the daemon assumes as it is configured now; null where nothing depends on it. */
+  /** What the daemon assumes as it is configured now; null if nothing depends on it. */
   assumed: string | null
-  /** Whether that is otherwise. */
+  /** Whether the service does otherwise. */
   differs: boolean
   /** The variables that follow. */
   set: readonly Setting[]
   /** What else follows, as for a mapping. */
   advice: readonly string[]
-  /** With what of it the daemon could not cope; null where it copes. */
+  /** What the daemon cannot cope with; null if it copes. */
   cannot: string | null
   /** What the service is held to later: pairs of DISCOVERED_CONTRACT. */
   contract: Contract
@@ -35,20 +42,18 @@ type More = Partial<Omit<Finding, 'found' | 'certainty' | 'why'>>
 
 const nothingMore = { assumed: null, differs: false, set: [], advice: [], cannot: null, contract: {} }
 
-export const sure = (found: string, why: string, more: More = {}): Finding => ({
+export const found = (certainty: 'sure' | 'likely', what: string, why: string, more: More = {}): Finding => ({
   ...nothingMore,
   ...more,
-  found,
-  certainty: 'sure',
+  found: what,
+  certainty,
   why,
 })
 
-export const likely = (found: string, why: string, more: More = {}): Finding => ({
-  ...sure(found, why, more),
-  certainty: 'likely',
-})
+export const sure = (what: string, why: string, more: More = {}): Finding => found('sure', what, why, more)
 
-/** It was asked, and the answer can be read in more than one way, or in none. */
+export const likely = (what: string, why: string, more: More = {}): Finding => found('likely', what, why, more)
+
 export const unknown = (why: string, more: More = {}): Finding => ({
   ...nothingMore,
   ...more,

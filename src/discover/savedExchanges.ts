@@ -1,7 +1,6 @@
 import { everySpelling } from '../service/client.ts'
 import { cleanText, redacted } from '../service/readJson.ts'
-import type { Exchange } from './exchange.ts'
-import { accessTokenIn } from './samples/calls.ts'
+import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /** The exchanges as an HTTP archive 1.2, as browsers and proxies read it. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
 export function harOf(exchanges: readonly Exchange[], version: string): unknown {

@@ -11,10 +11,17 @@ export interface Asked {
   findings: Record<string, Finding>
   set: Record<string, string>
   contract: string
+  /** What was seen on the way. */
+  seen: readonly string[]
   requests: number
   messages: string
   printed: string
 }
+
+export type DiscoverOptions = OptionsOf<typeof discover>
+
+/** What the partner of a service with a rule on field2 would send. */
+export const ownField2 = 'ABC-1234'
 
 export const customers = {
   customer: 'C1',
@@ -25,7 +32,7 @@ export const customers = {
 /** Asks a service with `outboxd discover --json`, counting in memory. */
 export async function ask(
   url: string,
-  options: OptionsOf<typeof discover> = {},
+  options: DiscoverOptions = {},
   env: Record<string, string> = {},
 ): Promise<Asked> {
   const context = testContext({
@@ -33,14 +40,21 @@ export async function ask(
     SERVICE_IS_TEST: 'yes',
     ...env,
   })
-  const code = await discover.action(context, { yes: true, json: true, ledger: false, budget: 100, ...options })
+  const code = await discover.action(context, { yes: true, json: true, ledger: false, ...options })
   const printed = context.printed()
-  const { questions = [], set = [], contract = '', requests = 0 } = printed.startsWith('{') ? JSON.parse(printed) : {}
+  const {
+    questions = [],
+    set = [],
+    contract = '',
+    seen = [],
+    requests = 0,
+  } = printed.startsWith('{') ? JSON.parse(printed) : {}
   return {
     code,
     findings: Object.fromEntries(questions.map((each: Finding & { question: string }) => [each.question, each])),
     set: Object.fromEntries(set.map(({ variable, value }: { variable: string; value: string }) => [variable, value])),
     contract,
+    seen,
     requests,
     messages: context.messages(),
     printed,

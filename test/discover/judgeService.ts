@@ -1,29 +1,27 @@
 import { setup } from '../sandbox/setup.ts'
 import { type Asked, ask, customers } from './ask.ts'
-import { type RandomService, randomService } from './randomService.ts'
+import { givenFor, type RandomService, randomService } from './randomService.ts'
+import { truthOf } from './truthOf.ts'
 
-/** What `outboxd discover` made of one service. */
+/** An answer beside what is true. */
 export interface Judged {
-  service: RandomService
-  asked: Asked
-  /** What it said that is not so, or did not say though it could be seen; in words. */
-  wrong: readonly string[]
-  /** How many settings it named. */
-  named: number
+  seed: number
+  question: string
+  certainty: string
+  said: string
+  /** Whether something was said that is not so. */
+  wrong: boolean
 }
 
-/** Starts the service of a seed, asks it, and compares with the truth. */
-export async function judgeService(seed: number): Promise<Judged> {
+/** Starts the service of a seed, asks it as docs/discover.md says, and compares with its settings. */
+export async function judgeService(seed: number): Promise<{ service: RandomService; asked: Asked; judged: Judged[] }> {
   const service = randomService(seed)
-  await using started = await setup({ rateLimitRequests: 100, ...service.options })
-  const asked = await ask(started.sandbox.url, customers)
-  const wrong = Object.entries(service.truth).flatMap(([name, { found, surely }]) => {
-    const finding = asked.findings[name]
-    if (finding === undefined) return [`${name}: there is no such question`]
-    const said = `${finding.found} (${finding.certainty}: ${finding.why})`
-    if (finding.found === null) return surely ? [`${name}: ${said}, and it can be seen to be ${found}`] : []
-    return found.test(finding.found) ? [] : [`${name}: ${said}, and it is ${found}`]
+  await using started = await setup(service.options)
+  const asked = await ask(started.sandbox.url, { ...customers, rate: true, ...givenFor(service) })
+  const truth = truthOf(service.settings)
+  const judged = Object.entries(asked.findings).map(([question, { found, certainty, why }]) => {
+    const isRight = found === null || certainty === 'unknown' || truth[question]?.(found)
+    return { seed, question, certainty, said: `${found} (${why})`, wrong: isRight !== true }
   })
-  const named = Object.keys(service.truth).filter((name) => asked.findings[name]?.found != null).length
-  return { service, asked, wrong, named }
+  return { service, asked, judged }
 }

@@ -21,10 +21,10 @@ const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<
   ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
 
 test('each request takes a slot, which is free again a window after its answer', async () => {
-  const { requests, findings } = await askWithLedger('token-unit,unknown-id,http-version')
+  const { requests, findings } = await askWithLedger('token-unit,unknown-id')
   expect(findings['unknown-id']).toMatchObject({ found: '404' })
-  expect(requests).toBe(3)
-  expect(await fixture.slotsTaken()).toBe(3)
+  expect(requests).toBe(4)
+  expect(await fixture.slotsTaken()).toBe(4)
 })
 
 test('while a pause stands nothing is sent', async () => {
@@ -49,6 +49,6 @@ test('where a daemon has taken every slot it says so', async () => {
 test('a database without a budget has no daemon that spends: it counts in memory, and says so', async () => {
   await fixture.ledger.pool.query('truncate outboxd.slot')
   const { requests, messages } = await askWithLedger('unknown-id')
-  expect(requests).toBe(2)
+  expect(requests).toBe(4)
   expect(messages).toContain('requests are counted in memory')
 })

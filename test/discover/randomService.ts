@@ -1,29 +1,54 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { notShownSettings } from '../../src/sandbox/notShownSettings.ts'
 import type { SandboxOptions } from '../../src/sandbox/startSandbox.ts'
 import { createSeededRandom, type SeededRandom } from '../../tools/crash/seededRandom.ts'
 import { alternatives, type NotShown } from '../support/serviceAlternatives.ts'
-import { type Truth, truthOf } from './truthOf.ts'
+import { customers, type DiscoverOptions } from './ask.ts'
+import { field2Of, type ServiceSettings } from './truthOf.ts'
 
-/** A service that somebody may have to do with. */
+/** A service that a partner may have to do with. */
 export interface RandomService {
   seed: number
   /** For `startSandbox`, beside a database and a port. */
   options: Partial<SandboxOptions>
   /** Of `options`, what the interface does not show. */
   notShown: NotShown
-  /** What is to be found out, by the name of the question. */
-  truth: Record<string, Truth>
+  settings: ServiceSettings
+  /** The body of a record that its partner would give discover, if the service refuses a plain one; else null. */
+  record: string | null
 }
 
 /** How likely it is that a service does as the sandbox does by default, question by question. */
 const usualShare = 0.4
 
-/** Draws a service: each question is answered alone, but where two answers exclude each other. */
+/** Draws a service: each setting is drawn by itself, unless two exclude each other. */
 export function randomService(seed: number): RandomService {
   const notShown = consistent(drawn(createSeededRandom(seed, 'service')))
   const bodyLimitBytes = createSeededRandom(seed, 'body limit').pick([65_536, 262_144, 1_048_576])
-  const options = { ...notShown, bodyLimitBytes, processingTime: 'constant:2', seed }
-  return { seed, options, notShown, truth: truthOf(notShown) }
+  const limit = {
+    rateLimitRequests: createSeededRandom(seed, 'limit').pick([100, 100, 60, 50]),
+    rateLimitWindowSeconds: 60,
+  }
+  const options = { ...notShown, ...limit, bodyLimitBytes, processingTime: 'constant:2', seed }
+  return { seed, options, notShown, settings: { ...notShown, ...limit }, record: recordFor(notShown) }
+}
+
+/** The options of discover with that record in a file. */
+export function givenFor({ record }: RandomService): DiscoverOptions {
+  if (record === null) return {}
+  const file = join(mkdtempSync(join(tmpdir(), 'record-')), 'body.json')
+  writeFileSync(file, record)
+  return { record: [file] }
+}
+
+function recordFor(service: NotShown): string | null {
+  const field2 = field2Of(service)
+  if (field2 === null) return null
+  const { customer } = customers
+  const mapped = `"customer_id": "${customer}", "order_date": "2026-01-02T03:04:05Z", "total_amount": 12.30`
+  return `{ "customerId": "${customer}", "data": { "field1": "value1", "field2": "${field2}", ${mapped} } }`
 }
 
 function drawn(random: SeededRandom): NotShown {
@@ -38,7 +63,7 @@ function drawn(random: SeededRandom): NotShown {
   ) as NotShown
 }
 
-/** Who compresses what nobody can read tells nothing else, so that is a service for itself. */
+/** A service that compresses what nobody can read tells nothing else: it is one for itself. */
 function consistent(service: NotShown): NotShown {
   return service.compression === 'always' ? { ...service, compression: 'asked' } : service
 }

@@ -1,23 +1,29 @@
 import { expect, test } from 'vitest'
+import type { AnsweredExchange } from '../../src/discover/exchange.ts'
 import { judgeStatusValues } from '../../src/discover/judges/records.ts'
 import { called, response } from './exchangeOf.ts'
 
 const polls = (...statuses: (string | null)[]) =>
   statuses.map((status, i) => ({
     ...called('token', i, 200, '/api/v1/data/1'),
-    answer: status === null ? response(401, {}) : response(200, { status }),
-  }))
+    answer: status === null ? response(404, {}) : response(200, { status }),
+  })) as AnsweredExchange[]
 
-test('the statuses of a transaction are sure once its end was seen', () => {
-  const found = judgeStatusValues({ polls: polls('pending', null, 'completed') })
+test('statuses are sure once two transactions showed the same to their ends', () => {
+  const found = judgeStatusValues([polls('pending', 'completed'), polls(null, 'pending', 'completed')])
   expect(found).toMatchObject({ found: 'pending, completed', certainty: 'sure' })
 })
 
-test('where its end was not seen, as nobody let this ask any more, that is said', () => {
-  const found = judgeStatusValues({ polls: polls('pending', null, null) })
+test('of two transactions that showed different statuses they are only likely', () => {
+  const found = judgeStatusValues([polls('accepted', 'pending', 'completed'), polls('pending', 'completed')])
+  expect(found).toMatchObject({ found: 'accepted, pending, completed', certainty: 'likely' })
+})
+
+test('an end that was not seen is said not to be', () => {
+  const found = judgeStatusValues([polls('pending', null, null), polls('pending')])
   expect(found).toMatchObject({
     found: 'pending',
     certainty: 'likely',
-    why: expect.stringContaining('its end was not seen'),
+    why: expect.stringContaining('the end was not seen'),
   })
 })

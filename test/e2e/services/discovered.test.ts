@@ -1,61 +1,88 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
-import { type Asked, ask, customers } from '../../discover/ask.ts'
-import { randomService } from '../../discover/randomService.ts'
+import { expect, test } from 'vitest'
+import { type Asked, ask, customers, ownField2 } from '../../discover/ask.ts'
+import { givenFor, randomService } from '../../discover/randomService.ts'
+import { truthOf } from '../../discover/truthOf.ts'
 import { mappingsDir } from '../../support/daemon.ts'
-import { type NotShown, showsCode } from '../../support/serviceAlternatives.ts'
+import { until } from '../../support/until.ts'
 import { type Harness, setup } from '../faults/harness.ts'
-import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
 
 /**
- * A service is drawn, `outboxd discover` is asked about it, and a batch goes through with what it says; and through the same service
- * without. `npm run discover:many` draws thirty; SEED=N begins with that one. The one of the suite refuses the mapped fields and knows
- * a key in another header.
+ * A service is drawn, `outboxd discover --rate` is asked about it, and a daemon sends a hundred records with the variables and the
+ * mapping that follow. `npm run discover:many` draws several; SEED=N begins with that one.
  */
 
-const from = Number(process.env.SEED ?? (process.env.SERVICES ? 1 : 78))
-const seeds = Array.from({ length: Number(process.env.SERVICES ?? 1) }, (_, n) => from + n)
+const from = Number(process.env.SEED ?? 3)
+const seeds = Array.from({ length: Number(process.env.BATCHES ?? 1) }, (_, n) => from + n)
 /** What a variable or the mapping follows from. */
-const only = 'token-unit,mapped-fields,amount,idempotency,idempotency-header'
+const only =
+  'token-unit,mapped-fields,amount,idempotency,idempotency-header,idempotency-form,own-id,rate-second,rate-limit'
+/** A minute of the service passes in ten seconds, so that two hundred requests do not take two minutes and more. */
+const windowSeconds = 10
+const recordsSent = 100
 
-describe.each(seeds)('a batch through the service of seed %i', (seed) => {
-  const { notShown, options } = randomService(seed)
+test.concurrent.each(seeds)('through the service of seed %i a hundred records pass, each once, and no limit is met', {
+  timeout: 900_000,
+}, async (seed) => {
+  const service = randomService(seed)
+  const settings = { ...service.settings, rateLimitWindowSeconds: windowSeconds }
+  await using harness = await setup({ ...service.options, ...settings, processingTime: 'constant:0.5' })
+  const env = { RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
+  const asked = await ask(harness.sandbox.url, { ...customers, rate: true, only, ...givenFor(service) }, env)
+  const truth = truthOf(settings)
+  const wrong = Object.entries(asked.findings).filter(
+    ([name, { found, certainty }]) => certainty === 'sure' && !truth[name]?.(found ?? ''),
+  )
+  expect(wrong).toEqual([])
+  await harness.control('DELETE', 'ledger?everything=true')
 
-  test('ends as docs/contract.md says, with what discover found', { timeout: 300_000 }, async () => {
-    await using harness = await setup({ ...options, processingTime: 'constant:0.5' })
-    const asked = await ask(harness.sandbox.url, { ...customers, only })
-    await harness.control('DELETE', 'ledger?everything=true')
-    using mappings = writeMappings(asked)
-    const seen = await runBatch(harness, {}, { UNCERTAIN_POLICY: 'hold', ...asked.set, MAPPINGS_DIR: mappings.folder })
-    expect(seen.outcomes).toEqual(withWhatIsFound(notShown))
-    expectBreaches(seen, notShown)
-    await eachIsThereOnce(harness)
-  })
-
-  test('and without it, where it needs something, fails as docs/contract.md says', { timeout: 300_000 }, async () => {
-    await using harness = await setup({ ...options, processingTime: 'constant:0.5' })
-    const seen = await runBatch(harness, {}, { UNCERTAIN_POLICY: 'hold' })
-    expect(seen.outcomes).toEqual(withoutIt(notShown))
-    expectBreaches(seen, notShown)
-    await eachIsThereOnce(harness)
-  })
+  using mappings = writeMappings(asked)
+  await insert(harness, recordsSent)
+  const daemon = await harness.start({ ...env, ...asked.set, MAPPINGS_DIR: mappings.folder })
+  const states = () => statesOf(harness)
+  await until(states, ({ completed = 0 }) => completed === recordsSent, 600_000).catch(() => {})
+  expect(await states()).toEqual({ completed: recordsSent })
+  await daemon.stop()
+  const { rows } = (await harness.control('GET', 'counts')) as {
+    rows: { status: number; effects: string; requests: string }[]
+  }
+  expect(rows.reduce((sum, { effects }) => sum + Number(effects), 0)).toBe(recordsSent)
+  expect(rows.filter(({ status }) => status === 429)).toEqual([])
 })
+
+async function insert({ pool }: Harness, count: number): Promise<void> {
+  const payload = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 12.5, field2: ownField2 }
+  await pool.query(`insert into outbox (type, payload) select 'data', $2 from generate_series(1, $1::integer)`, [
+    count,
+    JSON.stringify(payload),
+  ])
+}
+
+async function statesOf({ pool }: Harness): Promise<Record<string, number>> {
+  const { rows } = await pool.query<{ state: string; count: number }>(
+    'select state, count(*)::integer as count from outboxd.submission group by state',
+  )
+  return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
+}
 
 /** The shipped mappings, changed as discover advises. */
 function writeMappings({ findings }: Asked): Disposable & { folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'discovered-'))
-  const [data, order] = ['data.yaml', 'order.yaml'].map((name) => readFileSync(join(mappingsDir, name), 'utf8'))
-  const place = findings['mapped-fields']?.found ?? ''
+  const [data = '', order = ''] = ['data.yaml', 'order.yaml'].map((name) =>
+    readFileSync(join(mappingsDir, name), 'utf8'),
+  )
   const amount = findings.amount?.found === 'text' ? asText : asItIs
-  writeFileSync(join(folder, 'data.yaml'), inPlace(place, amount(data ?? '')))
-  writeFileSync(join(folder, 'order.yaml'), order ?? '')
+  const ownId = findings['own-id']?.found === 'required' ? withOwnId : asItIs
+  writeFileSync(join(folder, 'data.yaml'), ownId(inPlace(findings['mapped-fields']?.found ?? '', amount(data))))
+  writeFileSync(join(folder, 'order.yaml'), order)
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) }
 }
 
 const asItIs = (mapping: string) => mapping
 const asText = (mapping: string) => mapping.replace('type: "decimal(10,2)"', 'type: "decimal(10,2)", as: string')
+const withOwnId = (mapping: string) => mapping.replace(/^body:\n/m, 'body:\n  transactionId: ${submission.id}\n')
 
 function inPlace(place: string, mapping: string): string {
   const fields = /^ {4}(customer_id|order_date|total_amount): /gm
@@ -66,78 +93,4 @@ function inPlace(place: string, mapping: string): string {
     /^ {4}(customer_id|order_date|total_amount): .*\n|^ {2}(order_date|total_amount): .*\n/gm,
     '',
   )
-}
-
-/** Of what arrived, nothing is there twice. */
-async function eachIsThereOnce(harness: Harness): Promise<void> {
-  const { rows } = (await harness.control('GET', 'counts')) as { rows: { effects: number }[] }
-  const { rows: records } = await harness.pool.query<{ count: number }>('select count(*)::integer as count from outbox')
-  const effects = rows.reduce((sum, row) => sum + Number(row.effects), 0)
-  expect(effects).toBeLessThanOrEqual(records[0]?.count ?? 0)
-}
-
-function withWhatIsFound(service: NotShown): Outcomes {
-  const { idempotency, errorShape, mappedFields, dateFractions } = service
-  const lost = {
-    ignore: 'uncertain, 1',
-    replay: 'completed, 1',
-    e002: showsCode(errorShape) ? 'uncertain E002, 1' : 'uncertain, 1',
-  }[idempotency]
-  const readsDates = mappedFields === 'data' || mappedFields === 'top'
-  return { ...usual, ...inAnyCase(service), ...(readsDates && !dateFractions ? noFraction : {}), lost }
-}
-
-function withoutIt(service: NotShown): Outcomes {
-  const { mappedFields, mappedFieldsRequired, amountForm, dateFractions } = service
-  const readsDates = mappedFields === 'data' && !dateFractions
-  const outcomes = { ...usual, ...inAnyCase(service), ...(readsDates ? noFraction : {}), lost: 'uncertain, 1' }
-  const needsMapping =
-    mappedFields === 'refused' ||
-    (mappedFields === 'data' && amountForm === 'text') ||
-    (mappedFields === 'top' && mappedFieldsRequired)
-  return needsMapping ? { ...allRefused(service), order: outcomes.order } : outcomes
-}
-
-const noFraction = { fraction: 'rejected, 0' }
-
-/** By its shape, whatever else it is; of the lost one nobody has heard that. */
-function allRefused(service: NotShown): Outcomes {
-  const refused = Object.fromEntries(Object.keys(usual).map((name) => [name, 'rejected, 0'])) as Outcomes
-  const { emoji = refused.emoji } = inAnyCase(service)
-  return { ...refused, emoji, lost: 'uncertain, 0' }
-}
-
-/** What no variable and no mapping changes. */
-function inAnyCase(service: NotShown): Partial<Outcomes> {
-  const {
-    errorShape,
-    customerIdUnit,
-    invalidCustomerCode,
-    errorCodeShown,
-    orderLastStatus,
-    e003Status,
-    unknownIdStatus,
-  } = service
-  const isRead = showsCode(errorShape)
-  const tooLong = isRead && invalidCustomerCode === 'E001' ? 'rejected E001, 0' : 'rejected, 0'
-  return {
-    ...(isRead ? {} : { unknown: 'rejected, 0' }),
-    ...(errorCodeShown ? {} : { failing: 'failed, 1' }),
-    ...(customerIdUnit === 'characters' ? {} : { emoji: tooLong }),
-    ...(orderLastStatus === 'completed' ? {} : { order: 'accepted, 1' }),
-    // Down, and nobody can read that it is.
-    ...(isRead || e003Status !== 400 ? {} : { later: 'rejected, 0' }),
-    // The question that is asked first after a pause looks as if something else answered it.
-    ...(!isRead && unknownIdStatus === 200 && e003Status !== 400 ? { later: 'queued, 0' } : {}),
-  }
-}
-
-const known = ['pending', 'accepted', 'completed']
-
-/** Breaches are of words that the daemon does not know, and of tokens that do not say how long they last, alone. */
-function expectBreaches({ breaches }: BatchSeen, service: NotShown): void {
-  const { firstStatus, orderFirstStatus, orderLastStatus, expiresInForm } = service
-  const words = [firstStatus, orderFirstStatus, orderLastStatus].some((word) => !known.includes(word))
-  const may = [words ? 'unknown_status' : [], expiresInForm === 'absent' ? 'unreadable_answer' : []].flat()
-  expect(Object.keys(breaches).filter((kind) => !may.includes(kind))).toEqual([])
 }

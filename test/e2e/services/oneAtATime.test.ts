@@ -48,6 +48,12 @@ const different: Record<string, Different> = {
   'idempotency ignore': { outcomes: { lost: 'completed, 2' } },
   'idempotencyHeaders X-Idempotency-Key': { outcomes: { lost: 'completed, 2' } },
   'idempotencyHeaders X-Request-Id': { outcomes: { lost: 'completed, 2' } },
+  // Nor do these take what the shipped mappings and the default key send: discover says what to set.
+  'ownIds required': { outcomes: all('rejected, 0') },
+  'field2Pattern ^[A-Za-z0-9]*$': { outcomes: data('rejected, 0') },
+  'field2Pattern ^[A-Z]{3}-\\d{4}$': { outcomes: data('rejected, 0') },
+  'idempotencyDemanded bare': { outcomes: all('rejected, 0') },
+  'idempotencyDemanded uuid': { outcomes: all('rejected, 0') },
   'errorCodeShown false': { outcomes: { failing: 'failed, 1' } },
   'orderLastStatus shipped': { outcomes: { order: 'accepted, 1' }, breaches: ['unknown_status'] },
   'compression always': { outcomes: all('queued, 0'), breaches: ['unreadable_answer'] },

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { readMappingsDir } from '../config.ts'
+import type { Body } from '../discover/question.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../mapping/mapRecord.ts'
+import { chooseType } from '../operations/mapRecords.ts'
+import { type Resource, resources } from '../resources.ts'
+import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
+import type { CommandContext } from './terminal/context.ts'
+
+/** What a file of `discover --record` holds: a request's body, as it is or as the mapping makes it. */
+export type TestRecord = { kind: 'record'; resource: Resource; body: Body } | { kind: 'invalid'; problem: string }
+
+/**
+ * Reads a request's body, or a payload of the outbox, which goes through the mapping of `type`.
+ *
+ * A body of docs/interface.md, 2.2, has `customerId` and the object `data`; one of 2.6 has `customerId` and the list `items`.
+ */
+export function readTestRecord({ env }: CommandContext, file: string, type: string | undefined): TestRecord {
+  const invalid = (problem: string) => ({ kind: 'invalid' as const, problem: `--record ${file}: ${problem}` })
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+  } catch (error) {
+    return invalid(`cannot be read: ${(error as Error).message}`)
+  }
+  const read = readPayload(text)
+  if (read.kind === 'invalid') return invalid(read.message)
+  const own = type === undefined ? resourceOf(read.payload) : null
+  if (own !== null) return { kind: 'record', resource: own, body: read.payload }
+  const mappings = loadMappings(readMappingsDir(env))
+  const chosen = chooseType(mappings, type)
+  if (chosen.kind === 'invalid') return invalid(chosen.problem)
+  const mapped = mapOutboxRecord(
+    mappings,
+    { type: chosen.type, payload: writeJson(read.payload), unreadable: null },
+    randomUUID(),
+  )
+  if (mapped.kind === 'refused') return invalid(`does not map: ${mapped.reason}`)
+  const body = readPayload(mapped.body)
+  if (body.kind === 'invalid') return invalid(`its mapped body ${body.message}`)
+  return { kind: 'record', resource: mapped.resource, body: body.payload }
+}
+
+/** The resource whose body this is; null if it is not a body. */
+function resourceOf(payload: PayloadObject): Resource | null {
+  const has = (name: string, kind: string) =>
+    kind === 'object'
+      ? isObject(payload[name] ?? null)
+      : kind === 'array'
+        ? Array.isArray(payload[name])
+        : name in payload
+  const names = Object.keys(resources) as Resource[]
+  return (
+    names.find((name) => Object.entries(resources[name].body).every(([field, { kind }]) => has(field, kind))) ?? null
+  )
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { judgeRateLimit, limitByHeader, readCounts } from '../../src/discover/judges/rate.ts'
+
+/** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
+
+const count = (taken: number, tokens = 0, refused = true) => ({ taken, tokens, refused })
+const between = (sent: number, refused: number, tokens = 0) => ({ sent, refused, tokens })
+
+test.each([
+  ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, fit: 'one', throttledCount: false }],
+  ['429s that count', [count(60), count(56)], between(4, 4), { limit: 60, fit: 'one', throttledCount: true }],
+  [
+    'what was let in between',
+    [count(100), count(97)],
+    between(4, 1),
+    { limit: 100, fit: 'one', throttledCount: false },
+  ],
+  ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, fit: 'several' }],
+  ['tokens that count', [count(59, 1), count(54, 1)], between(4, 0, 1), { limit: 60, fit: 'one' }],
+  ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, fit: 'none' }],
+] as const)('%s', (_, counts, between, read) => {
+  expect(readCounts({ counts, between })).toMatchObject(read)
+})
+
+const configured = { requests: 100, windowMs: 60_000 }
+
+test('two counts that differ are unknown, and the smaller is kept all the same', () => {
+  const counts = { counts: [count(87), count(60)], between: between(4, 4) }
+  const finding = judgeRateLimit({ counts, range: { min: 100, max: 100 }, doubt: null, configured })
+  expect(finding).toMatchObject({
+    found: null,
+    certainty: 'unknown',
+    set: [{ variable: 'RATE_LIMIT_REQUESTS', value: '60' }],
+  })
+})
+
+test('what was counted wins over the header', () => {
+  const counts = { counts: [count(60), count(60)], between: between(4, 4) }
+  const finding = judgeRateLimit({ counts, range: { min: 120, max: 120 }, doubt: null, configured })
+  expect(finding).toMatchObject({ found: '60', certainty: 'sure' })
+})
+
+test('a header that says more than the interface is not believed', () => {
+  const finding = judgeRateLimit({ counts: null, range: { min: 200, max: 200 }, doubt: null, configured })
+  expect(finding).toMatchObject({ certainty: 'unknown', set: [] })
+})
+
+const at = (i: number, remaining: number | null, counts: boolean | null = true) => ({
+  fromMs: i,
+  toMs: i,
+  remaining,
+  counts,
+})
+
+test('a series of headers that contradicts itself fits no limit', () => {
+  expect(limitByHeader([at(0, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 100, max: 100 })
+  expect(limitByHeader([at(0, 99), at(1, 97), at(2, 97)], 60_000)).toBeNull()
+  expect(limitByHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
+})

@@ -1,0 +1,125 @@
+import { randomBytes } from 'node:crypto'
+import { createServer, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { listenOnLoopback } from './listenOnLoopback.ts'
+
+/** What a service by another author chooses where docs/interface.md says "not shown". It shares nothing with the sandbox. */
+export interface ForeignChoices {
+  field2Max?: number
+  /** A new token ends the one before. */
+  isOneToken?: boolean
+  /** Requests that are let in within the window; refused ones count too. */
+  limit?: { requests: number; windowMs: number }
+  /** Each POST must carry its key as a bare UUID. */
+  demandsUuid?: boolean
+  /** Milliseconds until a transaction can be read. */
+  hiddenMs?: number
+  /** The first POST of each record is applied and answered 500. */
+  failsOnce?: boolean
+}
+
+interface Stored {
+  id: string
+  sinceMs: number
+  body: { items?: unknown }
+}
+
+/** Starts such a service: words in its refusals, ids like `T-00001042`, statuses accepted, pending, completed. */
+export async function startForeignService(choices: ForeignChoices) {
+  const tokens = new Set<string>()
+  const stored = new Map<string, Stored>()
+  const keys = new Map<string, Stored>()
+  let arrivals: number[] = []
+  const counts = { limited: 0, taken: 0 }
+
+  const refuse = (status: number, error: string) => ({
+    status,
+    body: { error: { message: error, code: codeIn(error) } },
+  })
+
+  async function answer(request: IncomingMessage) {
+    const { method, url = '', headers } = request
+    const sent = await text(request)
+    if (url === '/oauth/token') {
+      if (new URLSearchParams(sent).get('client_secret') !== 'sandbox-secret') return refuse(401, 'bad client')
+      if (choices.isOneToken) tokens.clear()
+      const token = randomBytes(12).toString('hex')
+      tokens.add(token)
+      return { status: 200, body: { access_token: token, token_type: 'Bearer', expires_in: 3600 } }
+    }
+    if (!tokens.has(headers.authorization?.slice(7) ?? '')) return refuse(401, 'token not valid')
+    if (choices.limit && !letIn(choices.limit)) return refuse(429, 'slow down')
+    const [, , , kind = '', id] = url.split('/')
+    if (kind !== 'data' && kind !== 'orders') return refuse(404, 'nothing here')
+    return method === 'POST' ? submit(kind, sent, headers['idempotency-key']) : read(decodeURIComponent(id ?? ''))
+  }
+
+  function letIn({ requests, windowMs }: NonNullable<ForeignChoices['limit']>): boolean {
+    const nowMs = performance.now()
+    arrivals = arrivals.filter((atMs) => atMs > nowMs - windowMs)
+    if (arrivals.length >= requests) {
+      counts.limited++
+      return false
+    }
+    arrivals.push(nowMs)
+    return true
+  }
+
+  function submit(kind: string, sent: string, key: string | string[] | undefined) {
+    if (choices.demandsUuid && !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(key)))
+      return refuse(400, 'header idempotency-key has to be a UUID')
+    const known = keys.get(String(key))
+    if (known !== undefined) return refuse(409, 'E002 this key was used')
+    const body = parsed(sent)
+    const customer = String(body?.customerId ?? '')
+    const isKnown = kind === 'orders' ? !customer.startsWith('00000000') : customer !== 'NOBODY'
+    if (customer === '' || (kind === 'data' && [...customer].length > 10)) return refuse(400, 'customerId is not right')
+    if (kind === 'orders' && !Array.isArray(body?.items)) return refuse(400, 'items are missing')
+    if (kind === 'data' && String(body?.data?.field2 ?? '').length > (choices.field2Max ?? Number.POSITIVE_INFINITY))
+      return refuse(400, 'field2 is too long')
+    if (kind === 'data' && typeof body?.data?.field2 !== 'string') return refuse(400, 'field2 is missing')
+    if (!isKnown) return refuse(400, 'E001 customer is not known')
+    const record = {
+      id: kind === 'orders' ? crypto.randomUUID() : `T-${String(1_000 + stored.size).padStart(8, '0')}`,
+      sinceMs: performance.now(),
+      body,
+    }
+    stored.set(record.id, record)
+    if (key !== undefined) keys.set(String(key), record)
+    counts.taken++
+    if (choices.failsOnce && counts.taken % 5 === 0) return refuse(500, 'lost on the way back')
+    return kind === 'orders'
+      ? { status: 201, body: { orderId: record.id, status: 'pending', createdAt: new Date().toISOString() } }
+      : { status: 200, body: { transactionId: record.id, status: 'accepted', timestamp: new Date().toISOString() } }
+  }
+
+  function read(id: string) {
+    const record = stored.get(id)
+    const ageMs = record === undefined ? 0 : performance.now() - record.sinceMs
+    if (record === undefined || ageMs < (choices.hiddenMs ?? 0)) return refuse(404, 'no such id')
+    const status = ageMs < 400 ? 'accepted' : ageMs < 1_200 ? 'pending' : 'completed'
+    return {
+      status: 200,
+      body: record.id.startsWith('T-')
+        ? { transactionId: id, status }
+        : { orderId: id, status, items: record.body.items },
+    }
+  }
+
+  const server = createServer(async (request, response) => {
+    const { status, body } = await answer(request)
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  })
+  return { ...(await listenOnLoopback(server)), counts }
+}
+
+const codeIn = (message: string) => /^E\d{3}/.exec(message)?.[0]
+
+// biome-ignore lint/suspicious/noExplicitAny: a body may hold anything
+function parsed(body: string): any {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return null
+  }
+}
