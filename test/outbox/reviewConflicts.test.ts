@@ -3,7 +3,7 @@ import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
 import { problemMessage } from '../../src/operations/problemMessage.ts'
-import { reviewConflicts } from '../../src/outbox/reviewConflicts.ts'
+import { reviewConflicts } from '../../src/outbox/comparison.ts'
 import { testActor } from '../support/testActor.ts'
 import { type Setup, setup } from './setup.ts'
 
