@@ -11,7 +11,7 @@ import { readFirst } from './rows.ts'
 import { formOf } from './stateForms.ts'
 import { writeStatements } from './writeBack.ts'
 
-/** Claims rows that wait, in their order. Only one at a time may claim: order by key stands on it. */
+/** Claims rows that wait, in their order. Only one instance may claim at a time: order by key depends on it. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
   return outbox.ask(async (table) => {
@@ -31,7 +31,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
   })
 }
 
-/** Claims the row of this id; none if it does not wait, or someone else has it in hand. */
+/** Claims one row; none if it does not wait, or another session has it locked. */
 export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRows> {
   const table = await outbox.open()
   const { scan } = table
@@ -43,20 +43,20 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   return rememberedRows(outbox, table, { outboxIds, leftTypes: [] })
 }
 
-/** Rows that the ledger alone remembers as taken. */
+/** Rows that only the ledger remembers as taken. */
 function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes }: UnknownRows): ClaimedRows {
   return {
     outboxIds,
     leftTypes,
     isRemembered: true,
     read: () => readFirst(outbox, table.db, table, outboxIds),
-    // Nobody has these rows in hand: they may be told more by now than that they were taken.
+    // These rows are not locked: by now they may say more than that they were taken.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
   }
 }
 
-/** Rows that a transaction has locked, which ends as they are marked or let go. */
+/** Rows locked by a transaction, which ends when they are marked or let go. */
 async function heldRows(
   outbox: Outbox,
   table: OpenTable,
@@ -112,7 +112,7 @@ const idsOf = (rows: readonly { outboxId: string }[]): string[] => rows.map(({ o
 
 interface LockedRow {
   outboxId: string
-  /** Stands for the row's key. */
+  /** Hash of the key. */
   line: string | null
 }
 

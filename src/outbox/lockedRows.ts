@@ -7,22 +7,22 @@ import type { Outbox } from './outbox.ts'
 import { lookAt } from './rows.ts'
 import { lockHolder } from './writeBack.ts'
 
-/** A row that waits and that a session of somebody else has locked. */
+/** A row that waits, locked by a session that is not a daemon's. */
 export interface LockedRow {
   outboxId: string
-  /** Null if several sessions hold it at a time, or the table is a view: then nobody can tell whose it is. */
+  /** Null if several sessions hold it, or the table is a view. */
   holder: LockHolder | null
 }
 
-/** What may be told of a session: its query may hold the client's data. */
+/** Without the session's query, which may hold the client's data. */
 export interface LockHolder {
   pid: number
   application: string | null
-  /** As pg_stat_activity has it; null if our user may not know. */
+  /** Null if our user may not see it in pg_stat_activity. */
   state: string | null
 }
 
-/** Rows are taken in their order, so those that are passed over soon stand first. */
+/** Rows are taken in order, so rows that are passed over soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
 
@@ -31,37 +31,36 @@ const inHandMax = 10_000
 
 export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
-  // Whoever locks a row writes a number into it, which stays when he has let go.
+  // A lock writes its transaction's number into the row, and the number stays after the lock.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
-    /** Ids of the first rows that wait and that somebody may have locked. */
+    /** The first rows that wait and may be locked. */
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
     /** The same of all rows that wait. */
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
-    /** Of the ids in $1 those that wait and can be locked. */
+    /** Those of the ids in $1 that can be locked. */
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** Of the ids in $1 those that wait, and who holds each. */
+    /** Those of the ids in $1 that wait, with who holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
   }
 }
 
-/** Reads the ids of the first rows that wait and that another session may have locked, so that no claim takes them; cheap. */
 function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
-    if (table.scan !== null) return [] // rows are only read there, and no lock keeps anybody from that
+    if (table.scan !== null) return [] // rows are only read there, which needs no lock
     const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })
 }
 
 /**
- * Finds which of these rows a claim passes over, because another session has them locked. Found by trying: a reference to a row from
- * another table looks like a lock and is none that a claim would mind.
+ * Finds those of these rows that a claim passes over because of a lock. It tries to lock them, because a foreign key that refers to
+ * a row leaves the same mark and does not stop a claim.
  */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
@@ -73,8 +72,8 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /**
- * Reads the rows that wait and that a daemon has claimed and not marked yet, and that the ledger does not know, also those of which
- * nobody can say who has them locked. None if no row is ever locked.
+ * Reads the rows that a daemon has claimed and not marked yet, and that the ledger does not know. Rows whose holder cannot be seen
+ * count, too.
  */
 export function readInHand(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {

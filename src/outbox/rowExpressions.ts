@@ -7,34 +7,33 @@ import { type CreatedAt, type OutboxTable, saysTaken } from './outboxTable.ts'
 import { stampSql } from './stampSql.ts'
 import { formOf } from './stateForms.ts'
 
-/** The expressions of which every statement on an outbox table is made. Its rows have the alias o. */
+/** Parts of every statement on an outbox table. Its rows have the alias o. */
 export interface RowExpressions {
   /** The table, with its alias. */
   readonly from: string
-  /** Which rows wait and are ours. */
+  /** A condition: the row waits and is ours. */
   readonly waits: string
-  /** The same, but for the filter. */
+  /** The same without the filter. */
   readonly mayWait: string
-  /** Whether the filter takes a row in, to follow another condition. */
+  /** The filter, to follow another condition. */
   readonly filtered: string
   readonly key: string
-  /** A hash of the key, which is as short as the key may be long, and a number if no client may be able to read the key. */
+  /** A hash of the key: short, and readable in any encoding. */
   readonly line: string
   readonly type: string
   readonly payload: string
   /** ISO 8601 text in UTC with microseconds. */
   readonly createdAt: string
-  /** Tells a row from another of the same id; never NULL. */
+  /** Never NULL. */
   readonly stamp: string
   /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
   readonly record: string
   readonly id: string
   readonly idType: string
-  /** The id as text. */
   readonly idText: string
-  /** What puts rows in order, and the type of each: the last one is always the id. */
+  /** The last one is always the id. */
   readonly sort: readonly SortValue[]
-  /** The same as a list, for `order by`. */
+  /** For `order by`. */
   readonly order: string
   /** Rows as `SeenRow`s. */
   readonly seen: string
@@ -90,11 +89,10 @@ export function rowExpressions(
 }
 
 /**
- * Stands for what a position rests on beside the table: which rows it takes in, from which start on, and in which order. Behind a
- * position lie rows that another description would take in, or that lay before a start position; so each has a position of its
- * own, and if there is none yet the table is read from its beginning. Rows that the ledger knows are passed over.
+ * Names what a position depends on: filter, start and order. With another of these, rows behind the position may be ours, so each
+ * combination has its own position, and a new one begins at the table's beginning.
  *
- * @param rows     without regard to rows that the filter fails for, because these come and go
+ * @param rows     those of `ideal`, because rows that the filter fails for come and go
  * @param readings how often the table was read from its beginning again
  */
 export function nameSelection({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
@@ -102,14 +100,14 @@ export function nameSelection({ waits, sort }: Pick<RowExpressions, 'waits' | 's
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** The order in which conditions are evaluated is the planner's, but for that of a case. */
+/** `case`, because otherwise the planner decides which condition is evaluated first. */
 function filterExpression({ filter, id }: OutboxTable, unfilterable: readonly string[]): string {
   if (filter === null) return ''
   if (unfilterable.length === 0) return ` and (${filter}\n)`
   return ` and case when ${column(id)}::text in (${literals(unfilterable)}) then true else (${filter}\n) end`
 }
 
-/** A stamp of a kind of its own says nothing against the row, wherever it is known. */
+/** A stamp of its own kind says nothing against the row. */
 function stampUnless(unfilterable: readonly string[], { id }: OutboxTable, stamp: string): string {
   if (unfilterable.length === 0) return stamp
   return `case when ${column(id)}::text in (${literals(unfilterable)}) then 'unreadable' else ${stamp} end`
@@ -168,8 +166,8 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
 }
 
 /**
- * The condition that a row is not from before the start position, to follow another; empty if all are ours. A row that
- * does not say when it was recorded is ours: it is rather sent than lost.
+ * The condition that a row is not from before the start position, to follow another; empty if all are ours. A row without a time is
+ * ours: better sent than lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId = id === null ? '' : ` and ${column(table.id)} >= ${literal(id)}::${columnOf(shape, table.id).type}`
@@ -192,7 +190,6 @@ function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShap
   return baseType === 'date' ? `${local}::date` : local
 }
 
-/** How many rows of a type wait. */
 export interface TypeCount {
   type: string
   waiting: number

@@ -8,7 +8,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
-/** How rows are read, by name; those with a payload take the most bytes of it as $1. */
+/** Statements that read rows. If they read a payload, $1 is its most bytes. */
 export function readStatements({ rows }: OpenTable) {
   const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
@@ -22,12 +22,12 @@ export function readStatements({ rows }: OpenTable) {
     any: `select from ${from} where ${waits} limit 1`,
     /** Rows of the ids in $1, whether or not they wait. */
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
-    /** The same if one of them is no value of the id's type: slower, because it has no index. */
+    /** The same if an id is not a value of the column's type: slower, without an index. */
     lookByText: `select ${seen} from ${from} where ${cutIdSql(idText)} = any($1::text[])`,
   }
 }
 
-/** Reads the row as it is now, whatever its state; null if there is none of that id. */
+/** Reads the row in any state; null if there is none. Its content may lie elsewhere: `readWholeRecord`. */
 export async function readRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
@@ -61,7 +61,6 @@ export async function readNew(outbox: Outbox, limit: number): Promise<OutboxReco
   })
 }
 
-/** Leaves nothing where it is. */
 const everything = {
   lineMax: Number.POSITIVE_INFINITY,
   exceptKeys: [],
@@ -88,7 +87,6 @@ export async function lookAt(table: OpenTable, outboxIds: readonly string[]): Pr
   return rows
 }
 
-/** Finds those of these ids that are in the table, whatever their rows say. */
 export async function findPresent(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
   return new Set((await lookAt(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
@@ -119,7 +117,6 @@ function firstThatFit(rows: readonly { outboxId: string; bytes: number | null }[
   return rows.slice(0, past === -1 ? rows.length : Math.max(1, past)).map(({ outboxId }) => outboxId)
 }
 
-/** A row as it was read. */
 export interface RawRow {
   outboxId: string
   type: string
@@ -127,11 +124,9 @@ export interface RawRow {
   createdAt: string | null
   stamp: string
   raw: string | Buffer | null
-  /** Null for NULL. */
   bytes: number | null
 }
 
-/** Makes a record of a row. What cannot be read of it is the record's own trouble: it says why. Pure. */
 function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: RawRow): OutboxRecord {
   const { encoding } = table.payload.kind === 'column' ? table.payload : { encoding: 'utf-8' }
   const { outboxId, type, createdAt, stamp } = row
@@ -151,8 +146,7 @@ function readKey(key: string | null): { key: string | null; unreadable: string |
 }
 
 /**
- * Makes JSON text of one row's payload. What cannot be read is that row's own trouble: it says why, and no other row
- * hears of it. Whether the text is JSON is the mapping's to find out.
+ * Decodes one row's payload, or says why it cannot be read, so that other rows go on. The mapping finds out whether it is JSON.
  */
 export function readPayloadText(
   { raw, bytes }: Pick<RawRow, 'raw' | 'bytes'>,
@@ -171,7 +165,7 @@ export function readPayloadText(
 export const tooLarge = (bytes: number, bytesMax: number): string =>
   `the payload has ${bytes} bytes, more than the ${bytesMax} that PAYLOAD_MAX_BYTES allows`
 
-/** The text, or null if the bytes are none of this encoding. */
+/** Null if the bytes are not of this encoding. */
 function decode(raw: string | Buffer, encoding: string): string | null {
   if (encoding === 'base64' || encoding === 'hex') {
     const text = (typeof raw === 'string' ? raw : raw.toString('latin1')).replace(/\s+/g, '')

@@ -4,16 +4,16 @@ import { column, columnOf, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * What tells a row from another that has, or had, the same id: when it was recorded; if the table does not say that, two
- * hashes, of its type and key, and of what the record is made of, without the columns that we write: only the second changes when
- * the ERP edits a row. A date is too coarse: the id of a row of this morning may be used again today. Where nobody but
- * the description says that ids are unique, it is the time and the contents.
+ * Tells a row from another with the same id. Words with one space between:
  *
- * Words with one space between: the kind, what it is, and for two of the kinds its contents. The first word names, too, what in the
- * description, and of which types, the others were made of: if that has changed they say nothing against a row. Without these names
- * it is of before; a `row` is, too: one hash of all.
+ *   at:MADE TIME                     the table says when a row was recorded (a date is too coarse: an id may come again on one day)
+ *   content:MADE:MADE HASH HASH      it does not: a hash of type and key, one of the contents without the columns that we write
+ *   both:MADE:MADE TIME HASH         only the description promises that ids are unique
  *
- * `hashtextextended` is as stable as hash partitions, which it assigns rows to.
+ * An edit by the ERP changes the last hash only. MADE names the columns and types that a word was made of: words that were made
+ * of others say nothing against a row. A stamp without MADE is of an older version, and so is the kind `row`.
+ *
+ * `hashtextextended` is as stable as hash partitions, which depend on it.
  */
 export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: { type: string; key: string }): string {
   const hash = (...expressions: string[]) =>
@@ -29,10 +29,10 @@ export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: {
   return recorded === null ? hashes : `coalesce('at:${nameOf(recorded)} ' || ${recorded}, ${hashes})`
 }
 
-/** Stands for what a word of a stamp is made of. */
+/** MADE, above. */
 const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
 
-/** As the column has it, whatever zone the description says. */
+/** Without regard to the zone in the description. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
   const at = column(createdAt.column)
@@ -42,7 +42,7 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   return baseType === 'timestamp without time zone' ? isoSql(at) : `${at}::text`
 }
 
-/** What the record is made of, and its columns with their types, by which the same value is written in another way. */
+/** What the record is made of. The types of its columns count, because they decide how a value is written. */
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`

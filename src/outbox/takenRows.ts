@@ -10,40 +10,37 @@ import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
 import { formOf } from './stateForms.ts'
 import { failingRows } from './unfilterable.ts'
 
-/** A row that says that it was taken and has not come to its end. */
+/** A row that says that it is under way. */
 export interface TakenRow {
   outboxId: string
   stamp: string
   createdAt: string | null
-  /** What its state column says. */
   stateText: string
-  /** What its column for the transaction says; null if there is none. */
   transactionId: string | null
 }
 
 export interface TakenStatements extends SliceStatements {
-  /** False if rows do not say that they are under way: what says only at its end that it is done looks new until then. */
+  /** False if a row looks new until its end. */
   readonly canTell: boolean
-  /** Whether rows that say so of what has come to its end have not been told: each end has a value of its own. */
+  /** True if each end has its own value: a row that says "under way" was not told its end. */
   readonly saysEnds: boolean
-  /** Which rows say that they are under way; null if none can. */
+  /** A condition on rows; null if no row can say it. */
   readonly taken: string | null
-  /** The same, and which wait and name a transaction, as one that waits again in a ledger that has lost it. */
+  /** The same, or a row that waits and names a transaction: the ledger may have lost its record. */
   readonly takenOrNamed: string | null
   /**
-   * The rows of a slice for which one of these holds: after $1 if `after`, up to the last parameter if `upTo`. Asks nothing that could fail
-   * for what a row holds: neither for the filter nor for the stamp.
+   * Rows of a slice: after $1 if `after`, up to the last parameter if `upTo`. Reads neither filter nor stamp, because these may
+   * fail for what a row holds.
    */
   rows(condition: string, after: boolean, upTo: boolean): string
-  /** Of the ids in $1 those that the filter takes in, with their stamps. */
+  /** Those of the ids in $1 that the filter takes in. */
   readonly stamped: string
-  /** The same without stamps. */
   readonly unstamped: string
 }
 
 /**
- * How to find the rows that say they are under way. Where one value says that and that it is done, only rows that were recorded since
- * the ledger serves the table count: others may have been done by somebody else, before us.
+ * Statements that find rows under way. If one value means both "under way" and "done", only rows count that were recorded since the
+ * ledger serves the table: another program may have done older ones.
  */
 export function takenStatements({ table, shape, rows: expressions, served }: OpenTable): TakenStatements {
   const { state } = table
@@ -75,18 +72,16 @@ export function takenStatements({ table, shape, rows: expressions, served }: Ope
   }
 }
 
-/** Rows of one slice of a comparison: some ten milliseconds. */
+/** Takes some ten milliseconds. */
 const sliceMax = 10_000
 
-/** The rows of a slice that say they are under way. */
 export interface TakenSlice {
-  /** Those that the ledger does not know. */
+  /** Not in the ledger. */
   unknown: TakenRow[]
-  /** The ids of those that it does, as the rows that they are, if they say otherwise of what has ended. */
+  /** Ids of rows whose records have ended, although the rows say "under way". */
   known: string[]
   /** The id that ends the slice; null for the last. */
   upTo: string | null
-  /** Whether rows say that they are under way. */
   canTell: boolean
 }
 
