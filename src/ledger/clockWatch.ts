@@ -62,8 +62,9 @@ async function tellHost(db: Database, host: string, aheadMs: number): Promise<vo
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
        then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()
-       else subject = $3 or subject not in (select host from outboxd.instance i where ${isAlive('i')}) end`,
-    [database, jumpIsToldForMs, subjectOf(host)],
+       when subject = $3 then $4
+       else subject not in (select host from outboxd.instance i where ${isAlive('i')}) end`,
+    [database, jumpIsToldForMs, subjectOf(host), aheadMs === 0],
   )
   if (aheadMs === 0) return
   const detail = `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`

@@ -174,6 +174,15 @@ test('a host whose clock differs from the database’s says so for as long as it
   expect(await problems()).toEqual([])
 })
 
+test('a host’s clock that stays off keeps the time since which it is', async () => {
+  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+  await look()
+  for (let n = 0; n < 3; n++) await look(-90_000)
+  const [first] = await readProblems(ledger.pool, 10)
+  await look(-60_000)
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([{ subject: 'erp-1', times: 4, sinceMs: first?.sinceMs }])
+})
+
 test('a slow answer is no difference between two clocks', () => {
   expect(leadOf(1_000, 61_000, 2_000)).toBe(0)
   expect(leadOf(1_000, 1_100, 7_000)).toBe(-5_900)
