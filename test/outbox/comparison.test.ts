@@ -104,7 +104,8 @@ test('a row that says that it is under way, though its record came to its end an
   await given.pool.query(`update outbox set status = 'completed' where id = 2`)
   expect(await compare(given)).toBe('done')
   const due = async () =>
-    (await given.ledger.query('select outbox_id as id from outboxd.submission where report_due order by outbox_id')).rows
+    (await given.ledger.query('select outbox_id as id from outboxd.submission where report_due order by outbox_id'))
+      .rows
   expect(await due()).toEqual([{ id: '1' }])
 
   await given.ledger.query(
