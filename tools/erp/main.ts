@@ -1,0 +1,44 @@
+import { parseArgs } from 'node:util'
+import { runErp } from './runErp.ts'
+import { missingTryton } from './tryton.ts'
+
+const usage = `npm run test:erp -- [--customers N] [--sales N] [--kills N] [--pairs N]
+  --customers  with a number each (default 60)
+  --sales      of 1 to 8 lines, by three processes at once; some are changed, cancelled and confirmed again (default 200)
+  --kills      kill -9 the daemon so often meanwhile (default 10)
+  --pairs      confirmations to measure with change capture, and as many without (default 100)
+Needs Tryton from Debian, and installs nothing. Leaves with 0 if what the service got equals Tryton's own report, with 1 if not.
+`
+
+const { values } = parseArgs({
+  options: {
+    customers: { type: 'string', default: '60' },
+    sales: { type: 'string', default: '200' },
+    kills: { type: 'string', default: '10' },
+    pairs: { type: 'string', default: '100' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const numbers = [values.customers, values.sales, values.kills, values.pairs].map(Number)
+const [customers = 0, sales = 0, kills = 0, pairs = 0] = numbers
+const missing = missingTryton()
+
+if (values.help || numbers.some((n) => !Number.isInteger(n) || n < 0)) {
+  process.stderr.write(usage)
+  process.exitCode = values.help ? 0 : 2
+} else if (missing !== null) {
+  process.stderr.write(`${missing}\n`)
+  process.exitCode = 2
+} else {
+  const say = (text: string) => process.stderr.write(`${text}\n`)
+  const result = await runErp({ customers, sales, kills, pairs, sellers: 3, say })
+  const { confirmMs, violations } = result
+  const text = `
+${result.versions} confirmed versions of sales, ${result.arrivals} requests that had an effect
+${result.kills} kills of the daemon, ${result.uncertain} records in doubt
+a confirmation takes ${confirmMs.with.toFixed(1)} ms with change capture, ${confirmMs.without.toFixed(1)} ms without: ${(confirmMs.with / confirmMs.without).toFixed(3)} times
+${violations.length === 0 ? 'What the service got equals what Tryton reports, to the cent and line by line.' : violations.join('\n')}
+`
+  // As tools/crash/main.ts.
+  process.stdout.write(text, () => process.exit(violations.length > 0 ? 1 : 0))
+}

@@ -1,0 +1,239 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
+import type pg from 'pg'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { asInstaller, installCapture } from '../../test/support/changeCapture.ts'
+import { daemonEnvironment, startDaemonProcess } from '../../test/support/daemon.ts'
+import { createDatabaseOn, openPool, startPostgres } from '../../test/support/postgres.ts'
+import { type Program, startProgram } from '../../test/support/program.ts'
+import { until } from '../../test/support/until.ts'
+import { type Arrival, compareDocuments, type Revenue, type Version } from './compareDocuments.ts'
+import { installTryton } from './tryton.ts'
+
+export interface ErpOptions {
+  readonly customers: number
+  readonly sales: number
+  /** Processes that sell at once. */
+  readonly sellers: number
+  readonly kills: number
+  /** Confirmations to measure with the triggers, and as many without. */
+  readonly pairs: number
+  readonly say: (text: string) => void
+}
+
+export interface ErpResult {
+  /** Empty if all that was promised holds. */
+  readonly violations: readonly string[]
+  readonly versions: number
+  readonly arrivals: number
+  readonly kills: number
+  /** Records that a kill left in doubt, settled by what the service's ledger says. */
+  readonly uncertain: number
+  /** Milliseconds of a confirmation, the mean of the fastest quarter. */
+  readonly confirmMs: { readonly with: number; readonly without: number }
+}
+
+/** A confirmation may take so much longer with change capture. */
+const slowerMax = 1.1
+
+/** Lets Tryton sell beside a daemon that is killed again and again, and compares what the service got with Tryton's report. */
+export async function runErp({ customers, sales, sellers, kills, pairs, say }: ErpOptions): Promise<ErpResult> {
+  await using stack = new AsyncDisposableStack()
+  const folder = await mkdtemp(join(tmpdir(), 'outboxd-erp-'))
+  stack.defer(() => rm(folder, { recursive: true, force: true }))
+  const server = stack.use(await startPostgres({ fsync: 'off', jit: 'off' }))
+  const url = await createDatabaseOn(server.url, 'tryton')
+  const serviceUrl = await createDatabaseOn(server.url, 'service')
+  const sandbox = await startSandbox({
+    databaseUrl: serviceUrl,
+    port: 0,
+    rateLimitRequests: 100_000,
+    processingTime: 'constant:0.05',
+    idempotency: 'ignore',
+  })
+  stack.defer(() => sandbox.close())
+  // So that a kill strikes while requests are under way.
+  const slow = await fetch(`${sandbox.url}/_sandbox/faults`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ kind: 'delay', delayMs: 150, endpoint: ['submit', 'order'] }),
+  })
+  if (!slow.ok) throw new Error(await slow.text())
+  const [erp, service] = [openPool(url), openPool(serviceUrl)]
+  for (const pool of [erp, service]) stack.defer(() => pool.end())
+
+  say('Tryton makes its tables, a company, articles and customers')
+  const tryton = await installTryton(server.url, join(folder, 'tryton'))
+  await tryton.run('setup', customers)
+
+  const mappingsDir = join(folder, 'mappings')
+  const env = daemonEnvironment(url, sandbox.url, { RATE_LIMIT_REQUESTS: '30000', MAPPINGS_DIR: mappingsDir })
+  await runCommand(['migrate', '--outbox'], env)
+  await describeSales(env, mappingsDir)
+  await installCapture(erp)
+  await asInstaller(erp, await readFile(join(mappingsDir, 'sale_sale.capture.sql'), 'utf8'))
+  await runCommand(['check'], env)
+
+  say(`a confirmation is measured ${pairs} times with change capture, and ${pairs} times without`)
+  const [confirmMs] = (await tryton.run('measure', pairs)) as [ErpResult['confirmMs']]
+
+  await erp.query(secondRecordSql)
+  say(`${sellers} processes sell ${sales} times, and the daemon is killed ${kills} times`)
+  const daemon = superviseDaemon(env)
+  stack.defer(daemon.stop)
+  await daemon.ready()
+  const selling = Promise.all(
+    Array.from({ length: sellers }, (_, i) =>
+      tryton.run('sell', i + 1, Math.ceil((sales * (i + 1)) / sellers) - Math.ceil((sales * i) / sellers)),
+    ),
+  )
+  const killed = await killAgain(daemon, kills, selling)
+  const sold = (await selling).flat() as (Version | { error: string })[]
+  const uncertain = await drain(erp, service, env)
+
+  const reported = (await tryton.run('report')) as (Version | Revenue)[]
+  const last = reported.filter((each) => 'sale' in each).map((each) => ({ ...each, certain: true }))
+  const versions = sold.filter((each) => 'sale' in each)
+  const arrivals = await readArrivals(service)
+  const ratio = confirmMs.with / confirmMs.without
+  return {
+    versions: versions.length + last.length,
+    arrivals: arrivals.length,
+    kills: killed,
+    uncertain,
+    confirmMs,
+    violations: [
+      ...sold.flatMap((each) => ('error' in each ? [`Tryton met an error: ${each.error}`] : [])),
+      ...compareDocuments(
+        versions,
+        last,
+        arrivals,
+        reported.filter((each) => 'revenue' in each),
+      ),
+      ...(ratio > slowerMax ? [`a confirmation takes ${ratio.toFixed(2)} times as long with change capture`] : []),
+      ...(killed < kills ? [`the daemon was killed ${killed} times, not ${kills}`] : []),
+      ...daemon.deserters,
+    ],
+  }
+}
+
+/** Two files by `outboxd describe`, filled in as a person would: the lines as an order, and the header as data. */
+async function describeSales(env: Record<string, string>, mappingsDir: string): Promise<void> {
+  const other = `${mappingsDir}-data`
+  await runCommand(['describe', 'sale_sale', '--write'], env)
+  await runCommand(['describe', 'sale_sale', '--endpoint', 'data', '--write'], { ...env, MAPPINGS_DIR: other })
+  await mkdir(mappingsDir, { recursive: true })
+  await cp(join(other, 'sale_sale.yaml'), join(mappingsDir, 'sale_data.yaml'))
+  await edit(join(mappingsDir, 'sale_sale.yaml'), [
+    [/c\.code as "customerId"/, 'md5(c.code)::uuid as "customerId"'],
+    [/(customer_id: \{ from: )""(.*?)# FILL IN.*/, '$1customerId$2'],
+  ])
+  await edit(join(mappingsDir, 'sale_data.yaml'), [
+    [/^type: sale_sale/m, 'type: sale_data'],
+    [/h\.\w+ as reference/, 'h.number as reference'],
+    [/(timezone: )""(.*?)# FILL IN.*/, '$1UTC$2'],
+  ])
+  await edit(join(mappingsDir, 'sale_sale.capture.sql'), [
+    [/FILL_IN,.*/, () => `$$n.state in ('confirmed', 'processing', 'done')$$,`],
+  ])
+}
+
+async function edit(file: string, changes: readonly [RegExp, string | (() => string)][]): Promise<void> {
+  let text = await readFile(file, 'utf8')
+  for (const [place, by] of changes) {
+    if (!place.test(text)) throw new Error(`${file} has no ${place}:\n${text}`)
+    text = typeof by === 'string' ? text.replace(place, by) : text.replace(place, by)
+  }
+  await writeFile(file, text)
+}
+
+/** A document becomes a record of another type, too: what an ERP's own trigger on the outbox can do. */
+const secondRecordSql = `
+  create function also_as_data() returns trigger language plpgsql as $$
+  begin
+    insert into public.outbox (type, key, payload) values ('sale_data', new.key, new.payload);
+    return null;
+  end $$;
+  create trigger also_as_data after insert on public.outbox for each row
+    when (new.type = 'sale_sale') execute function also_as_data()`
+
+async function runCommand(args: readonly string[], env: Record<string, string>): Promise<void> {
+  const program = startProgram({ args, env })
+  const { code, signal } = await program.ended()
+  if (code !== 0) throw new Error(`outboxd ${args.join(' ')} left with ${code ?? signal}:\n${program.lastLines()}`)
+}
+
+/** A daemon, and the next one when it was killed. */
+function superviseDaemon(env: Record<string, string>) {
+  let current: Promise<Program> = startDaemonProcess(env)
+  const deserters: string[] = []
+  return {
+    deserters,
+    ready: () => current,
+    async kill() {
+      const program = await current
+      program.signal('SIGKILL')
+      const { signal, code } = await program.ended()
+      if (signal !== 'SIGKILL') deserters.push(`the daemon left by itself with ${code}:\n${program.lastLines()}`)
+      current = startDaemonProcess(env)
+      await current
+    },
+    stop: async () => void (await (await current).stop()),
+  }
+}
+
+/** Kills the daemon at moments that nobody chose, while the sellers are at work. @returns how often */
+async function killAgain(daemon: { kill(): Promise<void> }, kills: number, selling: Promise<unknown>): Promise<number> {
+  let done = false
+  const finished = selling.finally(() => {
+    done = true
+  })
+  finished.catch(() => {})
+  for (let killed = 0; killed < kills; killed += 1) {
+    await Promise.race([after(500 + Math.random() * 4_000), finished])
+    if (done) return killed
+    await daemon.kill()
+  }
+  await finished
+  return kills
+}
+
+/** Waits until each row has ended, and settles what a kill left in doubt by the service's ledger. @returns how many that were */
+async function drain(erp: pg.Pool, service: pg.Pool, env: Record<string, string>): Promise<number> {
+  const settled = new Set<string>()
+  await until(
+    async () => {
+      const { rows: doubtful } = await erp.query<{ id: string; key: string }>(
+        `select id, idempotency_key as key from outboxd.submission where state = 'uncertain'`,
+      )
+      for (const { id, key } of doubtful.filter((each) => !settled.has(each.id))) {
+        settled.add(id)
+        const { rows } = await service.query<{ transactionId: string }>(
+          `select coalesce(transaction_id, order_id::text) as "transactionId" from sandbox.ledger
+           where idempotency_key in ($1, '"' || $1 || '"') and num_nonnulls(transaction_id, order_id) = 1`,
+          [key],
+        )
+        const arrived = rows[0]?.transactionId
+        await runCommand(
+          ['resolve', id, ...(arrived === undefined ? ['--not-arrived', '--yes'] : ['--arrived', arrived])],
+          env,
+        )
+      }
+      const { rows } = await erp.query(`select status, count(*)::int as n from outbox group by status`)
+      return rows
+    },
+    (rows) => rows.every(({ status }) => status === 'completed' || status === 'discarded'),
+    240_000,
+  )
+  return settled.size
+}
+
+async function readArrivals(service: pg.Pool): Promise<Arrival[]> {
+  const { rows } = await service.query<Arrival>(
+    `select case endpoint when 'submit' then 'data' else 'orders' end as endpoint, body from sandbox.ledger
+     where method = 'POST' and num_nonnulls(transaction_id, order_id) = 1 order by sequence`,
+  )
+  return rows
+}

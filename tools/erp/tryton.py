@@ -1,0 +1,223 @@
+"""Tryton as its users have it: Debian's packages, by its own client library. Prints JSON, one value a line.
+
+  tryton.py CONF setup CUSTOMERS            company, accounts, articles, customers
+  tryton.py CONF measure PAIRS              how long a confirmation takes, with the triggers of change capture and without
+  tryton.py CONF sell SEED SALES            sales that are confirmed, changed, confirmed again, cancelled
+  tryton.py CONF report                     what Tryton says of all confirmed sales
+"""
+import datetime
+import json
+import os
+import random
+import statistics
+import sys
+import time
+import traceback
+from decimal import Decimal
+
+import psycopg2
+from proteus import Model, Wizard, config as proteus_config
+from trytond.config import config as trytond_config
+
+ARTICLES = 12
+
+
+def say(value):
+    print(json.dumps(value, default=str), flush=True)
+
+
+def connect(conf):
+    trytond_config.update_etc(conf)
+    database = trytond_config.get('database', 'uri') + 'tryton'
+    config = proteus_config.set_trytond(database, config_file=conf)
+    erp = psycopg2.connect(database)
+    erp.autocommit = True
+    return config, erp.cursor()
+
+
+def set_up(customers):
+    os.environ.setdefault('DB_NAME', 'tryton')  # these helpers come with tests that ask for it
+    from trytond.modules.account.tests.tools import create_chart, create_fiscalyear, get_accounts
+    from trytond.modules.account_invoice.tests.tools import set_fiscalyear_invoice_sequences
+    from trytond.modules.company.tests.tools import create_company, get_company
+    currency = Model.get('currency.currency')(name='Euro', symbol='€', code='EUR', digits=2)
+    currency.rates.new(date=datetime.date(2000, 1, 1), rate=Decimal(1))
+    currency.save()
+    create_company(currency=currency)
+    company = get_company()
+    set_fiscalyear_invoice_sequences(create_fiscalyear(company)).click('create_period')
+    create_chart(company)
+    category = Model.get('product.category')(name='Goods', accounting=True)
+    category.account_revenue = get_accounts(company)['revenue']
+    category.save()
+    unit, = Model.get('product.uom').find([('name', '=', 'Unit')])
+    for n in range(ARTICLES):
+        template = Model.get('product.template')(name=f'Article {n}', default_uom=unit, type='service', salable=True)
+        template.list_price = Decimal(f'{n * 7 + 3}.{n * 13 % 100:02}')
+        template.account_category = category
+        template.save()
+        product, = template.products
+        product.suffix_code = f'A{n:03}'
+        product.save()
+    Party = Model.get('party.party')
+    Party.save([Party(name=f'Customer {n}', code=f'C{n:04}') for n in range(customers)])
+    term = Model.get('account.invoice.payment_term')(name='Now')
+    term.lines.new(type='remainder')
+    term.save()
+
+
+class Shop:
+    """What each process sells from."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.made = 0
+        self.customers = [each for each in Model.get('party.party').find([]) if each.name.startswith('Customer')]
+        self.articles = Model.get('product.product').find([])
+        self.term, = Model.get('account.invoice.payment_term').find([])
+
+    def fill(self, sale, lines):
+        for n in range(lines):
+            self.made += 1
+            line = sale.lines.new()
+            line.product = self.random.choice(self.articles)
+            line.quantity = float(self.random.randint(1, 20))
+            line.unit_price = Decimal(self.random.randint(1, 99999)) / 100
+            # Tells the versions of a sale apart, whatever their lines are.
+            line.description = f'{self.seed}-{self.made}'
+
+    def draft(self):
+        sale = Model.get('sale.sale')()
+        sale.party = self.random.choice(self.customers)
+        sale.payment_term = self.term
+        sale.invoice_method = 'manual'
+        sale.shipment_method = 'manual'
+        self.fill(sale, self.random.randint(1, 8))
+        sale.save()
+        return sale
+
+
+def confirm(sale):
+    sale.click('quote')
+    start = time.perf_counter()
+    sale.click('confirm')
+    return time.perf_counter() - start
+
+
+def version_of(sale):
+    """A confirmed sale as Tryton's client sees it."""
+    sale.reload()
+    return {
+        'sale': sale.id,
+        'number': sale.number,
+        'date': sale.sale_date,
+        'customer': sale.party.code,
+        'total': sale.total_amount,
+        'lines': [{
+            'article': line.product.code,
+            'description': line.description,
+            'quantity': str(Decimal(str(line.quantity)).normalize().__format__('f')),
+            'price': line.unit_price,
+            'amount': line.amount,
+        } for line in sale.lines],
+    }
+
+
+def measure(erp, pairs):
+    """Confirms sales in turns, with the triggers and without: the same process, the same minute, so that only they differ."""
+    shop = Shop(0)
+    took = {'with': [], 'without': []}
+    measured = []
+    for n in range(pairs * 2 + 4):
+        turn = 'with' if (n // 2 + n) % 2 else 'without'
+        for table in ('sale_sale', 'sale_line'):
+            erp.execute(f'alter table {table} {"enable" if turn == "with" else "disable"} trigger user')
+        sale = shop.draft()
+        seconds = confirm(sale)
+        measured.append(sale)
+        if n >= 4:  # the first warm the caches
+            took[turn].append(seconds * 1000)
+    for table in ('sale_sale', 'sale_line'):
+        erp.execute(f'alter table {table} enable trigger user')
+    for sale in measured:  # half of them were not captured
+        sale.click('draft')
+    # The fastest quarter: what else the machine does makes a confirmation slower only, and never faster.
+    say({turn: statistics.mean(sorted(all_ms)[:pairs // 4 + 1]) for turn, all_ms in took.items()})
+
+
+def was_taken(erp, sale):
+    """Whether the daemon has read the sale since its last change."""
+    erp.execute("select count(*) from outbox where payload ->> 'id' = %s and status = 'new'", (str(sale.id),))
+    return erp.fetchone()[0] == 0
+
+
+def sell(erp, seed, sales):
+    shop = Shop(seed)
+    for n in range(sales):
+        try:
+            sale = shop.draft()
+            fate = shop.random.random()
+            if fate < 0.08:
+                continue  # stays a draft
+            confirm(sale)
+            rounds = 0 if fate < 0.5 else 1 if fate < 0.85 else 2
+            for _ in range(rounds):
+                # Sometimes the change comes before the daemon has read the sale: then it reads the later version only.
+                waits = shop.random.random() < 0.7
+                ends = time.monotonic() + 120
+                while waits and not was_taken(erp, sale):
+                    if time.monotonic() > ends:
+                        raise TimeoutError(f'sale {sale.id} was not taken')
+                    time.sleep(0.05)
+                say({**version_of(sale), 'certain': waits})
+                sale.click('draft')
+                if shop.random.random() < 0.5:
+                    sale.click('cancel')
+                    sale.click('draft')
+                shop.fill(sale, 1)
+                if len(sale.lines) > 3:
+                    sale.lines.remove(sale.lines[0])
+                sale.lines[0].quantity += 1
+                sale.save()
+                confirm(sale)
+            if shop.random.random() < 0.1:
+                ends = time.monotonic() + 120
+                while not was_taken(erp, sale) and time.monotonic() < ends:
+                    time.sleep(0.05)
+                say({**version_of(sale), 'certain': was_taken(erp, sale)})
+                sale.click('draft')
+                sale.click('cancel')
+        except Exception as error:
+            say({'error': ''.join(traceback.format_exception_only(type(error), error)).strip()})
+
+
+def report():
+    """Each confirmed sale, and the revenue of each customer by Tryton's own sales report."""
+    Sale = Model.get('sale.sale')
+    for sale in Sale.find([('state', 'in', ['confirmed', 'processing', 'done'])]):
+        say(version_of(sale))
+    today = datetime.date.today()
+    context = {'from_date': today - datetime.timedelta(days=7), 'to_date': today + datetime.timedelta(days=7)}
+    context['company'] = proteus_config.get_config().context.get('company')
+    with proteus_config.get_config().set_context(context):
+        for row in Model.get('sale.reporting.customer').find([]):
+            say({'revenue': row.revenue, 'customer': row.customer.code})
+
+
+def main(conf, what, *numbers):
+    config, erp = connect(conf)
+    if what != 'setup':
+        config._context = Model.get('res.user').get_preferences(True, {})
+    numbers = [int(number) for number in numbers]
+    if what == 'setup':
+        set_up(*numbers)
+    elif what == 'measure':
+        measure(erp, *numbers)
+    elif what == 'sell':
+        sell(erp, *numbers)
+    else:
+        report()
+
+
+main(*sys.argv[1:])
