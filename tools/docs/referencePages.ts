@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { changesByTable } from '../../src/ledger/operator/grants.ts'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
 
@@ -14,6 +15,7 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/commands.md', commands],
     ['docs/reference/variables.md', variables],
     ['docs/reference/metrics.md', metricsPage()],
+    ['docs/reference/rights.md', rightsPage()],
     ['docs/reference/sandbox-settings.md', sandboxSettingsPage()],
   ])
 }
@@ -74,6 +76,19 @@ function metricsPage(): string {
     `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. The metrics of the
 Node process (\`process_…\`, \`nodejs_…\`) come on top. docs/runbook.md has the alerts.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
+  )
+}
+
+function rightsPage(): string {
+  const rows = Object.entries(changesByTable).map(
+    ([table, { acts, why }]) => `| \`${table}\` | ${acts.join(', ')} | ${why} |`,
+  )
+  return page(
+    "The daemon's rights",
+    `This page lists what the role of daemons and commands may change in the ledger's database, and why. \`outboxd migrate
+--print-grants ROLE\` prints the statements. The role may read every table of these schemas.
+[Security](../security.md#what-the-daemons-role-may-change) says what it may do on the outbox.`,
+    ['| table | may | because |', '|---|---|---|', ...rows].join('\n'),
   )
 }
 

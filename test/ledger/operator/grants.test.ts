@@ -46,13 +46,6 @@ test('every table that is named is there', async () => {
   expect(rows).toEqual([])
 })
 
-test('docs/security.md lists what the role may change, with the reason', () => {
-  const rows = Object.entries(changesByTable).map(
-    ([table, { acts, why }]) => `| \`${table}\` | ${acts.join(', ')} | ${why} |`,
-  )
-  expect(readFileSync(join(checkout, 'docs', 'security.md'), 'utf8')).toContain(rows.join('\n'))
-})
-
 test('a role with the rights that 0.2.0 printed loses those that it does not need', async () => {
   const role = `older_${randomBytes(4).toString('hex')}`
   const { pool } = database
