@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { type Asked, ask, customers, ownField2 } from '../../discover/ask.ts'
+import { type Asked, ask, customers } from '../../discover/ask.ts'
 import { givenFor, randomService } from '../../discover/randomService.ts'
-import { truthOf } from '../../discover/truthOf.ts'
+import { field2Of, truthOf } from '../../discover/truthOf.ts'
 import { mappingsDir } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from '../faults/harness.ts'
@@ -23,37 +24,44 @@ const only =
 const windowSeconds = 10
 const recordsSent = 100
 
-test.concurrent.each(seeds)('through the service of seed %i a hundred records pass, each once, and no limit is met', {
-  timeout: 900_000,
-}, async (seed) => {
-  const service = randomService(seed)
-  const settings = { ...service.settings, rateLimitWindowSeconds: windowSeconds }
-  await using harness = await setup({ ...service.options, ...settings, processingTime: 'constant:0.5' })
-  const env = { RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
-  const asked = await ask(harness.sandbox.url, { ...customers, rate: true, only, ...givenFor(service) }, env)
-  const truth = truthOf(settings)
-  const wrong = Object.entries(asked.findings).filter(
-    ([name, { found, certainty }]) => certainty === 'sure' && !truth[name]?.(found ?? ''),
-  )
-  expect(wrong).toEqual([])
-  await harness.control('DELETE', 'ledger?everything=true')
+// Only in `npm run discover:many`: counting to a limit twice takes minutes.
+test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
+  'through the service of seed %i a hundred records pass, each once, and no limit is met',
+  {
+    timeout: 900_000,
+  },
+  async (seed) => {
+    const service = randomService(seed)
+    const settings = { ...service.settings, rateLimitWindowSeconds: windowSeconds }
+    await using harness = await setup({ ...service.options, ...settings, processingTime: 'constant:0.5' })
+    const env = { RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
+    const asked = await ask(harness.sandbox.url, { ...customers, rate: true, only, ...givenFor(service) }, env)
+    const truth = truthOf(settings)
+    const wrong = Object.entries(asked.findings).filter(
+      ([name, { found, certainty }]) => certainty === 'sure' && !truth[name]?.(found ?? ''),
+    )
+    expect(wrong).toEqual([])
+    await harness.control('DELETE', 'ledger?everything=true')
 
-  using mappings = writeMappings(asked)
-  await insert(harness, recordsSent)
-  const daemon = await harness.start({ ...env, ...asked.set, MAPPINGS_DIR: mappings.folder })
-  const states = () => statesOf(harness)
-  await until(states, ({ completed = 0 }) => completed === recordsSent, 600_000).catch(() => {})
-  expect(await states()).toEqual({ completed: recordsSent })
-  await daemon.stop()
-  const { rows } = (await harness.control('GET', 'counts')) as {
-    rows: { status: number; effects: string; requests: string }[]
-  }
-  expect(rows.reduce((sum, { effects }) => sum + Number(effects), 0)).toBe(recordsSent)
-  expect(rows.filter(({ status }) => status === 429)).toEqual([])
-})
+    // What discover used up at last has to leave the window first.
+    await wait(1_000 * (windowSeconds + 1))
+    using mappings = writeMappings(asked)
+    await insert(harness, recordsSent, field2Of(service.settings) ?? 'plain1234')
+    const daemon = await harness.start({ ...env, ...asked.set, MAPPINGS_DIR: mappings.folder })
+    const states = () => statesOf(harness)
+    await until(states, ({ completed = 0 }) => completed === recordsSent, 240_000).catch(() => {})
+    expect(await states()).toEqual({ completed: recordsSent })
+    await daemon.stop()
+    const { rows } = (await harness.control('GET', 'counts')) as {
+      rows: { status: number; effects: string; requests: string }[]
+    }
+    expect(rows.reduce((sum, { effects }) => sum + Number(effects), 0)).toBe(recordsSent)
+    expect(rows.filter(({ status }) => status === 429)).toEqual([])
+  },
+)
 
-async function insert({ pool }: Harness, count: number): Promise<void> {
-  const payload = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 12.5, field2: ownField2 }
+async function insert({ pool }: Harness, count: number, field2: string): Promise<void> {
+  const payload = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 12.5, field2 }
   await pool.query(`insert into outbox (type, payload) select 'data', $2 from generate_series(1, $1::integer)`, [
     count,
     JSON.stringify(payload),
