@@ -23,9 +23,9 @@ const rows = {
     articleno articlenumber itemno sku number no kundennummer kundennr kdnr artikelnummer artikelnr artnr nummer nr`,
   article: `product productid article articleid articleno articlenumber item itemid itemcode itemno sku material itmref0 productnumber no
     artikel artikelid artikelnr artikelnummer artnr`,
-  quantity: `quantity qty productuomqty orderedquantity orderqty linequantity qty0 menge anzahl stueck stueckzahl`,
+  quantity: `quantity qty productuomqty orderedquantity orderqty linequantity qty0 pieces units ordered menge anzahl stueck stueckzahl`,
   unit: `unit uom unitid uomid productuom unitofmeasure unitofmeasurecode uomcode unitmsr sau0 einheit mengeneinheit me`,
-  unitPrice: `unitprice priceunit price priceperunit unitsellingprice netpri0 einzelpreis stueckpreis preis ep`,
+  unitPrice: `unitprice priceunit price priceperunit priceeach unitsellingprice netpri0 einzelpreis stueckpreis preis ep`,
   lineAmount: `lineamount linetotal linetotalvalue pricesubtotal extendedamount amount total gesamtpreis positionsbetrag zeilenbetrag
     nettobetrag betrag`,
   description: 'description itemdescription dscription name text bezeichnung artikelbezeichnung beschreibung',

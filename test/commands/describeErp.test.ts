@@ -106,6 +106,32 @@ test('what no name tells is asked for, with the columns to choose from', async (
   expect(messages).toMatch(/to fill in: .*the amount in euro; one of: worth_a, worth_b$/m)
 })
 
+const shop = `create table clients (client_id serial primary key, client_no varchar(10) unique);
+  create table goods (goods_id serial primary key, sku text unique, title text);
+  create table purchase (purchase_id serial primary key, client_id int references clients, phase text not null, total numeric(12,2));
+  create table purchase_item (item_id serial primary key, purchase_id int not null references purchase,
+    goods_id int references goods, heap numeric, hue text);
+  insert into goods (sku) values ('A1');
+  insert into purchase (phase, total) values ('open', 1), ('ready', 2);
+  insert into purchase_item (purchase_id, goods_id, heap, hue) values (1, 1, 3, 'red')`
+
+test('lines of unknown names: the article by its foreign key, each number, and what else there is', async () => {
+  const { pool, run } = await erp(shop)
+  const { mappingsDir, file } = await run('purchase')
+  const { source } = loadFilledIn(mappingsDir, file)
+  expect(source?.sql).toContain('-- not in the list: hue')
+  const { rows } = await pool.query(source?.sql ?? '', [[1]])
+  expect(rows).toEqual([expect.objectContaining({ items: [{ article: 'A1', heap: 3 }] })])
+})
+
+test('a column of a few words may be the workflow, whatever it is called: the condition names it', async () => {
+  const { capture, messages } = await (await erp(shop)).run('purchase')
+  expect(messages).toMatch(
+    /capture\.sql:\d+ which documents are to be sent\? For example \$\$n\.phase in \('ready'\)\$\$.*It has 'open', 'ready'/,
+  )
+  expect(capture).toMatch(/^ {2}condition => FILL_IN,/m)
+})
+
 test('a column that is never filled is not chosen', async () => {
   const { pool, run } = await erp(erps[1]?.ddl ?? '')
   await pool.query(

@@ -1,5 +1,5 @@
-import type { CatalogTable } from './catalogTable.ts'
-import { findWorkflow, type WordsOf } from './findSentColumns.ts'
+import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
+import { findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 import type { ErpDocument, Lines } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -18,6 +18,7 @@ export function proposeCapture(
 -- 1. Run deploy/change-capture/install.sql once in this database, as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
 --      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
+--      grant insert on public.outbox to outboxd_capture;
 --      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
 -- 3. Run this file as the role outboxd_capture.
 select outboxd_capture.install(${quoteLiteral(sqlTable(header))},
@@ -29,15 +30,21 @@ ${conditionLine(header, wordsOf)}  outbox    => 'public.outbox');
 
 /** Asks which documents are to be sent if there is a column of a workflow: only a person knows. */
 function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
-  const workflow = findWorkflow(header.columns)
-  if (workflow === null) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
-  const words = workflow.allowed ?? wordsOf(workflow.name) ?? []
+  const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
+  const workflow =
+    findWorkflow(header.columns) ?? header.columns.find((column) => isText(column) && areStates(wordsIn(column)))
+  if (workflow === undefined) return '  -- condition => $$…$$: only the documents that meet it; n is the header\n'
+  const words = wordsIn(workflow)
   const ready = words.filter((word) => !early.test(word))
   const example = (ready.length > 0 ? ready : ['…']).map(quoteLiteral).join(', ')
   const has = words.length === 0 ? '' : `. It has ${words.map(quoteLiteral).join(', ')}`
   const question = `which documents are to be sent? For example $$n.${sqlName(workflow.name)} in (${example})$$; for all of them null. Name the later states, too: a document is read a moment after its change${has}`
   return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
 }
+
+/** A few words without digits, as states have them. */
+const areStates = (words: readonly string[]) =>
+  words.length > 1 && words.every((word) => /^[\p{L}_ -]{1,20}$/u.test(word))
 
 /** Words of documents that are not ready, or are none any more. */
 const early = /^(new|neu|draft|entwurf|angebot|open|offen|quot|sent$|cancel|storn|void)/i

@@ -85,7 +85,9 @@ export function proposeOutbox(
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
       keyEntry(key),
       ...createdAtLines(createdAt, columns, written),
-      ...(hasSource && id.column !== null ? idLines(id.column) : payloadLines(payload)),
+      ...(hasSource
+        ? [{ text: '', comment: 'payload: the query in the mapping file reads it' }]
+        : payloadLines(payload)),
       ...filterLines(table, isOutbox, state, wordsOf),
       ...state.lines,
       ...writes.lines,
@@ -193,10 +195,6 @@ function payloadColumns(columns: readonly CatalogColumn[], written: readonly str
   }
   return payload
 }
-
-const idLines = ({ name }: CatalogColumn): YamlLine[] => [
-  { text: `payload: { columns: { id: ${quoteYaml(name)} } }`, comment: 'the query in the mapping file reads the rest' },
-]
 
 function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
   if ('column' in payload) {

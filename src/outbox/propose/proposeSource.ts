@@ -119,9 +119,11 @@ const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected
 /** The lines as a list, in their order, each with what their names tell: an article by its number, not by its id. */
 function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
   const free = table.columns.filter(({ name }) => name !== column)
+  const used = new Set<string>()
   const member = (name: string, what: Usual, fits: (column: CatalogColumn) => boolean, lookup: Looked = null) => {
-    const own = chooseByName(free.filter(fits), nameOf, what)
+    const own = free.find(({ name }) => name === lookup?.lookup.column) ?? chooseByName(free.filter(fits), nameOf, what)
     if (own === null) return []
+    used.add(own.name)
     const code = lookup === null || isText(own) ? null : (findCode(lookup.lookup) ?? findDescription(lookup.lookup))
     return [{ name, sql: code === null ? `l.${sqlName(own.name)}` : `${lookup?.alias}.${sqlName(code.name)}` }]
   }
@@ -139,13 +141,21 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     ...member('unitPrice', 'unitPrice', isAmount),
     ...member('amount', 'lineAmount', isAmount),
   ]
+  // A list without its quantities is worse than one with a number too many.
+  if (!members.some(({ name }) => name === 'quantity'))
+    for (const { name } of free.filter((each) => isAmount(each) && !used.has(each.name))) {
+      used.add(name)
+      members.push({ name, sql: `l.${sqlName(name)}` })
+    }
+  const left = free.filter(({ name }) => !used.has(name)).map(({ name }) => name)
   const needs = (alias: string) => members.some(({ sql }) => sql.startsWith(`${alias}.`))
   const position = chooseByName(free.filter(isNumber), nameOf, 'position')?.name
   const orders = new Set([position, table.primaryKey.at(-1)].filter((name) => name !== undefined))
   return [
     '(select jsonb_agg(jsonb_build_object(',
-    members.map(({ name, sql }) => `      '${name}', ${sql}`).join(',\n'),
+    members.map(({ name, sql }) => `      '${name.replaceAll("'", "''")}', ${sql}`).join(',\n'),
     `    )${orders.size === 0 ? '' : ` order by ${[...orders].map((name) => `l.${sqlName(name)}`).join(', ')}`})`,
+    ...(left.length === 0 ? [] : [`    -- not in the list: ${left.join(', ').replace(/[\s\p{Cc}]+/gu, ' ')}`]),
     `    from ${sqlTable(table)} l`,
     ...(article !== null && needs('a') ? [`    ${joinSql(article, 'a', 'l')}`] : []),
     ...(unit !== null && needs('u') ? [`    ${joinSql(unit, 'u', 'l')}`] : []),

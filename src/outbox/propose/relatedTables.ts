@@ -1,4 +1,4 @@
-import { plain, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
+import { isUsual, plain, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
 import { isText } from './findSentColumns.ts'
@@ -21,6 +21,7 @@ export interface Lookup {
 }
 
 export interface Lines {
+  /** Without a key of its own, which says nothing outside the ERP. */
   readonly table: CatalogTable
   /** Holds the header's key. */
   readonly column: string
@@ -51,6 +52,11 @@ interface Found {
   readonly column: string
 }
 
+/** A column that refers to the key of a table. */
+interface Reference extends Found {
+  readonly key: string
+}
+
 const tablesMax = 30
 
 async function findLines(db: Database, header: CatalogTable, key: CatalogColumn): Promise<Lines | null> {
@@ -73,14 +79,27 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
     if (score >= linesScoreMin && score > (best?.score ?? 0)) best = { score, table, column: found.column }
   }
   if (best === null) return null
-  const table = { ...best.table, columns: await readFilledColumns(db, best.table) }
+  const { column } = best
+  const filled = await readFilledColumns(db, best.table)
+  const own = best.table.primaryKey.length === 1 ? best.table.primaryKey[0] : undefined
+  const table = { ...best.table, columns: filled.filter(({ name }) => name !== own) }
   return {
     table,
-    column: best.column,
-    article: await findLookup(db, table, 'article'),
+    column,
+    article: (await findLookup(db, table, 'article')) ?? (await findCoded(db, table, column)),
     unit: await findLookup(db, table, 'unit'),
     condition: await findLinesCondition(db, table),
   }
+}
+
+/** The first table that lines refer to and that has numbers as articles have them, whatever its name is. */
+async function findCoded(db: Database, table: CatalogTable, reference: string): Promise<Lookup | null> {
+  const { rows } = await db.query<Reference>(referencesSql, [qualifiedTable(table)])
+  for (const found of rows) {
+    const lookup = found.column === reference ? null : await readLookup(db, found)
+    if (lookup?.table.columns.some(({ name }) => name !== lookup.key && isUsual(name, 'code'))) return lookup
+  }
+  return null
 }
 
 /** Tryton's and Odoo's lines may be headings and notes, too. */
@@ -130,24 +149,24 @@ async function findLookup(
   what: 'customer' | 'article' | 'unit',
 ): Promise<Lookup | null> {
   const { named, alike } = rankByName(table.columns, nameOf, what)
-  const { rows: foreign } = await db.query<Found & { key: string }>(referencesSql, [qualifiedTable(table)])
+  const { rows: foreign } = await db.query<Reference>(referencesSql, [qualifiedTable(table)])
   for (const column of [...named, ...alike]) {
     const found = foreign.find((each) => each.column === column.name) ?? (await findByName(db, table, column))
-    const other = found && (await readCatalogTable(db, [found.schema, found.table].map(quoteIdentifier).join('.')))
-    if (other)
-      return { column: column.name, key: found.key, table: { ...other, columns: await readFilledColumns(db, other) } }
+    const lookup = found === null ? null : await readLookup(db, found)
+    if (lookup !== null) return lookup
     if (isText(column)) return null
   }
   return null
 }
 
-async function findByName(
-  db: Database,
-  table: CatalogTable,
-  column: CatalogColumn,
-): Promise<(Found & { key: string }) | null> {
+async function readLookup(db: Database, { schema, table, column, key }: Reference): Promise<Lookup | null> {
+  const other = await readCatalogTable(db, [schema, table].map(quoteIdentifier).join('.'))
+  return other && { column, key, table: { ...other, columns: await readFilledColumns(db, other) } }
+}
+
+async function findByName(db: Database, table: CatalogTable, column: CatalogColumn): Promise<Reference | null> {
   const stem = plain(column.name).replace(/(id|no|nr|nummer|number|code|key)$/, '')
-  const { rows } = await db.query<Found & { key: string }>(keyedSql, [
+  const { rows } = await db.query<Reference>(keyedSql, [
     qualifiedTable(table),
     column.name,
     plain(column.name),
