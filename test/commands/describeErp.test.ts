@@ -16,9 +16,10 @@ async function erp(ddl: string) {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   await database.pool.query(ddl)
-  const run = async (table: string, endpoint?: string) => {
+  const run = async (table: string, endpoint?: string, role?: string) => {
     const mappingsDir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
-    const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir })
+    const url = Object.assign(new URL(database.url), role === undefined ? {} : { username: role, password: 'x' })
+    const context = testContext({ DATABASE_URL: url.href, MAPPINGS_DIR: mappingsDir })
     const code = await describe.action(context, table, { write: true, ...(endpoint === undefined ? {} : { endpoint }) })
     const [file = ''] = readdirSync(mappingsDir).filter((name) => name.endsWith('.yaml') && name !== 'outbox.yaml')
     const [sql] = readdirSync(mappingsDir).filter((name) => name.endsWith('.capture.sql'))
@@ -27,7 +28,7 @@ async function erp(ddl: string) {
       capture: sql === undefined ? null : readFileSync(join(mappingsDir, sql), 'utf8'),
     }
   }
-  return { pool: database.pool, run }
+  return { pool: database.pool, url: database.url, run }
 }
 
 /** Fills in what is asked for in a mapping file, and loads it. */
@@ -112,7 +113,8 @@ const shop = `create table clients (client_id serial primary key, client_no varc
   create table purchase_item (item_id serial primary key, purchase_id int not null references purchase,
     goods_id int references goods, heap numeric, hue text);
   insert into goods (sku) values ('A1');
-  insert into purchase (phase, total) values ('open', 1), ('ready', 2);
+  insert into clients (client_no) values ('K1');
+  insert into purchase (client_id, phase, total) values (1, 'open', 1), (1, 'ready', 2);
   insert into purchase_item (purchase_id, goods_id, heap, hue) values (1, 1, 3, 'red')`
 
 test('lines of unknown names: the article by its foreign key, each number, and what else there is', async () => {
@@ -130,6 +132,18 @@ test('a column of a few words may be the workflow, whatever it is called: the co
     /capture\.sql:\d+ which documents are to be sent\? For example \$\$n\.phase in \('ready'\)\$\$.*It has 'open', 'ready'/,
   )
   expect(capture).toMatch(/^ {2}condition => FILL_IN,/m)
+})
+
+test('a table that our user must not read is said with the grant, and the files are proposed all the same', async () => {
+  const { pool, run, url } = await erp(shop)
+  const role = `clerk_${new URL(url).pathname.slice(6)}`
+  await pool.query(`create role ${role} login password 'x'; grant select on purchase, purchase_item to ${role}`)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${role}; drop role ${role}`)))
+  const { messages, capture } = await run('purchase', undefined, role)
+  expect(messages).toContain(`grant select on public.clients, public.goods to ${role};`)
+  expect(capture).toContain(
+    `grant select on public.purchase, public.purchase_item, public.clients, public.goods to ${role};`,
+  )
 })
 
 test('a column that is never filled is not chosen', async () => {

@@ -27,7 +27,8 @@ import { proposeCapture } from './proposeCapture.ts'
 import { type OutboxProposal, plainName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
 import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
-import { readDocument } from './relatedTables.ts'
+import { readDocument, tablesOf } from './relatedTables.ts'
+import { sqlName, sqlTable } from './sqlNames.ts'
 
 /** A file of the mappings' folder. */
 export interface DescribedFile {
@@ -142,9 +143,15 @@ async function describeDocument(
   if (document == null) return null
   const endpoint = asked ?? endpointFor(document.lines === null ? 'transaction' : 'order')
   const source = proposeSource(document, endpoint === endpointFor('order'))
-  await lookAt('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { rows } = await db.query<{ role: string }>('select current_user as role')
   const role = rows[0]?.role ?? ''
+  const hidden = tablesOf(document).filter(({ columns }) => columns.some(({ isReadable }) => !isReadable))
+  const tables = hidden.map(sqlTable).join(', ')
+  if (hidden.length > 0)
+    unseen.push(
+      `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${sqlName(role)};`,
+    )
+  else await lookAt('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { lines } = document
   const type = plainName(table.name)
   return {

@@ -1,19 +1,19 @@
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
-import type { ErpDocument, Lines } from './relatedTables.ts'
+import { type ErpDocument, type Lines, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
 /** Proposes the call of change capture for a document. Pure. @param role the daemon's, which reads the document */
 export function proposeCapture(
-  { header, customer }: ErpDocument,
+  document: ErpDocument,
   lines: Lines,
   type: string,
   wordsOf: WordsOf,
   role: string,
 ): string {
+  const { header } = document
   const captured = [header, lines.table].map(sqlTable)
-  const lookups = [customer, lines.article, lines.unit].flatMap((lookup) => (lookup === null ? [] : [lookup.table]))
-  const read = [...new Set([...captured, ...lookups.map(sqlTable)])]
+  const read = tablesOf(document).map(sqlTable)
   return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/outbox.md).
 -- 1. Run deploy/change-capture/install.sql once in this database, as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:

@@ -31,6 +31,13 @@ export interface Lines {
   readonly condition: string | null
 }
 
+/** The tables that a document is read from, each once. */
+export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable[] {
+  const lookups = [customer, lines?.article, lines?.unit].flatMap((lookup) => (lookup ? [lookup.table] : []))
+  const all = [header, ...(lines === null ? [] : [lines.table]), ...lookups]
+  return [...new Map(all.map((table) => [qualifiedTable(table), table])).values()]
+}
+
 /**
  * Finds the lines and lookups of a table: by its foreign keys, or by the names of columns and tables if it has none.
  *
