@@ -77,9 +77,15 @@ export async function verifyChain(
 /** `broken` is the first difference in words; null if there is none. */
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
-/** Verifies the blocks of the last 25 hours, in parts: each goes on after the last one, until `goOn` says false. */
+/**
+ * Verifies the blocks of the last 25 hours, in parts: each goes on after the last one, until `goOn` says false.
+ *
+ * A first break ends the part, and the next part verifies all of the day again: a break is only reported if the second verification finds one,
+ * too. A ledger that is restored between two statements of a verification looks broken once.
+ */
 export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockBefore | null = null
+  let wasBroken = false
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
     const verdict = unverified()
@@ -90,7 +96,9 @@ export function createDayVerification(db: Database): (goOn: () => boolean) => Pr
       if (!goOn()) return { end: 'begun' }
     }
     next = null
-    return { end: 'through', broken: verdict.broken }
+    const isFirst = verdict.broken !== null && !wasBroken
+    wasBroken = isFirst
+    return isFirst ? { end: 'begun' } : { end: 'through', broken: verdict.broken }
   }
 }
 
