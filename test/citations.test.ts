@@ -5,6 +5,8 @@ import { describe, expect, test } from 'vitest'
 /** What code and docs say of each other is there: every path that they cite, every link, every heading in quotes. */
 
 const root = join(import.meta.dirname, '..')
+/** Packages, and the site of docs/ as it is built. */
+const isMade = /node_modules|\.vitepress\/(cache|dist)/
 const texts = readTexts()
 
 test('the texts were found', () => {
@@ -154,7 +156,7 @@ function readTexts(): Map<string, string> {
   const paths = [
     ...folders.flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-        .filter((each) => each.isFile() && !each.parentPath.includes('node_modules'))
+        .filter((each) => each.isFile() && !isMade.test(each.parentPath))
         .map((each) => relative(root, join(each.parentPath, each.name))),
     ),
     ...['README.md', 'CONTRIBUTING.md', 'Dockerfile', 'package.json'].filter((name) => existsSync(join(root, name))),

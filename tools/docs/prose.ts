@@ -103,7 +103,7 @@ function commentsOf(source: string): string[] {
 
 function filesBelow(folder: string, ending: string): string[] {
   return readdirSync(join(checkout, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith(ending))
+    .filter((path) => path.endsWith(ending) && !path.includes('node_modules/'))
     .map((path) => `${folder}/${path}`)
 }
 

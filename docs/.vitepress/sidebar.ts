@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const docs = join(import.meta.dirname, '..')
+
+const groups = {
+  Start: ['tutorial', 'install', 'outbox', 'mapping', 'discover', 'sandbox'],
+  Run: ['operations', 'runbook', 'console', 'restore', 'retention', 'slo'],
+  Why: ['guarantee', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture'],
+  Reference: [...pagesIn('reference').map((page) => `reference/${page}`), 'interface', 'licenses'],
+}
+
+const unlisted = pagesIn('.').filter((page) => page !== 'index' && !Object.values(groups).flat().includes(page))
+if (unlisted.length > 0) throw new Error(`docs/.vitepress/sidebar.ts has no place for ${unlisted.join(', ')}`)
+
+export const sidebar = Object.entries(groups).map(([text, pages]) => ({
+  text,
+  items: pages.map((page) => ({ text: titleOf(page), link: `/${page}` })),
+}))
+
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(docs, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => name.slice(0, -'.md'.length))
+}
+
+function titleOf(page: string): string {
+  const title = readFileSync(join(docs, `${page}.md`), 'utf8').match(/^# (.+)$/m)?.[1]
+  if (title === undefined) throw new Error(`docs/${page}.md has no title`)
+  return title
+}
