@@ -295,19 +295,19 @@ function createSending(deps: PartsDeps) {
       if (isThrottled(last.answer)) continue
       const waitedMs = last.startedAtMs - endOf(first)
       throttles.push({ refused: first, waitedMs })
-      if (waitedMs <= shortWaitMs) slowDown(first)
+      if (waitedMs <= shortWaitMs) gapMs = widerGapMs(gapMs, first, exchanges)
       return last
     }
   }
+}
 
-  /** Leaves as much time between two requests as the second before the 429 shows that the service wants. */
-  function slowDown(refused: Exchange): void {
-    const inTheSecond = exchanges.filter(
-      ({ startedAtMs, answer }) =>
-        startedAtMs < refused.startedAtMs && startedAtMs > refused.startedAtMs - 1_000 && !isThrottled(answer),
-    )
-    gapMs = Math.min(1_500, Math.max(gapMs * 1.5, 1_100 / Math.max(1, inTheSecond.length)))
-  }
+/** Spaces requests as the second before the 429 shows that the service wants. @returns the gap in milliseconds */
+function widerGapMs(gapMs: number, refused: Exchange, exchanges: readonly Exchange[]): number {
+  const inTheSecond = exchanges.filter(
+    ({ startedAtMs, answer }) =>
+      startedAtMs < refused.startedAtMs && startedAtMs > refused.startedAtMs - 1_000 && !isThrottled(answer),
+  )
+  return Math.min(1_500, Math.max(gapMs * 1.5, 1_100 / Math.max(1, inTheSecond.length)))
 }
 
 const endOf = ({ startedAtMs, answer }: Exchange) => startedAtMs + answer.tookMs
