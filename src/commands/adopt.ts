@@ -23,14 +23,17 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'say which outbox table and which service the ledger belongs to, and from which row on',
+  description: 'set which outbox table and service the ledger belongs to, and the first row',
   options: [
     [
       '--same',
       'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
     ],
-    ['--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)'],
-    ['--service', 'the service has moved: the ledger belongs to the one that is configured now'],
+    [
+      '--new',
+      'the table has different rows: a different table, or ids that started again (truncate … restart identity)',
+    ],
+    ['--service', 'the service has moved: bind the ledger to the configured one'],
     ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
     reasonOption,

@@ -27,7 +27,7 @@ import { withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'one line a record: amounts as sent, times, outcome, and what persons did',
+  description: 'list each record with its amounts, times, outcome and what operators did',
   options: [
     ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
     ['--until <when>', 'what ended before then'],
@@ -36,8 +36,8 @@ export const command = defineCommand({
     ['--type <type>', 'only records of this type, and no acts'],
     ['--containing <text>', 'only records with this text in payload, body or key, and no acts'],
     ['--sum', 'instead of lines: totals by month, type and outcome, with exact amounts'],
-    ['--verify', 'instead: whether the logs are as they were written, by their chain; prints its head'],
-    ['--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have'],
+    ['--verify', 'instead: verify that the logs are unchanged, and print the head of their chain'],
+    ['--noted <number:hash>', 'with --verify: an earlier head that the chain must still have'],
     ['--csv', 'as CSV, with the time of each step'],
     ['--json', 'as JSON: an array, an element a line'],
   ],

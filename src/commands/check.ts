@@ -18,13 +18,13 @@ import { findEnvironmentNotes, findMistypedVariables } from './terminal/environm
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'look at everything the daemon needs and say what is wrong',
+  description: 'check everything that the daemon needs and report what is wrong',
   options: [
     ['--json', 'as JSON'],
     ['--ask-anyway', 'ask the service even if the ledger cannot say what is left of the budget'],
     [
       '--contract',
-      'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
+      'also check that the service answers as outboxd discover found: up to 12 requests that create nothing',
     ],
   ],
   help: `Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that

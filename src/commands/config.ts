@@ -19,7 +19,7 @@ interface Row {
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'print every environment variable, its default and what it is for',
+  description: 'print every environment variable with its default and purpose',
   options: [
     ['--effective', 'the values in force here and the source of each; of a secret only whether it is set'],
     ['--json', 'as JSON'],

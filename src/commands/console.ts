@@ -32,14 +32,18 @@ const searchesAtOnce = 2
 const searchesWaitingMax = 10
 
 export const command = defineCommand({
-  description: 'serve pages that show what the commands say and change what they change',
+  description: 'serve web pages that show and change what the commands do',
   options: [
     [
       '--port <number>',
       'port to listen on; 0 takes any that is free',
       { read: wholeNumber(0, 65_535), default: portDefault },
     ],
-    ['--host <address>', 'address to listen on; beyond loopback it has to know who asks', { default: hostDefault }],
+    [
+      '--host <address>',
+      'address to listen on; beyond loopback it requires a password or a trusted proxy',
+      { default: hostDefault },
+    ],
     ['--read-only', 'show everything, change nothing'],
     ['--open', 'open it in the browser of this machine'],
     ['--as <name>', 'who acts, for the event log, if the console asks for no sign-in (default: your name here)'],

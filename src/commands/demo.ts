@@ -10,8 +10,7 @@ const recordsMax = 10_000
 
 export const command = defineCommand({
   withoutMappings: true,
-  description:
-    'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
+  description: 'run everything once: an embedded Postgres with an ERP, the sandbox, the daemon and its records',
   options: [
     [
       '--records <number>',

@@ -15,7 +15,7 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 export const command = defineCommand({
   onlyLooks: true,
   withoutMappings: true,
-  description: 'look at a table and propose the files by which outboxd reads it',
+  description: 'propose the files by which outboxd reads a table',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options: [
     [

@@ -9,7 +9,7 @@ import { usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'give up records that wait for a person, or accepted ones, for good, with a reason',
+  description: 'give up records for good, with a reason',
   arguments: [['[ids...]', referenceHelp]],
   options: [
     ...filterOptions(waitingForPerson, 'the most to change, longest in their state first'),

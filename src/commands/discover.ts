@@ -26,7 +26,7 @@ const budgetWithRate = 700
 
 export const command = defineCommand({
   withoutMappings: true,
-  description: 'ask a test environment what its interface does not show, and say what to set',
+  description: 'ask a test environment what its interface does not show, and print what to set',
   options: [
     [
       '--budget <number>',

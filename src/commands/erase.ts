@@ -10,10 +10,10 @@ import { createProgress, exit, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: "erase a person's data from the ledger: of the records of a key that have ended",
+  description: "erase a person's data from the ended records of a key",
   options: [
     ['--key <key>', "the records' key", { required: true }],
-    ['--reason <text>', "why; the log keeps it for ever, so without the person's data", { required: true }],
+    ['--reason <text>', 'why; the log keeps it for ever, so do not name the person', { required: true }],
     asOption,
     ['--dry-run', 'say which records, and which not; change nothing'],
     ['--yes', 'do not ask'],

@@ -29,11 +29,11 @@ const causesOfMax = 100_000
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'list submissions, longest in their state first; without --state those that wait for a person',
+  description: 'list the records that need attention, or those in --state',
   options: [
     ...filterOptions(waitingForPerson, `the most to list (default: ${limitDefault})`),
-    ['--newest', 'newest in their state first'],
-    ['--by-cause', 'one line for all with the same code and reason, and the command that takes care of them'],
+    ['--newest', 'newest in their state first (default: longest)'],
+    ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
     ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],
     ['--json', 'as JSON'],
   ],

@@ -24,7 +24,7 @@ const limitDefault = 1_000
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'show the request that a record would become, or what is wrong with it; send and change nothing',
+  description: 'show the request that a record becomes, or its errors, and send nothing',
   arguments: [['[file]', 'a JSON payload, or one a line; - reads standard input']],
   options: [
     ['--type <type>', "the records' type (default: that of the only mapping file)"],

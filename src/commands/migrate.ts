@@ -15,7 +15,7 @@ import { type CommandContext, exit, printJson, usageError } from './terminal/con
 import { openDatabasesOf } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table',
+  description: 'create or upgrade the schemas outboxd and pgboss, and with --outbox the outbox table',
   options: [
     ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
     ['--wake', 'with that trigger also if max_prepared_transactions is above 0'],

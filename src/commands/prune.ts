@@ -10,7 +10,7 @@ import { type CommandContext, createProgress, exit, printJson, usageError } from
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'delete records completed or discarded longer ago than RETENTION_DAYS from the ledger',
+  description: 'delete records older than RETENTION_DAYS and payloads older than RETENTION_PAYLOAD_DAYS',
   options: [
     asOption,
     reasonOption,

@@ -35,12 +35,12 @@ export const command = defineCommand({
   options: [
     [
       '--as <state|name>',
-      'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
+      'uncertain: you decide about each; new: outboxd sends each. Any other word: who does this, for the log',
       { read: (word: string, before: readonly string[] = []): string | readonly string[] => [...before, word] },
     ],
-    ['--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too'],
-    ['--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored'],
-    ['--restored', 'it was put back, and nobody has noticed: everybody stops at once'],
+    ['--waiting', 'rows that wait in the outbox may have been sent: the outbox was restored, too'],
+    ['--no-waiting', 'rows that wait in the outbox were never sent: only the ledger was restored'],
+    ['--restored', 'the database was restored and outboxd did not notice: stop all daemons now'],
     byOption,
     reasonOption,
     ['--dry-run', 'show what it would be; change nothing'],

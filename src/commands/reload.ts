@@ -8,7 +8,7 @@ import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'have every running daemon read its mapping files and outbox.yaml again',
+  description: 'make every running daemon read mapping files, outbox.yaml and credentials again',
   options: [asOption, reasonOption, ['--dry-run', 'say which daemons it would ask'], ['--json', 'as JSON']],
   help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
 files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The

@@ -9,13 +9,16 @@ import { usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'send failed and rejected records again, mapped anew by the mapping files as they are now',
+  description: 'send failed and rejected records again, mapped by the current mapping files',
   arguments: [['[ids...]', referenceHelp]],
   options: [
     ...filterOptions(replayable, 'the most to change, longest in their state first'),
     ['--refresh', 'read payload, type and key from the outbox row anew'],
-    ['--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice'],
-    ['--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again'],
+    ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
+    [
+      '--new-key',
+      'also give a new idempotency key to records that may have arrived, so that no service recognises them',
+    ],
     asOption,
     reasonOption,
     ['--dry-run', 'show what would be replayed and what still does not map; change nothing'],

@@ -24,16 +24,16 @@ export const command = defineCommand({
   arguments: [['[id]', referenceHelp]],
   options: [
     ['--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived'],
-    ['--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end'],
-    ['--not-arrived', 'it never arrived: we send it again under the same idempotency key'],
-    ['--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again'],
+    ['--arrived <transaction-id>', 'it arrived as this transaction or order, which outboxd tracks to its end'],
+    ['--not-arrived', 'it never arrived: send it again under the same idempotency key'],
+    ['--take-back', 'the id that an operator gave is wrong: make the record uncertain again'],
     ['--unchecked', 'with --arrived or --file: do not ask the service first'],
     ['--new-key', 'with --not-arrived or --file: under a new idempotency key'],
     asOption,
     reasonOption,
     ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
-    ['--yes', 'do not ask whether it is meant (what is asked is said below)'],
-    ['--json', 'what was settled and what was left alone, as JSON'],
+    ['--yes', 'do not ask for confirmation'],
+    ['--json', 'as JSON: what was settled and what was not'],
   ],
   help: `Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
 sent twice, unless the service recognises the idempotency key. Those that its key held back go on.

@@ -10,8 +10,8 @@ import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from '.
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
-    ['--all', 'also do not wait for the end of the other pauses: you have removed their cause'],
-    ['--believe-refusals', 'refusals of record after record in the same words are right: reject the records'],
+    ['--all', 'also try the other pauses now, because you have removed their cause'],
+    ['--believe-refusals', 'a mass refusal is correct: reject the refused records'],
     asOption,
     reasonOption,
     ['--dry-run', 'say what it would do; change nothing'],

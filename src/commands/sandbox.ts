@@ -33,7 +33,7 @@ export const command = defineCommand({
     ],
     [
       '--clock <time>',
-      "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
+      "a fixed time, until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     ],
     ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
     [

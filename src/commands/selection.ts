@@ -29,8 +29,8 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago'],
     ['--until <when>', 'in their state since before then'],
     ['--transaction <id>', "the service's id of the transaction or order, whole"],
-    ['--containing <text>', 'those with this text in payload, body or key: a customer, an order number'],
-    ['--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same'],
+    ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
+    ['--may-have-arrived', 'failed or rejected records that may have arrived at the service'],
     ['--cause <cause>', 'one line of outboxd list --by-cause, by its name'],
     ['--limit <number>', limitHelp],
   ] as const

@@ -32,7 +32,7 @@ import { submissionJson, submissionTable } from './terminal/submissionTable.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'show one submission: what happened, why it is where it is, what happens next, and what it sends',
+  description: 'explain one record: what happened, why, what happens next, and what it sends',
   arguments: [['<id>', referenceHelp]],
   options: [['--json', 'as JSON; payload, body and result as the text that is stored']],
   help: `Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no

@@ -16,10 +16,10 @@ import { createStatusView, statusJson } from './terminal/statusView.ts'
 
 export const command = defineCommand({
   onlyLooks: true,
-  description: 'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
+  description: 'show whether all is well: states, budget, pauses, the oldest unsent record, the backlog',
   options: [
     ['--json', 'as JSON; with --watch one document a line'],
-    ['--watch', 'look again and again, until Ctrl-C: redraws a terminal, appends a line a look anywhere else'],
+    ['--watch', 'repeat until Ctrl-C: redraws a terminal; elsewhere appends a line each time'],
     ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
   ],
   help: `The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
