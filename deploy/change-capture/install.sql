@@ -62,6 +62,7 @@ commit;
 begin;
 set local search_path = pg_catalog, pg_temp;
 set local lock_timeout = '5s';
+set local client_min_messages = warning;   -- without NOTICEs such as "does not exist, skipping"
 do $$
 declare
   owner name := (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'outboxd_capture');

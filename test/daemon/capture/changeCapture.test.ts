@@ -168,6 +168,20 @@ describe('install', () => {
     ])
   })
 
+  test('install.sql prints nothing, neither the first time nor the second', async () => {
+    const { pool } = await setupSale()
+    await asInstaller(pool, captureFile('remove'))
+    await pool.query('create schema outboxd_capture authorization outboxd_capture')
+    const client = await pool.connect()
+    onTestFinished(() => client.release(true))
+    const notices: unknown[] = []
+    client.on('notice', ({ message }) => notices.push(message))
+    await client.query('set client_min_messages = notice; set role outboxd_capture')
+    await client.query(captureFile('install'))
+    await client.query(captureFile('install'))
+    expect(notices).toEqual([])
+  })
+
   test('with other settings replaces; removed, nothing is captured, and nothing is left', async () => {
     const { pool, captured } = await setupSale()
     await asInstaller(pool, `select outboxd_capture.install('sale', 'other')`)
