@@ -2,9 +2,9 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
-/** Of the whole daemons, what the suite has: the faults of a service's answers, SIGKILL, and three instances. */
+/** Of the whole daemons, what the suite has: the faults of a service's answers, SIGKILL, three instances, and one tutorial. */
 const shortFaults = ['answers', 'kill', 'policies', 'records']
-const shortE2e = ['status', 'threeProcesses']
+const shortE2e = ['status', 'threeProcesses', 'tutorialErp']
 
 /** What runs whole programs, or Prometheus, for long, and the browser are half of all work: `npm run test:e2e`, `test:browser`. */
 const e2e = [

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 const docs = join(import.meta.dirname, '..')
 
 const groups = {
-  Start: ['tutorial', 'install', 'outbox', 'mapping', 'discover', 'sandbox'],
+  Start: ['tutorial', 'tutorial-erp', 'install', 'outbox', 'mapping', 'discover', 'sandbox'],
   Run: ['operations', 'runbook', 'console', 'restore', 'retention', 'slo'],
   Why: ['guarantee', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture'],
   Reference: [...pagesIn('reference').map((page) => `reference/${page}`), 'interface', 'licenses'],

@@ -745,10 +745,10 @@ describe('outboxd_capture.document', () => {
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
   })
 
-  test('the statements of docs/outbox.md: grants, install, join, index, and the trigger that copies the state into the sale', async () => {
+  test('the statements of docs/outbox.md: grants, install, documents of before, join, index, and the trigger that copies the state into the sale', async () => {
     const page = readFileSync('docs/outbox.md', 'utf8')
     const blocks = [...page.slice(page.indexOf('## Capturing documents of the ERP')).matchAll(/```sql\n([\s\S]*?)```/g)]
-    const [grants, install, , join, index, trigger] = blocks.map(([, sql]) => sql as string)
+    const [grants, install, existing, , join, index, trigger] = blocks.map(([, sql]) => sql as string)
     await using database = await createDatabase()
     const { pool } = database
     await pool.query(`create table sales_order (id int primary key, number text, status text, sent_state text, sent_id text);
@@ -762,6 +762,11 @@ describe('outboxd_capture.document', () => {
     await pool.query(index as string)
     await pool.query(trigger as string)
     await pool.query(`insert into sales_order values (1, 'S-1', 'released'); insert into sales_line values (1, 1)`)
+    await pool.query(existing as string)
+    const written = 'select type, key, payload from outbox order by id'
+    const [byTrigger, byHand] = (await pool.query(written)).rows
+    expect(byHand).toEqual(byTrigger)
+    await pool.query('delete from outbox where id = (select max(id) from outbox)')
     const end = (status: string) =>
       pool.query(`update outbox set status = '${status}', transaction_id = 'T-1', updated_at = now(),
       error = case when '${status}' = 'discarded' then 'unchanged since outbox:1' end where status = 'new'`)
