@@ -34,7 +34,8 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
     const service = randomService(seed)
     const settings = { ...service.settings, rateLimitWindowSeconds: windowSeconds }
     await using harness = await setup({ ...service.options, ...settings, processingTime: 'constant:0.5' })
-    const env = { RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
+    // What discover leaves as it is set, the daemon has to have too: the harness lets it send more.
+    const env = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) }
     const asked = await ask(harness.sandbox.url, { ...customers, rate: true, only, ...givenFor(service) }, env)
     const truth = truthOf(settings)
     const wrong = Object.entries(asked.findings).filter(
