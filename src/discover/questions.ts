@@ -251,7 +251,7 @@ export const questions: readonly Question[] = [
   }),
   row('rate-refusal', '8', 'how a request beyond the limit is refused, and the form of its Retry-After', {
     decides: 'whether the daemon knows how long to wait',
-    samples: [addressSample],
+    ...{ samples: [rate.countsSample], needs: ['customer'] },
     run: async (parts) => rate.judgeRateRefusal(parts.exchanges(), parts.throttles()),
   }),
   row('rate-header', '8', 'which answers carry X-RateLimit-Remaining', {

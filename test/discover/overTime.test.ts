@@ -37,7 +37,7 @@ test.each(
   await set({ rateLimitRequests: 40, rateLimitWindowSeconds: windowSeconds, ...settings })
   const { findings, set: variables } = await ask(
     service.sandbox.url,
-    { only: 'rate-limit,rate-window', slow: true },
+    { ...customers, only: 'rate-limit,rate-window', slow: true },
     { ...limits, RATE_LIMIT_WINDOW_SECONDS: String(assumedSeconds) },
   )
   expect(findings['rate-window']).toMatchObject({ found: window })
@@ -51,12 +51,8 @@ test.each<[SettingsPatch, string]>([
   [{ retryAfterForm: 'none', remainingHeader: 'none' }, '429, Retry-After: none'],
 ])('beyond the limit a service with %j answers %s', async (settings, found) => {
   await service.control('DELETE', '/ledger')
-  await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 20, ...settings })
-  const { findings } = await ask(
-    service.sandbox.url,
-    { only: 'rate-refusal', rate: true, budget: 200 },
-    { ...limits, RATE_LIMIT_WINDOW_SECONDS: '20' },
-  )
+  await set({ rateLimitRequests: 40, rateLimitWindowSeconds: windowSeconds, ...settings })
+  const { findings } = await ask(service.sandbox.url, { ...customers, only: 'rate-refusal', rate: true }, limits)
   expect(findings['rate-refusal']).toMatchObject({ found })
 })
 
@@ -71,15 +67,18 @@ describe('a token', () => {
   test('that ends before it says is renewed in time where that can be set', async () => {
     await set({ tokenLifetimeSeconds: 15, tokenHeldSeconds: 12 })
     const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true }, { TOKEN_REFRESH_SECONDS: '1' })
-    expect(asked.findings['token-lifetime']).toMatchObject({ certainty: 'sure', differs: true })
+    expect(asked.findings['token-lifetime']).toMatchObject({ certainty: 'likely', differs: true })
     expect(Number(asked.set.TOKEN_REFRESH_SECONDS)).toBeGreaterThan(2)
   })
 
   test('that ends while this asks is renewed, and how long it was good is told', async () => {
     await set({ tokenLifetimeSeconds: 86_400, tokenHeldSeconds: 3, processingTime: 'constant:5' })
-    const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values,token-held' })
+    const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values,token-lifetime' })
     expect(asked.findings['status-values']).toMatchObject({ found: 'pending, completed' })
-    expect(asked.findings['token-held']).toMatchObject({ differs: true, cannot: expect.stringContaining('pays twice') })
+    expect(asked.findings['token-lifetime']).toMatchObject({
+      differs: true,
+      cannot: expect.stringContaining('pays twice'),
+    })
   })
 })
 
