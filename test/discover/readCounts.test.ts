@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeRateLimit, limitByHeader, readCounts } from '../../src/discover/judges/rate.ts'
+import { judgeRateLimit, judgeRateWindow, limitByHeader, readCounts } from '../../src/discover/judges/rate.ts'
 
 /** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
 
@@ -56,4 +56,11 @@ test('a series of headers that contradicts itself fits no limit', () => {
   expect(limitByHeader([at(0, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 100, max: 100 })
   expect(limitByHeader([at(0, 99), at(1, 97), at(2, 97)], 60_000)).toBeNull()
   expect(limitByHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
+})
+
+test('a window is called longer only if it was watched for as long as it is configured', () => {
+  const watched = (stepMs: number) =>
+    [9, 8, 7, 6].map((remaining, i) => ({ fromMs: i * stepMs, toMs: i * stepMs + 10, counts: true, remaining }))
+  expect(judgeRateWindow(watched(100), 5_000)).toMatchObject({ certainty: 'unknown', found: null })
+  expect(judgeRateWindow(watched(2_000), 5_000)).toMatchObject({ certainty: 'likely', found: 'longer' })
 })

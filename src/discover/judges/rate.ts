@@ -499,20 +499,28 @@ export interface Observation {
   remaining: number | null
 }
 
-/** The requests that the limit counts, as far as `header` has shown, and what remained after each. Pure. */
-export function usedRequests(exchanges: readonly Exchange[], header: Header): Observation[] {
+/**
+ * The requests that the limit counts, as far as `header` has shown, and what remained after each. If each token has a limit, it is
+ * that of the first token or of the last. Pure.
+ */
+export function usedRequests(
+  exchanges: readonly Exchange[],
+  header: Header,
+  which: 'first' | 'last' = 'first',
+): Observation[] {
   const yesOrNo = (finding: Finding, yes: string) => (finding.found === null ? null : finding.found === yes)
   const polls = yesOrNo(judgeCounted(header, kinds.poll), 'yes')
   const failures = yesOrNo(judgeCounted(header, kinds.refused), 'yes')
   const orders = yesOrNo(judgeCounted(header, kinds.order), 'shared')
   const { scope, counts: tokens } = readTokens(header)
-  const firstToken = exchanges.flatMap(({ answer }) => accessTokenIn(answer) ?? [])[0]
+  const oneToken = exchanges.flatMap(({ answer }) => accessTokenIn(answer) ?? []).at(which === 'first' ? 0 : -1)
   const all = (...each: (boolean | null)[]) => (each.includes(false) ? false : each.includes(null) ? null : true)
   const countsOf = ({ accessToken, path, method, answer }: Exchange): boolean | null => {
     if (answer.kind === 'no-answer') return null
-    if (accessToken === null) return tokens
+    // A limit of each token cannot count the request that brings the token.
+    if (accessToken === null) return scope === 'token' ? false : tokens
     if (answer.status === 429 || answer.status === 401 || scope === null) return null
-    if (scope === 'token' && accessToken !== firstToken) return false
+    if (scope === 'token' && accessToken !== oneToken) return false
     return all(
       method === 'GET' ? polls : true,
       isSuccess(answer) ? true : failures,
@@ -522,7 +530,7 @@ export function usedRequests(exchanges: readonly Exchange[], header: Header): Ob
   return exchanges.map((exchange) => {
     const { accessToken, method, path, answer } = exchange
     const isRecord = method === 'POST' && path.includes(resources.data.path) && isSuccess(answer)
-    const isOfThis = isRecord && (scope !== 'token' || accessToken === firstToken)
+    const isOfThis = isRecord && (scope !== 'token' || accessToken === oneToken)
     return {
       fromMs: exchange.startedAtMs,
       toMs: endedAtMs(exchange),
@@ -657,7 +665,7 @@ export async function askRateWindow(parts: Parts): Promise<Finding> {
   const header = await parts.sample(headerSample)
   const doubt = doubtOf(header)
   return doubt === null
-    ? judgeRateWindow(usedRequests(parts.exchanges(), header), windowMs)
+    ? judgeRateWindow(usedRequests(parts.exchanges(), header, 'last'), windowMs)
     : unknown(doubt, { assumed })
 }
 
@@ -670,7 +678,10 @@ export function judgeRateWindow(all: readonly Observation[], windowMs: number): 
   const said = seen.flatMap(({ remaining }) => remaining ?? [])
   if (said.length < 4) return unknown(noHeader, { assumed })
   const why = `remaining: ${said.join(', ')}`
-  if (said.every((remaining, i) => i === 0 || remaining < (said[i - 1] ?? 0)))
+  const isFreed = said.some((remaining, i) => i > 0 && remaining >= (said[i - 1] ?? 0))
+  if (!isFreed && (seen.at(-1)?.fromMs ?? 0) - (seen[0]?.toMs ?? 0) < windowMs)
+    return unknown(`${why}: watched for less than a window`, { assumed })
+  if (!isFreed)
     return likely('longer', `${why}: nothing was freed`, {
       assumed,
       differs: true,
