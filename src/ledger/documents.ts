@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { CapturedRecord, State } from '../model.ts'
+import type { CapturedRecord, State, Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { lockKeys } from './keyOrder.ts'
 
 /** The newest record of a document whose request may have reached the service, or still may. */
 export interface LastRecord {
@@ -84,6 +85,64 @@ export async function discardDocuments(
     }
   })
   return { records: decided, discarded }
+}
+
+/**
+ * SQL: the outbox id of the newest later record of the same document whose request may have reached the service, or still may; null if
+ * there is none. An older version must not be sent after it.
+ */
+export function newerOfDocumentSql(table: string): string {
+  const isLater = (other: string) =>
+    `hashtextextended(${other}.document, 0) = hashtextextended(${table}.document, 0) and ${other}.document = ${table}.document
+       and ${other}.type = ${table}.type and ${other}.outbox = ${table}.outbox and ${other}.seq > ${table}.seq and ${other}.request_digest is not null`
+  return `(select newer.outbox_id from (
+      select outbox_id, seq from outboxd.submission n where ${isLater('n')} and (n.state not in ('failed', 'rejected') or n.may_have_arrived)
+      union all select outbox_id, seq from outboxd.pruned_submission p where ${isLater('p')}
+    ) newer order by newer.seq desc limit 1)`
+}
+
+/**
+ * Lets a record fail that would be submitted again because its transaction failed, if a newer version of its document was captured since:
+ * the service would have the older version last.
+ */
+export async function withoutOvertaken<T extends Transition>(
+  db: Database,
+  transitions: readonly T[],
+): Promise<readonly T[]> {
+  const again = transitions.filter(
+    ({ submission, change }) => submission.state === 'accepted' && change.state === 'queued',
+  )
+  if (again.length === 0) return transitions
+  // Earlier than other transactions take them, because what is captured from here on waits behind the record. A deadlock is tried again.
+  await lockKeys(
+    db,
+    again.flatMap(({ submission }) => submission.key ?? []),
+  )
+  const { rows } = await db.query<{ id: string; newer: string }>(
+    `select s.id, ${newerOfDocumentSql('s')} as newer from outboxd.submission s where s.id = any($1::uuid[]) and s.document is not null`,
+    [again.map(({ submission }) => submission.id)],
+  )
+  const newer = new Map(rows.flatMap((row) => (row.newer === null ? [] : [[row.id, row.newer]])))
+  return transitions.map((transition) => {
+    const { submission, change } = transition
+    const overtakenBy = newer.get(submission.id)
+    if (overtakenBy === undefined || change.state !== 'queued') return transition
+    const { polls, refusedPolls } = change
+    const code = 'errorCode' in change ? change.errorCode : null
+    const error = `${transition.cause}; not submitted again, because outbox:${overtakenBy} has a newer version of the document`
+    const failed = {
+      state: 'failed',
+      doneMs: null,
+      errorCode: code,
+      error,
+      mayHaveArrived: submission.inDoubt,
+    } as const
+    return {
+      ...transition,
+      change: { ...failed, ...(polls !== undefined && { polls }), ...(refusedPolls !== undefined && { refusedPolls }) },
+      cause: error,
+    }
+  })
 }
 
 interface Standing {

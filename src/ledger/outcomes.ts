@@ -4,6 +4,7 @@ import { boundText, exactText, textMax } from '../boundText.ts'
 import { ended, type OutcomeBatch, type State, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
+import { withoutOvertaken } from './documents.ts'
 import type { History } from './history/createHistory.ts'
 import { inLines, type KeyOnFailure } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
@@ -108,7 +109,8 @@ async function writeUnderFence(
   const jobs = transitions.flatMap(({ job }) => (job ? [job] : []))
   const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
   const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
-  const judged = await checkIds(db, current)
+  const checked = await checkIds(db, current)
+  const judged = await withoutOvertaken(db, checked)
   const ours = judged.map((transition) => ({
     ...transition,
     nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
@@ -124,7 +126,7 @@ async function writeUnderFence(
   )
   if (plans.length > 0) await queue.insert(db, plans)
 
-  const changed = new Set(judged.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
+  const changed = new Set(checked.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 

@@ -109,6 +109,11 @@ async function prepare(
   const found = await readReplayable(databases.ledger, batch)
   const skipped = changedAmong(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
+    if (submission.newer !== null) {
+      const reason = `outbox:${submission.newer} has a newer version of the document, which the service would lose`
+      skipped.push({ submission: { id: submission.id, outboxId: submission.outboxId }, reason })
+      continue
+    }
     const read = await readPayload(submission, mappings, refresh ? databases : null)
     const { id, outboxId, revision } = submission
     const { type, key } = read

@@ -3,7 +3,7 @@ import { exactFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { requestDigest } from '../documents.ts'
+import { newerOfDocumentSql, requestDigest } from '../documents.ts'
 import { forgotten } from '../submissions.ts'
 import { type Actor, actorDetail, inLinesOf, type Operator } from './operator.ts'
 
@@ -21,6 +21,8 @@ export interface ReplayableSubmission {
   stamp: string | null
   /** Its row is in the served outbox. */
   isServed: boolean
+  /** The outbox id of a newer version of its document; null if there is none. */
+  newer: string | null
 }
 
 /** A submission to send again, with its new request. */
@@ -48,7 +50,8 @@ export async function readReplayable(
 ): Promise<ReplayableSubmission[]> {
   const { rows } = await db.query<ReplayableSubmission>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
-       s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed"
+       s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed",
+       case when s.document is not null then ${newerOfDocumentSql('s')} end as newer
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
@@ -81,7 +84,8 @@ async function replayLocked(
      ), former as (
        -- Locked in one order, so that two operators never wait for each other in a circle.
        select s.* from outboxd.submission s join replay r using (id)
-       where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.id for update of s
+       where s.state in ('failed', 'rejected') and s.revision = r.revision
+         and (s.document is null or ${newerOfDocumentSql('s')} is null) order by s.id for update of s
      ), written as (
        update outboxd.submission s set
          state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),

@@ -4,11 +4,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { faultOf } from '../../../src/daemon/createCapturePart.ts'
 import { chainLogs } from '../../../src/ledger/audit/chain.ts'
+import { withoutOvertaken } from '../../../src/ledger/documents.ts'
 import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
+import { readReplayable, writeReplays } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import type { State } from '../../../src/model.ts'
+import type { State, Transition } from '../../../src/model.ts'
 import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readContents } from '../../../src/outbox/readContents.ts'
@@ -16,6 +18,8 @@ import { hasNew } from '../../../src/outbox/rows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { submission } from '../../support/submission.ts'
+import { testActor } from '../../support/testActor.ts'
 
 /** Capture of rows that stand for a document: the content is read as the row is taken. */
 
@@ -274,6 +278,89 @@ async function discard(): Promise<void> {
   const actor = { who: 'operator test', reason: null, account: 'test@host' }
   await writeDiscards({ ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor }, rows)
 }
+
+describe('an older version of a document is not sent after a newer one:', () => {
+  /** Two versions: the older one in `state`, the newer one `newer`. @returns the older one's id and the newer one's row */
+  async function versions(state: 'accepted' | 'rejected', newer: State) {
+    await sale(5)
+    const first = await note(5)
+    await captureAll()
+    await ledger.pool.query(
+      state === 'rejected'
+        ? `update outboxd.submission set state = 'rejected', held = false, due_at = null, ended_at = now()`
+        : `update outboxd.submission set state = 'accepted', held = false, due_at = null, transaction_id = 't-1', accepted_at = now(),
+             job_id = gen_random_uuid(), poll_at = now(), attempt = 1`,
+    )
+    await setPrice(5, '2.20')
+    const second = await note(5)
+    await captureAll()
+    if (newer !== 'queued') await end(newer, first)
+    const { rows } = await ledger.pool.query<{ id: string; revision: number; job: string }>(
+      'select id, revision, job_id as job from outboxd.submission where outbox_id = $1',
+      [first],
+    )
+    const [older] = rows
+    if (older === undefined) throw new Error('there is no older version')
+    return { older, second }
+  }
+
+  const resubmit = async ({ id, job }: { id: string; job: string }) => {
+    const older = submission({ id, key: '5', state: 'accepted', transactionId: 't-1', jobId: job })
+    const change = {
+      state: 'queued',
+      dueInMs: 0,
+      polls: 1,
+      errorCode: 'E002',
+      error: 'failed with E002',
+    } as const
+    const transition: Transition = { submission: older, change, cause: 'failed with E002', job: null, request: null }
+    const [judged] = await inTransaction(ledger.pool, (db) => withoutOvertaken(db, [transition]))
+    return judged?.change
+  }
+
+  test.each([
+    'queued',
+    'completed',
+    'uncertain',
+  ] as const)('if its transaction fails with E002 while the newer one is %s', async (newer) => {
+    const { older, second } = await versions('accepted', newer)
+    expect(await resubmit(older)).toEqual({
+      state: 'failed',
+      polls: 1,
+      doneMs: null,
+      errorCode: 'E002',
+      error: `failed with E002; not submitted again, because outbox:${second} has a newer version of the document`,
+      mayHaveArrived: false,
+    })
+  })
+
+  test.each(['failed', 'rejected'] as const)('but it is if the newer one %s', async (newer) => {
+    const { older } = await versions('accepted', newer)
+    expect(await resubmit(older)).toMatchObject({ state: 'queued' })
+  })
+
+  test('if an operator replays it', async () => {
+    const { older, second } = await versions('rejected', 'completed')
+    const [found] = await readReplayable(ledger.pool, [older])
+    expect(found?.newer).toBe(second)
+    const replay = {
+      ...older,
+      type: 'order',
+      key: '5',
+      resource: 'orders',
+      payload: '{}',
+      body: '{}',
+      amounts: {},
+      tracked: true,
+      sendsOwnId: false,
+      stamp: null,
+    } as const
+    const operator = { ledger: ledger.pool, url: ledger.url, keyOnFailure: 'continue', actor: testActor } as const
+    expect(await writeReplays(operator, [replay], false)).toEqual([])
+    await end('rejected')
+    expect(await writeReplays(operator, [replay], false)).toEqual([older.id])
+  })
+})
 
 test('retention that emptied the request, or pruned the record, does not make an unchanged document a record', async () => {
   await sale(5)
