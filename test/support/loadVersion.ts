@@ -10,7 +10,10 @@ export async function loadVersion(url: string, version: Version, what: 'ledger' 
   const client = new pg.Client(url) // of its own: the dump empties the search path
   await client.connect()
   try {
-    await client.query(readFileSync(join(checkout, 'test', 'ledger', `version-${version}`, `${what}.sql`), 'utf8'))
+    const read = (name: string) => readFileSync(join(checkout, 'test', 'ledger', `version-${version}`, name), 'utf8')
+    await client.query(read(`${what}.sql`))
+    // The sandbox takes no schema of before 0.2.0.
+    if (version === '0.1.0' && what === 'service') await client.query(read('sandboxTo0.2.0.sql'))
   } finally {
     await client.end()
   }
