@@ -39,6 +39,6 @@ STOPSIGNAL SIGTERM
 # records uncertain: docker stop --time 660, terminationGracePeriodSeconds: 660.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["node", "healthcheck.mjs"]
 # Not npm: it swallows the signals that a clean end depends on.
-# A small young generation: 20 MB less in memory, and no slower (docs/performance.md).
+# A small young generation: 20 MB less in memory, and no slower (docs/why/performance.md).
 ENTRYPOINT ["node", "--max-semi-space-size=4", "dist/main.js"]
 CMD ["run"]

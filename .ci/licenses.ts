@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What `npm run licenses` prints, docs/licenses.md: every package that is shipped or comes with it, from package-lock.json. */
+/** What `npm run licenses` prints, docs/reference/licenses.md: every package that is shipped or comes with it, from package-lock.json. */
 
 /** A package that comes with ours. */
 export interface Shipped {

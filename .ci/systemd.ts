@@ -10,7 +10,7 @@ import { startProgram } from '../test/support/program.ts'
 import { until } from '../test/support/until.ts'
 
 /**
- * The unit under a live systemd: the steps of docs/install.md, "On a host, with systemd", typed into a container that boots this
+ * The unit under a live systemd: the steps of docs/start/install.md, "On a host, with systemd", typed into a container that boots this
  * machine's own files, below a layer that is gone afterwards. By hand, as root, with Debian's systemd-container: a minute.
  *
  * Usage: node .ci/systemd.ts
@@ -99,12 +99,12 @@ function type(step: string): string {
 }
 
 async function drive(): Promise<void> {
-  const page = readFileSync(join(checkout, 'docs/install.md'), 'utf8')
+  const page = readFileSync(join(checkout, 'docs/start/install.md'), 'utf8')
   const [, section = ''] = page.split('## On a host, with systemd\n')
   const steps = [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, step = '']) => step)
   for (const step of steps) type(step)
   await runs()
-  say(`the ${steps.length} blocks of docs/install.md, typed one after the other, end in a unit that runs`)
+  say(`the ${steps.length} blocks of docs/start/install.md, typed one after the other, end in a unit that runs`)
 
   const payload = { customerId: 'C1', orderDate: '2026-11-20T10:00:00+01:00', amount: 12.5, field2: 'hello' }
   await client.query(`insert into outbox (type, payload) values ('data', $1)`, [payload])

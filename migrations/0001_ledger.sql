@@ -1,6 +1,6 @@
 -- Up Migration
 
--- The ledger: one row a submission (docs/guarantee.md draws the state machine).
+-- The ledger: one row a submission (docs/why/guarantee.md draws the state machine).
 create table outboxd.submission (
   id                 uuid        primary key,
   seq                bigint      generated always as identity,   -- order of capture
@@ -115,7 +115,7 @@ create trigger count_inserted after insert on outboxd.submission
 create trigger count_updated after update on outboxd.submission
   referencing old table as old_rows new table as new_rows for each statement execute function outboxd.count_updated();
 
--- The budget: a slot is the right to make `permits` requests; it is taken until free_at (docs/budget.md has the proof).
+-- The budget: a slot is the right to make `permits` requests; it is taken until free_at (docs/why/budget.md has the proof).
 create table outboxd.slot (
   id       integer     primary key,
   permits  integer     not null check (permits >= 0),   -- 0: retired, the limit was lowered

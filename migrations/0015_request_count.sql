@@ -1,6 +1,6 @@
 -- Up Migration
 
--- Requests made for records, by the minute, for the service's two targets (docs/interface.md, section 8). Each instance writes
+-- Requests made for records, by the minute, for the service's two targets (docs/reference/interface.md, section 8). Each instance writes
 -- rows of its own, so that none waits for another; rows older than two days are deleted.
 create table outboxd.request_count (
   minute      timestamptz not null,   -- when it began

@@ -1,6 +1,6 @@
 -- Up Migration
 
--- What was completed or discarded goes when its time is over (docs/retention.md, "The ledger's size"); everything else waits
+-- What was completed or discarded goes when its time is over (docs/run/retention.md, "The ledger's size"); everything else waits
 -- for a person, and is refused here, whoever asks.
 
 -- What stays of a submission that went: as much as keeps its row from being taken a second time.

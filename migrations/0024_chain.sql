@@ -1,6 +1,6 @@
 -- Up Migration
 
--- The logs' chain (docs/retention.md, "The chain"): blocks of entries in the order of their ids, each with its predecessor's hash. What
+-- The logs' chain (docs/run/retention.md, "The chain"): blocks of entries in the order of their ids, each with its predecessor's hash. What
 -- was chained and then went with its submission stays in it by its digest.
 create table outboxd.chain_block (
   number         bigint      primary key,

@@ -1,4 +1,4 @@
--- The outbox table, a promise to users (docs/outbox.md), created by `outboxd migrate --outbox`.
+-- The outbox table, a promise to users (docs/start/outbox.md), created by `outboxd migrate --outbox`.
 -- :table and :index are put in, quoted, from OUTBOX_TABLE. Safe to run again.
 create table if not exists :table (
   id             bigint generated always as identity primary key,

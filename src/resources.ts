@@ -1,5 +1,5 @@
 /**
- * The service's resources (docs/interface.md, 1). To add one: a row here, and a migration that lets the ledger hold
+ * The service's resources (docs/reference/interface.md, 1). To add one: a row here, and a migration that lets the ledger hold
  * its name. Nothing else of src names a resource. Imports nothing.
  */
 export const resources = {
@@ -47,7 +47,7 @@ interface ResourceRow {
   resultField: string | null
   /** What people call the thing that has the id. */
   noun: string
-  /** Of docs/interface.md. */
+  /** Of docs/reference/interface.md. */
   section: string
   /** What a request must hold, by name; the service takes more beside it. */
   body: Readonly<Record<string, BodyRule>>
@@ -68,7 +68,7 @@ export const resourceNames = Object.keys(resources) as [Resource, ...Resource[]]
 
 export type ResourceEndpoint = (typeof resources)[Resource]['submit' | 'ask']
 
-/** Every endpoint of the service (docs/interface.md, 4), by the metrics' names. */
+/** Every endpoint of the service (docs/reference/interface.md, 4), by the metrics' names. */
 export type Endpoint = 'token' | ResourceEndpoint
 
 export const endpoints: readonly Endpoint[] = ['token', ...resourceNames.flatMap(endpointsOf)]

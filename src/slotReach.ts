@@ -1,4 +1,4 @@
-/** How far a slot reaches in time from the moment it is taken (docs/budget.md). Imports nothing. */
+/** How far a slot reaches in time from the moment it is taken (docs/why/budget.md). Imports nothing. */
 
 /**
  * How long a slot is kept to be used up: at least as long as a claim with ten round trips to a database 200 ms away.

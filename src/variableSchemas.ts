@@ -32,7 +32,7 @@ export const postgresUrl = z
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
   .refine(
     (text) => !namesSeveralHosts(text),
-    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/restore.md, "Failover")',
+    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/run/restore.md, "Failover")',
   )
 
 /** As libpq has them: in place of the host, or as the parameter. A comma of a password stands before the @. */
@@ -70,9 +70,9 @@ const addressWithout = (end: RegExp, path: string) =>
       `must not end in ${end.exec(String(address))?.[0]}: ${path} is appended to it, so set ${String(address).replace(end, '')}`,
   })
 
-/** {base_url} of docs/interface.md. */
+/** {base_url} of docs/reference/interface.md. */
 export const serviceBaseUrl = addressWithout(appended.base, '/api/v1/…')
-/** {auth_url} of docs/interface.md. */
+/** {auth_url} of docs/reference/interface.md. */
 export const serviceAuthUrl = addressWithout(appended.auth, '/oauth/token')
 
 function isDecodable(text: string): boolean {

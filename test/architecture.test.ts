@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** docs/architecture.md, "What may import what". */
+/** docs/why/architecture.md, "What may import what". */
 
 const stages = ['daemon/capture', 'daemon/dispatch', 'daemon/submit', 'daemon/track', 'daemon/report']
 const databases = ['postgres', 'ledger', 'outbox']
@@ -169,8 +169,8 @@ test.each(rules)('$says', ({ breaks }) => {
   expect(allImports(sources).filter(breaks).map(inMessage)).toEqual([])
 })
 
-test('docs/architecture.md says of each folder what it may import', () => {
-  const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'architecture.md'), 'utf8')
+test('docs/why/architecture.md says of each folder what it may import', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'why', 'architecture.md'), 'utf8')
   const rows = [...page.matchAll(/^\| (`src\/[^|]+) \| ([^|]+) \|/gm)]
   const saidOf = (name: string) => rows.filter(([, folders = '']) => folders.includes(`\`src/${name}\``))[0]?.[2] ?? ''
   for (const [name, others] of Object.entries(mayImport).filter(([name]) => !stages.includes(name))) {

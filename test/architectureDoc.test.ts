@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** docs/architecture.md says of functions, locks and words what is so. */
+/** docs/why/architecture.md says of functions, locks and words what is so. */
 
 const root = join(import.meta.dirname, '..')
-const page = read('docs/architecture.md')
+const page = read('docs/why/architecture.md')
 
 test('the way of a record has ten rows, and each function is exported by a file of its row', () => {
   const rows = [...section('The way of a record').matchAll(/^\| \d+ \|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]

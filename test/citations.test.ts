@@ -36,8 +36,8 @@ describe('the rules themselves', () => {
   test.each([
     ['src/a.ts', '/** As design.md says. */'],
     ['src/a.ts', '/** @see docs/nothing.md */'],
-    ['src/a.ts', '/** @see docs/interface.md, 12.3 */'],
-    ['src/a.ts', '/** docs/contract.md, "What nobody says" */'],
+    ['src/a.ts', '/** @see docs/reference/interface.md, 12.3 */'],
+    ['src/a.ts', '/** docs/why/contract.md, "What nobody says" */'],
     ['test/a.test.ts', '// src/service/nothing.ts does it'],
     ['docs/a.md', 'Code: `src/nothing.ts`.'],
   ])('%s with %s is caught', (from, text) => {
@@ -48,15 +48,15 @@ describe('the rules themselves', () => {
     ['docs/a.md', '[a](nothing.md)'],
     ['docs/a.md', '[a](budget.md#nothing)'],
     ['README.md', '[a](budget.md)'],
-    ['docs/budget.md', '[a](#nothing)'],
+    ['docs/why/budget.md', '[a](#nothing)'],
   ])('%s with the link %s is caught', (from, text) => {
     expect(allLinks(new Map([[from, text]])).filter(isBroken)).toHaveLength(1)
   })
 
   test.each([
-    ['src/a.ts', '/** docs/interface.md, 4.2 and 7; README.md, "Commands" */'],
-    ['src/a.ts', '/** docs/contract.md,\n * "What an answer\n * means" */'],
-    ['docs/a.md', '[a](budget.md#the-proof), [b](../README.md), [c](https://example.com/x.md)'],
+    ['src/a.ts', '/** docs/reference/interface.md, 4.2 and 7; README.md, "Commands" */'],
+    ['src/a.ts', '/** docs/why/contract.md,\n * "What an answer\n * means" */'],
+    ['docs/a.md', '[a](why/budget.md#the-proof), [b](../README.md), [c](https://example.com/x.md)'],
   ])('%s with %j passes', (from, text) => {
     const found = new Map([[from, text]])
     expect([...allCitations(found), ...allLinks(found)].filter(isBroken)).toEqual([])

@@ -121,7 +121,9 @@ const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0
 
 test('what is built, installed and pushed by our pages and manifests is of one version: ours', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
-  const texts = ['docs/install.md', 'deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/migrate.yaml'].map(read)
+  const texts = ['docs/start/install.md', 'deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/migrate.yaml'].map(
+    read,
+  )
   const named = texts.flatMap((text) => [...text.matchAll(/outboxd[:-](\d+\.\d+\.\d+)/g)].map(([, each]) => each))
   expect(named.length).toBeGreaterThan(6)
   expect(new Set(named)).toEqual(new Set([version]))
@@ -152,9 +154,9 @@ describe('deploy/outboxd.service', () => {
     expect(status).toBe(0)
   })
 
-  test('fits the folder and the names that docs/install.md says', () => {
+  test('fits the folder and the names that docs/start/install.md says', () => {
     const unit = read('deploy/outboxd.service')
-    const page = read('docs/install.md')
+    const page = read('docs/start/install.md')
     expect(page).toContain('--prefix /opt/outboxd ')
     expect(unit).toContain('ExecStart=/opt/outboxd/bin/outboxd --env-file /etc/outboxd/env run')
     expect(unit).toMatch(/^ExecReload=.*-HUP/m)

@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { checkout } from './support/program.ts'
 
 const page = (name: string) => readFileSync(join(checkout, 'docs', name), 'utf8')
-const threats = [...page('security.md').matchAll(/^\| (\d+) \| .+ \| .+ \|$/gm)].map(([, number]) => Number(number))
+const threats = [...page('why/security.md').matchAll(/^\| (\d+) \| .+ \| .+ \|$/gm)].map(([, number]) => Number(number))
 const shownBy = [...page('reference/threats.md').matchAll(/^\| (\d+) \| (.+) \|$/gm)].map(
   ([, number, tests = '']) => [Number(number), tests] as const,
 )
 
-test('docs/security.md has 20 threats and more, each with a control, and with tests in docs/reference/threats.md', () => {
+test('docs/why/security.md has 20 threats and more, each with a control, and with tests in docs/reference/threats.md', () => {
   expect(threats.length).toBeGreaterThanOrEqual(20)
   expect(threats).toEqual(threats.map((_, index) => index + 1))
   expect(shownBy.map(([number]) => number)).toEqual(threats)

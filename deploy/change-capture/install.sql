@@ -1,5 +1,5 @@
 -- Change capture for outboxd: triggers on tables of an ERP that write one row into the outbox for each document that changed
--- (docs/outbox.md). A document is a row of one table, with the rows of other tables that point at it: an order and its lines.
+-- (docs/start/outbox.md). A document is a row of one table, with the rows of other tables that point at it: an order and its lines.
 --
 -- Run this file once in the ERP's database, as a role of its own that is not a superuser; that changes no table. A superuser gets the
 -- statements that make the role. Then, as that role, for each kind of document:

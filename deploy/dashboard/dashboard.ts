@@ -21,7 +21,7 @@ export const dashboard = {
   time: { from: 'now-6h', to: 'now' },
   refresh: '30s',
   timepicker: {},
-  links: [link('Runbook', 'docs/runbook.md'), link('The service’s targets', 'docs/slo.md')],
+  links: [link('Runbook', 'docs/run/runbook.md'), link('The service’s targets', 'docs/run/slo.md')],
   templating: {
     list: [
       {

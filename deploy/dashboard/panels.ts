@@ -15,7 +15,7 @@ export interface Common {
   description: string
   /** Of 24 columns. */
   width: number
-  /** The alert whose section of docs/runbook.md says what to do. */
+  /** The alert whose section of docs/run/runbook.md says what to do. */
   runbook?: string
   queries: readonly Query[]
   /** As Grafana names it: `s`, `bytes`, `percentunit`, or `suffix: x`. */
@@ -157,7 +157,7 @@ function panel(spec: Common, type: string, height: number, ask: 'now' | 'range' 
     width,
     height,
     datasource,
-    links: runbook === undefined ? [] : [link('What to do', `docs/runbook.md#${runbook.toLowerCase()}`)],
+    links: runbook === undefined ? [] : [link('What to do', `docs/run/runbook.md#${runbook.toLowerCase()}`)],
     targets: queries.map(({ expr, legend }, i) => ({
       refId: String.fromCharCode(65 + i),
       datasource,

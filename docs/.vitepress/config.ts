@@ -13,8 +13,8 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
-      { text: 'Tutorial', link: '/tutorial' },
-      { text: 'Runbook', link: '/runbook' },
+      { text: 'Tutorial', link: '/start/tutorial' },
+      { text: 'Runbook', link: '/run/runbook' },
       { text: 'Glossary', link: '/reference/glossary' },
     ],
     sidebar,

@@ -4,19 +4,24 @@ import { join } from 'node:path'
 const docs = join(import.meta.dirname, '..')
 
 const groups = {
-  Start: ['tutorial', 'tutorial-erp', 'install', 'outbox', 'mapping', 'discover', 'sandbox'],
-  Run: ['operations', 'runbook', 'console', 'restore', 'retention', 'slo'],
-  Why: ['guarantee', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture'],
-  Reference: [...pagesIn('reference').map((page) => `reference/${page}`), 'interface', 'licenses'],
+  Start: inFolder('start', ['tutorial', 'tutorial-erp', 'install', 'outbox', 'mapping', 'discover', 'sandbox']),
+  Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo']),
+  Why: inFolder('why', ['guarantee', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture']),
+  Reference: inFolder('reference', pagesIn('reference')),
 }
 
-const unlisted = pagesIn('.').filter((page) => page !== 'index' && !Object.values(groups).flat().includes(page))
+const pages = ['start', 'run', 'why'].flatMap((folder) => inFolder(folder, pagesIn(folder)))
+const unlisted = pages.filter((page) => !Object.values(groups).flat().includes(page))
 if (unlisted.length > 0) throw new Error(`docs/.vitepress/sidebar.ts has no place for ${unlisted.join(', ')}`)
 
 export const sidebar = Object.entries(groups).map(([text, pages]) => ({
   text,
   items: pages.map((page) => ({ text: titleOf(page), link: `/${page}` })),
 }))
+
+function inFolder(folder: string, names: string[]): string[] {
+  return names.map((name) => `${folder}/${name}`)
+}
 
 function pagesIn(folder: string): string[] {
   return readdirSync(join(docs, folder))

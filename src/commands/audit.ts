@@ -52,7 +52,7 @@ names one. Both are empty once the contents are emptied. --containing does not f
 Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
 
 --verify reckons the chain of all log entries anew and names the first that was changed, added or taken away. Whoever owns the database can write all of
-it anew: note its head elsewhere (a daemon logs it each day), and give it with --noted. docs/operations.md says what that proves, and what not.
+it anew: note its head elsewhere (a daemon logs it each day), and give it with --noted. docs/run/operations.md says what that proves, and what not.
 
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv

@@ -53,7 +53,7 @@ export const command = defineCommand({
   help: `It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
 loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
 loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
-CONSOLE_TRUST_PROXY); docs/console.md says how. It ends with Ctrl-C.
+CONSOLE_TRUST_PROXY); docs/run/console.md says how. It ends with Ctrl-C.
 
 Examples:
   outboxd console --open                          for yourself

@@ -22,7 +22,7 @@ export const command = defineCommand({
   help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
 outboxd audit shows the records without their key, and outboxd audit --verify still holds. There is no way back.
 Only what is completed or discarded, and told to its row, is erased; the others are named, and the exit code is 1. Safe beside daemons, and to interrupt.
-The rows of the outbox, logs, backups and the service's own data are not ours to erase: see docs/retention.md, "Erasure".
+The rows of the outbox, logs, backups and the service's own data are not ours to erase: see docs/run/retention.md, "Erasure".
 
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run

@@ -89,7 +89,7 @@ interface PlannedMigration extends Pick<MigrationCost, 'name' | 'adds' | 'drops'
 }
 
 /**
- * Measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md,
+ * Measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/run/operations.md,
  * "Upgrading").
  */
 const readMsPerMb = 1

@@ -15,7 +15,7 @@ export type TestRecord = { kind: 'record'; resource: Resource; body: Body } | { 
 /**
  * Reads a request's body, or a payload of the outbox, which goes through the mapping of `type`.
  *
- * A body of docs/interface.md, 2.2, has `customerId` and the object `data`; one of 2.6 has `customerId` and the list `items`.
+ * A body of docs/reference/interface.md, 2.2, has `customerId` and the object `data`; one of 2.6 has `customerId` and the list `items`.
  */
 export function readTestRecord({ env }: CommandContext, file: string, type: string | undefined): TestRecord {
   const invalid = (problem: string) => ({ kind: 'invalid' as const, problem: `--record ${file}: ${problem}` })

@@ -53,7 +53,7 @@ were taken and that the ledger does not know. Once these are taken in, sending g
 Two rules: a record whose row names a transaction has arrived, and is tracked by it; all else becomes what --as says.
 --as uncertain is the safe one: settle each with resolve, or many with resolve --file. --as new sends twice what had arrived, unless the
 service recognises the idempotency key; what the ledger knew keeps its own.
---restored is for what no daemon can notice (docs/restore.md, "Backup and restore"): it says so to all of them before anything else.
+--restored is for what no daemon can notice (docs/run/restore.md, "Backup and restore"): it says so to all of them before anything else.
 If the history is as it was, it compares the whole outbox with the ledger and takes in what that has lost.
 Safe to run twice, and beside daemons.
 

@@ -186,6 +186,6 @@ Examples:
   outboxd sandbox --data ./sandbox                    goes on where it was
   outboxd sandbox --embedded --scenario test.yaml     does what the file says; POST /_sandbox/verify asks what it expects
 
-While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/sandbox.md lists them.
+While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/start/sandbox.md lists them.
 `
 }

@@ -4,7 +4,7 @@ import { accessTokenIn, type Exchange, isRefusal, isSuccess, lineOf, nameOf, typ
 import { type Finding, likely, sure, unknown } from './finding.ts'
 import { type Parts, type Sample, Stopped } from './question.ts'
 
-/** The token with which all else is asked (docs/interface.md, 4.1). */
+/** The token with which all else is asked (docs/reference/interface.md, 4.1). */
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
   name: 'a token',
   requestsMax: 1,

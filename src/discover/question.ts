@@ -28,13 +28,13 @@ export type Body = Readonly<Record<string, unknown>>
 export type Need = Exclude<keyof Given, 'record' | 'order'>
 
 /**
- * One thing that the interface does not show (docs/contract.md). `run` sends what it has to and hands the exchanges to a
+ * One thing that the interface does not show (docs/why/contract.md). `run` sends what it has to and hands the exchanges to a
  * judge, which is pure.
  */
 export interface Question {
   /** Promised: `--only` and `--json` know it by this name. */
   name: string
-  /** Where docs/interface.md is silent. */
+  /** Where docs/reference/interface.md is silent. */
   section: string
   /** What is wanted, in half a sentence. */
   asks: string

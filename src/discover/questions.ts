@@ -288,7 +288,7 @@ export const questions: readonly Question[] = [
 
 type Rest = Pick<Question, 'decides' | 'run'> & Partial<Omit<Question, 'name' | 'section' | 'asks'>>
 
-/** @param section where docs/interface.md is silent */
+/** @param section where docs/reference/interface.md is silent */
 function row(name: string, section: string, asks: string, rest: Rest): Question {
   return { requestsMax: 0, recordsMax: 0, samples: [], needs: [], harmless: false, ...rest, name, section, asks }
 }

@@ -22,7 +22,7 @@ interface OwnSlotsDeps {
   waitMs(ms: number): Promise<void>
 }
 
-/** A count in memory, by the rule of docs/budget.md: a slot is free again a window after the answer. */
+/** A count in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
 export function createOwnSlots({ requests, windowMs, nowMs, waitMs }: OwnSlotsDeps): Slots {
   const freeAtMs: number[] = Array(requests).fill(Number.NEGATIVE_INFINITY)
   const next = () => freeAtMs.indexOf(Math.min(...freeAtMs))

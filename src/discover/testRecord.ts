@@ -14,7 +14,7 @@ import { type Body, CannotAsk, type Given, type Headers, NoAnswer, type Parts, t
  * about another. The control is the record in the shape that was accepted; each question changes one thing of it.
  */
 
-/** Where the client's fields of docs/interface.md, 2.5, stand, how the amount is written, and what else a record carries. */
+/** Where the client's fields of docs/reference/interface.md, 2.5, stand, how the amount is written, and what else a record carries. */
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
@@ -99,7 +99,7 @@ export function givenBodies(bodies: readonly { resource: Resource; body: Body }[
 export const customerOf = ({ customer, record }: Pick<Given, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
-/** The body of a record as JSON text (docs/interface.md, 2.2). */
+/** The body of a record as JSON text (docs/reference/interface.md, 2.2). */
 export function recordBody(
   parts: Pick<Parts, 'given' | 'run' | 'nextNumber'>,
   shape: RecordShape,
@@ -177,7 +177,7 @@ export interface Control {
 
 const triedMax = 24
 
-/** A record that the service takes (docs/interface.md, 4.2): first as the daemon would send it, then otherwise. */
+/** A record that the service takes (docs/reference/interface.md, 4.2): first as the daemon would send it, then otherwise. */
 export const controlSample: Sample<Control> = {
   name: 'a test record',
   requestsMax: triedMax + usualHeaders.length,

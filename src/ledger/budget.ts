@@ -161,7 +161,7 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * The rows of the table for another limit, or a longer window. See docs/budget.md, "Changing the limit or the
+ * The rows of the table for another limit, or a longer window. See docs/why/budget.md, "Changing the limit or the
  * window".
  *
  * A lower limit drops the permits that are free first, so no slot is free before everything that was dropped is. A

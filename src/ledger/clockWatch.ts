@@ -75,7 +75,7 @@ const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
  * Moves what lies later than now back by `backMs`. A slot or pause that was set later than now lasts from now for
- * as long as it was set for, at least what it had left, so that the proof of docs/budget.md holds. Jobs come
+ * as long as it was set for, at least what it had left, so that the proof of docs/why/budget.md holds. Jobs come
  * before submissions, in the order of locks (queue.ts).
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {

@@ -13,7 +13,7 @@ export interface PauseBackoff {
   patient: readonly number[]
 }
 
-/** See docs/contract.md, "What an answer means". */
+/** See docs/why/contract.md, "What an answer means". */
 export function pauseBackoff({
   unavailablePauseMs,
   unauthorizedPauseMs,

@@ -79,7 +79,7 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 export type Queue = Awaited<ReturnType<typeof openQueue>>
 
 /**
- * Opens the pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md). What takes `db`
+ * Opens the pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/why/guarantee.md). What takes `db`
  * does it in the caller's transaction.
  *
  * @param onError pg-boss's background work failed; it tries again by itself

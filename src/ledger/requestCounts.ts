@@ -1,7 +1,7 @@
 import type { MadeRequest, Outcome } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Requests for records, as the service's two targets count them (docs/interface.md, section 8). */
+/** Requests for records, as the service's two targets count them (docs/reference/interface.md, section 8). */
 export interface RequestCounts {
   requests: number
   /** Answered 500 and above, with E003, or not at all. */

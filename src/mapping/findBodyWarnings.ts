@@ -3,14 +3,14 @@ import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
 /**
- * What the service would mind in the requests of a mapping (docs/interface.md, 2.2 and 2.6): a field that is missing or may be, a text
+ * What the service would mind in the requests of a mapping (docs/reference/interface.md, 2.2 and 2.6): a field that is missing or may be, a text
  * that may be too long, a value that is none of its own. Clauses that begin with the field's path; none where all is well. Pure.
  *
  * They warn and no more: the interface does not show everything, and the service may take what it does not speak of.
  */
 export function findBodyWarnings(mapping: Mapping): string[] {
   const { body, section } = resources[mapping.endpoint]
-  const inquiry = { fields: mapping.fields, asks: `the service asks for it (docs/interface.md, ${section})` }
+  const inquiry = { fields: mapping.fields, asks: `the service asks for it (docs/reference/interface.md, ${section})` }
   return checkMembers(inquiry, body, skeletonOf(mapping), '')
 }
 

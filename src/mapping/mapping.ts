@@ -3,7 +3,7 @@ import type { Resource } from '../resources.ts'
 import type { Invalid, PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
-/** One mapping file, checked and compiled: what a record of `type` becomes (docs/mapping.md). */
+/** One mapping file, checked and compiled: what a record of `type` becomes (docs/start/mapping.md). */
 export interface Mapping {
   /** Outbox rows of this type. */
   readonly type: string

@@ -9,7 +9,7 @@ export interface MappingProposal {
   readonly warnings: readonly string[]
 }
 
-/** A field of the service's (docs/interface.md, 2.5 and 2.6). */
+/** A field of the service's (docs/reference/interface.md, 2.5 and 2.6). */
 interface Target {
   readonly name: string
   readonly rest: string
@@ -145,7 +145,7 @@ const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
   fillIn: `from: the customer’s uuid, as the service knows it. We found no column of the type uuid: one of ${path} (${about}) if it holds uuids, or what you add to the query`,
 })
 
-/** The resource that takes such things (docs/interface.md, section 1). */
+/** The resource that takes such things (docs/reference/interface.md, section 1). */
 export const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
 
@@ -156,7 +156,7 @@ function head(
   isUnseen: boolean,
 ): YamlLine[] {
   const unseen =
-    'No payload with fields was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
+    'No payload with fields was there to look at: these are the names that docs/reference/interface.md gives to a client’s fields.'
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'

@@ -60,7 +60,7 @@ export const outcomes = [
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** A request made for a record, as the service's targets count it (docs/interface.md, 8). */
+/** A request made for a record, as the service's targets count it (docs/reference/interface.md, 8). */
 export interface MadeRequest {
   kind: 'submit' | 'status'
   outcome: Outcome

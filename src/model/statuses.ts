@@ -20,7 +20,7 @@ export type PostMeaning =
   | 'refused-in-doubt'
   | 'refused'
   | 'throttled'
-  /** Sent again at most three times (docs/interface.md, 7.1). */
+  /** Sent again at most three times (docs/reference/interface.md, 7.1). */
   | 'server-error'
   | 'unavailable'
   /** UNCERTAIN_POLICY decides. */
@@ -83,9 +83,9 @@ const away = {
 } as const
 
 /**
- * What every status of HTTP means, by what was asked: the one place that says so. docs/guarantee.md prints it.
+ * What every status of HTTP means, by what was asked: the one place that says so. docs/why/guarantee.md prints it.
  *
- * @see docs/interface.md, 7.1; RFC 9110, 15
+ * @see docs/reference/interface.md, 7.1; RFC 9110, 15
  */
 export const statusRows: readonly StatusRow[] = [
   { statuses: '100-199', ...inDoubt },

@@ -11,7 +11,7 @@ export const states = [
   'uncertain',
   'discarded',
 ] as const
-/** Where a submission is on its way (docs/guarantee.md, "The state machine"). */
+/** Where a submission is on its way (docs/why/guarantee.md, "The state machine"). */
 export type State = (typeof states)[number]
 
 export const waitingForPerson = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]

@@ -11,7 +11,7 @@ import {
 } from '../model.ts'
 import { endpoints } from '../resources.ts'
 
-/** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2). */
+/** The error codes that `service_errors_total` tells apart (docs/reference/interface.md, 7.2). */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
 export const loops = [
@@ -77,7 +77,7 @@ export type MetricRow = RowBase &
   )
 
 /**
- * Every metric (docs/runbook.md says what to do about it). Each combination of label values starts at 0, so that
+ * Every metric (docs/run/runbook.md says what to do about it). Each combination of label values starts at 0, so that
  * `rate()` sees the first event.
  *
  * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown`
@@ -95,7 +95,7 @@ export const metricRows = {
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until we gave up.',
     labels: { endpoint: endpoints, outcome: outcomes },
-    // The service promises answers below 2 s (docs/interface.md, 8): an edge at exactly 2.
+    // The service promises answers below 2 s (docs/reference/interface.md, 8): an edge at exactly 2.
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
   },
   serviceErrors: {

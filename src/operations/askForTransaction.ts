@@ -112,7 +112,7 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   }
 }
 
-/** docs/interface.md, 3.1 and 3.2; whether `accepted` belongs here is not shown. */
+/** docs/reference/interface.md, 3.1 and 3.2; whether `accepted` belongs here is not shown. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const slotsAgainMs = 500

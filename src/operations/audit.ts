@@ -29,7 +29,7 @@ export function auditLine(entry: AuditEntry): AuditLine {
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
-/** A request's customer and currency, EUR by default (docs/interface.md, 2.5); null if it was emptied. */
+/** A request's customer and currency, EUR by default (docs/reference/interface.md, 2.5); null if it was emptied. */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
   if (body === null) return { customer: null, currency: null }
   const request = readObject(body)

@@ -1,6 +1,6 @@
 import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
 
-/** docs/interface.md, section 8. */
+/** docs/reference/interface.md, section 8. */
 export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
 
 /** Shares are null if there were no requests. */

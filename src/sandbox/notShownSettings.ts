@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 /**
- * What the interface does not show. Each default says what the sandbox does. docs/contract.md says what the daemon
+ * What the interface does not show. Each default says what the sandbox does. docs/why/contract.md says what the daemon
  * makes of the others.
  */
 
@@ -33,7 +33,7 @@ export function isRegularExpression(text: string): boolean {
   }
 }
 
-/** The bodies of refusals: docs/interface.md, 7.2. */
+/** The bodies of refusals: docs/reference/interface.md, 7.2. */
 export const errorShapeNames = [
   'problem',
   'code',
@@ -47,7 +47,7 @@ export const errorShapeNames = [
 ] as const
 export type ErrorShape = (typeof errorShapeNames)[number]
 
-/** Tokens, and how the issuer refuses: docs/interface.md, 2.1 and 4.1. */
+/** Tokens, and how the issuer refuses: docs/reference/interface.md, 2.1 and 4.1. */
 const ofTokens = {
   expiresInUnit: oneOf(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
   expiresInForm: oneOf(['number', 'text', 'absent'], 'expires_in is a number, the same as text, or not there'),
@@ -66,7 +66,7 @@ const ofTokens = {
   ),
 }
 
-/** How the API refuses: docs/interface.md, 5 and 7. */
+/** How the API refuses: docs/reference/interface.md, 5 and 7. */
 const ofRefusals = {
   errorShape: oneOf(errorShapeNames, 'the body of a refusal'),
   unauthorizedShape: oneOf(
@@ -100,7 +100,7 @@ const ofRefusals = {
   retryAfterForm: oneOf(['seconds', 'date', 'none'], 'Retry-After is a number of seconds, an HTTP date, or not there'),
 }
 
-/** What a record may look like: docs/interface.md, 2.2, 2.5 and 2.6. */
+/** What a record may look like: docs/reference/interface.md, 2.2, 2.5 and 2.6. */
 const ofRecords = {
   customerIdUnit: oneOf(
     ['characters', 'utf16', 'bytes'],
@@ -129,7 +129,7 @@ const ofRecords = {
   ),
 }
 
-/** Recognising what was sent before: docs/interface.md, 4.2 and 7.2. */
+/** Recognising what was sent before: docs/reference/interface.md, 4.2 and 7.2. */
 const ofRepetition = {
   idempotency: oneOf(
     ['e002', 'replay', 'ignore'],
@@ -150,7 +150,7 @@ const ofRepetition = {
   ),
 }
 
-/** What transactions and orders look like: docs/interface.md, 2.4, 2.6 and 3. */
+/** What transactions and orders look like: docs/reference/interface.md, 2.4, 2.6 and 3. */
 const ofTransactions = {
   transactionIdForm: oneOf(
     ['uuid', 'digits', 'odd'],
@@ -170,7 +170,7 @@ const ofTransactions = {
   createdAtOnRead: flag(true, 'whether an order that is read has its createdAt'),
 }
 
-/** What the limit counts, and says: docs/interface.md, 8. */
+/** What the limit counts, and says: docs/reference/interface.md, 8. */
 const ofTheLimit = {
   rateLimitScope: oneOf(
     ['client', 'token', 'address'],

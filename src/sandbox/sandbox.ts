@@ -5,7 +5,7 @@ export { SettingsWrong } from './settingsWrong.ts'
 export type { Sandbox, SandboxOptions }
 
 /**
- * The package's export `outboxd/sandbox`: docs/sandbox.md, "In your own CI".
+ * The package's export `outboxd/sandbox`: docs/start/sandbox.md, "In your own CI".
  *
  * @throws Error that names the Node it needs, if this one is too old; what the sandbox's own startSandbox throws
  */

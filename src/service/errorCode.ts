@@ -13,7 +13,7 @@ const anywhere = /\bE\d{3}\b/
  * mentions "article E003-17" speaks of the record, and would stop everyone.
  *
  * @param json undefined if the body is not JSON
- * @see docs/interface.md, 7.2
+ * @see docs/reference/interface.md, 7.2
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
@@ -21,7 +21,7 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** Whether a code is the service's own (docs/interface.md, 7.2), not a framework's or gateway's. */
+/** Whether a code is the service's own (docs/reference/interface.md, 7.2), not a framework's or gateway's. */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']

@@ -82,7 +82,7 @@ export function judgeTrial(answer: Answer): TrialVerdict {
 /**
  * Returns the pause that a token request without a token calls for.
  *
- * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2
+ * @see docs/why/contract.md, "What an answer means"; RFC 6749, 5.2
  */
 export function decideToken(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer') return unanswered(`asking for a token: ${answer.detail}`)
@@ -169,7 +169,7 @@ function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | G
   return pause === undefined ? null : called(answer, pause)
 }
 
-/** Retry-After counts for no more (docs/contract.md, "What an answer means"). */
+/** Retry-After counts for no more (docs/why/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
 /** `ownWords` go into the log, so they have no word of the service's. */

@@ -1,4 +1,4 @@
-/** The service's JSON, by section of docs/interface.md. Pure. Unknown fields are no mistake. */
+/** The service's JSON, by section of docs/reference/interface.md. Pure. Unknown fields are no mistake. */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
 import type { Taken, TransactionStatus } from '../model.ts'
@@ -25,7 +25,7 @@ const idOrNone = id.nullish().catch(null)
 
 const noId = /^\s*(null|undefined)?\s*$/i
 
-/** docs/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
+/** docs/reference/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
 export const tokenResponse = z.object({
   access_token: z
     .string()
@@ -34,14 +34,14 @@ export const tokenResponse = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** docs/interface.md, 2.3 and 2.6; `takenIn` judges what stands beside the id. */
+/** docs/reference/interface.md, 2.3 and 2.6; `takenIn` judges what stands beside the id. */
 const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
 
-/** docs/interface.md, 2.4 and 2.6. The id may be missing; a wrong one may not. */
+/** docs/reference/interface.md, 2.4 and 2.6. The id may be missing; a wrong one may not. */
 const statusResponse = forEachResource((resource) => {
   const { idField, resultField } = resources[resource]
   return z
@@ -96,7 +96,7 @@ const detailOfOne = z.union([
   z.object({ detail: text }).transform((error) => error.detail),
 ])
 
-/** What an error body says in words. Its shape is not shown (docs/interface.md, 7.2), so the usual places are tried. */
+/** What an error body says in words. Its shape is not shown (docs/reference/interface.md, 7.2), so the usual places are tried. */
 export function messageIn(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null

@@ -3,7 +3,7 @@ import { type Answer, type Breach, isSuccess, type TokenVerdict, wasSuspended } 
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './readAnswer.ts'
 
-/** The access token that all requests of this process share (docs/interface.md, 5). */
+/** The access token that all requests of this process share (docs/reference/interface.md, 5). */
 export interface Tokens {
   /**
    * Returns the token in force, or fetches one. Concurrent callers share one fetch. A token due for renewal is still

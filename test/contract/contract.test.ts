@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contractTarget, type Target } from './target.ts'
 
 /**
- * docs/interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
+ * docs/reference/interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
  *
- * Runs against a sandbox, or against the address in CONTRACT_URL (docs/sandbox.md, "The service's own tests" lists the
+ * Runs against a sandbox, or against the address in CONTRACT_URL (docs/start/sandbox.md, "The service's own tests" lists the
  * variables). Section 8 comes last because it uses up the rate limit.
  */
 
@@ -271,7 +271,7 @@ describe('8: limits', () => {
     expect(remaining[1]).toBeLessThan(remaining[0] ?? 0)
   })
 
-  test('so far it made no more requests than docs/sandbox.md says', async ({ skip }) => {
+  test('so far it made no more requests than docs/start/sandbox.md says', async ({ skip }) => {
     if (target.countsUrl === undefined) return skip('a sandbox of our own counts them')
     const { rows } = (await (await fetch(target.countsUrl)).json()) as Json
     const total = (what: (row: Json) => boolean, field = 'requests') =>

@@ -4,7 +4,7 @@ import { createDatabase } from '../support/database.ts'
 
 /** The service that the contract test is pointed at. */
 export interface Target extends AsyncDisposable {
-  /** {base_url} and {auth_url} of docs/interface.md, without a slash at the end. */
+  /** {base_url} and {auth_url} of docs/reference/interface.md, without a slash at the end. */
   baseUrl: string
   authUrl: string
   clientId: string
@@ -29,7 +29,7 @@ export interface Target extends AsyncDisposable {
 /**
  * The address in CONTRACT_URL, else CONTRACT_BASE_URL, or a sandbox of our own.
  *
- * docs/sandbox.md, "The service's own tests". Also read: CONTRACT_AUTH_URL, CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET, CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER,
+ * docs/start/sandbox.md, "The service's own tests". Also read: CONTRACT_AUTH_URL, CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET, CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER,
  * CONTRACT_UNKNOWN_CUSTOMER, CONTRACT_EVENTS_URL, CONTRACT_EXHAUST=1, CONTRACT_WAIT_SECONDS. Parts of the test that need
  * what was not given are skipped.
  */

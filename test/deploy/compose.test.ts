@@ -107,7 +107,7 @@ test('every health condition that somebody waits for has its check: its own, or 
   expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*healthcheck\.mjs/m)
 })
 
-test('the steps of docs/install.md make every secret, and the daemon and the sandbox read them', () => {
+test('the steps of docs/start/install.md make every secret, and the daemon and the sandbox read them', () => {
   const folder = temporaryFolder()
   const [makeSecrets = ''] = blocksOf('With Docker')
   const { status, stderr } = spawnSync('sh', ['-euc', makeSecrets], { cwd: folder, encoding: 'utf8' })

@@ -14,9 +14,9 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** The shell blocks below a heading of docs/install.md, up to the next of its rank. */
+/** The shell blocks below a heading of docs/start/install.md, up to the next of its rank. */
 export function blocksOf(heading: string): string[] {
-  const page = read('docs/install.md')
+  const page = read('docs/start/install.md')
   const [, section = ''] = page.split(`## ${heading}\n`)
   return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
 }

@@ -91,7 +91,7 @@ test('the checks themselves see a wrong value and a misspelt name', async () => 
   expect(unknownNamesIn([misspelt])).toContain(`'"replica"' does not exist`)
 })
 
-test('the alerts are a PrometheusRule by the command of docs/install.md', async () => {
+test('the alerts are a PrometheusRule by the command of docs/start/install.md', async () => {
   const block = blocksOf('On Kubernetes').find((each) => each.includes('PrometheusRule')) ?? ''
   const applied = kubectlOf(block)
   expect(applied).toHaveLength(2)
@@ -102,7 +102,7 @@ test('the alerts are a PrometheusRule by the command of docs/install.md', async 
   expect(rule.spec).toEqual(parse(read('deploy/prometheus-rules.yaml')))
 })
 
-test('the steps of docs/install.md apply every file, and migrate before the Deployment', () => {
+test('the steps of docs/start/install.md apply every file, and migrate before the Deployment', () => {
   const steps = blocksOf('On Kubernetes').join('\n')
   const applied = [...steps.matchAll(/-f ([\w-]+\.yaml)/g)].map(([, file]) => file)
   expect(applied.toSorted()).toEqual(files)

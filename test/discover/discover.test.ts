@@ -19,7 +19,7 @@ afterAll(() => service[Symbol.asyncDispose]())
 const requestsMade = async () => (await service.control('GET', '/ledger?limit=1000')).rows.length
 const folder = () => mkdtempSync(join(tmpdir(), 'discover-'))
 
-test('the sandbox as it is by default is found to be what docs/contract.md says of it', async () => {
+test('the sandbox as it is by default is found to be what docs/why/contract.md says of it', async () => {
   const asked = await ask(service.sandbox.url, customers)
   expect(asked.code).toBe(0)
   expect(foundIn(asked)).toMatchObject({
@@ -185,14 +185,14 @@ test('where the budget ends, the last questions are left, and say so', async () 
   })
 })
 
-test('docs/discover.md has every question with its section and what it asks', () => {
-  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'discover.md'), 'utf8')
+test('docs/start/discover.md has every question with its section and what it asks', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'start', 'discover.md'), 'utf8')
   const rows = questions.map(({ name, section, asks, decides }) => `| ${name} | ${section} | ${asks} | ${decides} |`)
   expect(rows.filter((row) => !page.includes(row))).toEqual([])
 })
 
-test('docs/contract.md says of each question which line it asks', () => {
-  const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'contract.md'), 'utf8')
+test('docs/why/contract.md says of each question which line it asks', () => {
+  const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'why', 'contract.md'), 'utf8')
   const page = whole.slice(0, whole.indexOf('| What helps'))
   const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){4}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>
     cell.split(/[,(]/),

@@ -13,7 +13,7 @@ export interface Judged {
   wrong: boolean
 }
 
-/** Starts the service of a seed, asks it as docs/discover.md says, and compares with its settings. */
+/** Starts the service of a seed, asks it as docs/start/discover.md says, and compares with its settings. */
 export async function judgeService(seed: number): Promise<{ service: RandomService; asked: Asked; judged: Judged[] }> {
   const service = randomService(seed)
   await using started = await setup(service.options)

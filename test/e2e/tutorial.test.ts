@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { hasPsql, readSteps, typeSteps } from '../support/typePage.ts'
 
-const steps = await readSteps('tutorial.md')
+const steps = await readSteps('start/tutorial.md')
 
 test('the page has steps, and most of them say what is printed', () => {
   expect(steps.length).toBeGreaterThan(10)

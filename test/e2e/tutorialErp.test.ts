@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { erps } from '../support/erpDdl.ts'
 import { hasPsql, readSteps, typeSteps } from '../support/typePage.ts'
 
-const steps = await readSteps('tutorial-erp.md')
+const steps = await readSteps('start/tutorial-erp.md')
 
 test('ten commands lead from describe to the first order', () => {
   const upToOrder = steps.slice(0, steps.findIndex(({ typed }) => typed.includes('outboxd_capture.document')) + 1)

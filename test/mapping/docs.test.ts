@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
 import { mappingFrom } from './mappingOf.ts'
 
-// In docs/mapping.md a ```yaml block is a mapping; the ```json blocks after it are a payload and its request.
-const page = readFileSync('docs/mapping.md', 'utf8')
+// In docs/start/mapping.md a ```yaml block is a mapping; the ```json blocks after it are a payload and its request.
+const page = readFileSync('docs/start/mapping.md', 'utf8')
 const blocks = [...page.matchAll(/^```(yaml|json)\n(.*?)^```$/gms)].map(([, language, text]) => ({ language, text }))
 const examples = blocks.flatMap(({ language, text = '' }, i) =>
   language === 'yaml'
@@ -12,7 +12,7 @@ const examples = blocks.flatMap(({ language, text = '' }, i) =>
     : [],
 )
 
-test.each(examples)('docs/mapping.md, example $#: the payload becomes the request shown', ({
+test.each(examples)('docs/start/mapping.md, example $#: the payload becomes the request shown', ({
   mapping,
   payload,
   request,

@@ -35,10 +35,10 @@ test('what the interface asks for gives no warning, nor does what stands beside 
 
 test('a field that is missing is said with the slip that it may be', () => {
   expect(data(good, 'customerId: ${c}\ndta: { field1: "${f1}", field2: "${f2}" }')).toEqual([
-    'data is not in the body, and the service asks for it (docs/interface.md, 2.2); did you mean "dta"?',
+    'data is not in the body, and the service asks for it (docs/reference/interface.md, 2.2); did you mean "dta"?',
   ])
   expect(data(`${one}\n${two}`, 'data: { field1: "${f1}", field2: "${f2}" }')).toEqual([
-    'customerId is not in the body, and the service asks for it (docs/interface.md, 2.2)',
+    'customerId is not in the body, and the service asks for it (docs/reference/interface.md, 2.2)',
   ])
   expect(data(`${customer}\n${one}`, 'customerId: ${c}\ndata: { field1: "${f1}", filed2: x }')).toEqual([
     expect.stringMatching(/^data\.field2 is not in the body.*did you mean "filed2"/),

@@ -16,7 +16,7 @@ import { type Resource, resourceNames } from '../../src/resources.ts'
 import { decideToken, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } from '../../src/service/readAnswer.ts'
 import { response } from '../support/answers.ts'
 
-/** What docs/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */
+/** What docs/why/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */
 interface Said<Kind> {
   /** What becomes of the record. */
   record: string
@@ -92,13 +92,13 @@ const token: Record<TokenMeaning, PauseCall['reason']> = {
   unreachable: 'unreachable',
 }
 
-test('docs/guarantee.md shows the table (npm test -- test/model/statuses -u writes it)', async () => {
-  const path = join(import.meta.dirname, '../../docs/guarantee.md')
+test('docs/why/guarantee.md shows the table (npm test -- test/model/statuses -u writes it)', async () => {
+  const path = join(import.meta.dirname, '../../docs/why/guarantee.md')
   const [before = '', after = ''] = readFileSync(path, 'utf8').split(
     /(?<=<!-- statuses: generated -->\n).*(?=<!-- end -->)/s,
   )
   expect(after).not.toBe('')
-  await expect(`${before}\n${table()}\n\n${after}`).toMatchFileSnapshot('../../docs/guarantee.md')
+  await expect(`${before}\n${table()}\n\n${after}`).toMatchFileSnapshot('../../docs/why/guarantee.md')
 })
 
 function table(): string {

@@ -20,7 +20,7 @@ interface Rule {
 const groups: { rules: Rule[] }[] = parse(read('deploy/prometheus-rules.yaml')).groups
 const rules = groups.flatMap((group) => group.rules)
 const alerts = rules.filter(({ alert }) => alert)
-const runbook = read('docs/runbook.md')
+const runbook = read('docs/run/runbook.md')
 
 test('there are rules', () => {
   expect(alerts.length).toBeGreaterThan(15)
@@ -43,7 +43,7 @@ describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { 
     expect(['page', 'ticket']).toContain(labels?.severity)
     expect(annotations?.summary).toMatch(/\w/)
     expect(annotations?.description).toMatch(/^\S.{40,}[.?]$/)
-    expect(annotations?.runbook_url).toBe(`docs/runbook.md#${name?.toLowerCase()}`)
+    expect(annotations?.runbook_url).toBe(`docs/run/runbook.md#${name?.toLowerCase()}`)
     expect(anchors(runbook)).toContain(name?.toLowerCase())
   })
 

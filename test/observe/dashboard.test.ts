@@ -119,7 +119,7 @@ describe('its links', () => {
   const urls = [...links, ...drawing.flatMap((panel) => panel.links)].map(({ url }) => url)
 
   test.each([...new Set(urls)])('%s is there', (url) => {
-    expect(url).toMatch(/^docs\//) // what docs/install.md puts the address of a copy in front of
+    expect(url).toMatch(/^docs\//) // what docs/start/install.md puts the address of a copy in front of
     const [path = '', anchor] = url.split('#')
     const headings = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
       heading.toLowerCase().replaceAll(' ', '-'),

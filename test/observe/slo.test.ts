@@ -7,7 +7,7 @@ import { parse, stringify } from 'yaml'
 import { unknownSelectors } from './unknownSelectors.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const page = readFileSync(join(root, 'docs', 'slo.md'), 'utf8')
+const page = readFileSync(join(root, 'docs', 'run', 'slo.md'), 'utf8')
 const queries = [...page.matchAll(/```promql\n([\s\S]*?)```/g)].map(([, query = '']) => query.trim())
 
 test('the page’s queries ask for metrics, labels and values that exist', () => {

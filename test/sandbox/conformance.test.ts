@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
-/** docs/reference/conformance.md: each sentence of docs/interface.md, and the test that shows it. */
+/** docs/reference/conformance.md: each sentence of docs/reference/interface.md, and the test that shows it. */
 
 const root = join(import.meta.dirname, '..', '..')
 const page = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
-const notShown = 'contract.md#every-not-shown'
+const notShown = 'why/contract.md#every-not-shown'
 
 /** What the interface says, sentence by sentence: of each row of a table its cells, of lists and paragraphs each sentence. */
 function statements(text: string): string[] {
@@ -38,11 +38,10 @@ function sentences(text: string): string[] {
 }
 
 const table = page('reference/conformance.md')
-  .replaceAll('](../', '](')
   .split('\n')
   .filter((line) => line.startsWith('| ') && !line.startsWith('| The interface'))
   .map(cells)
-const said = statements(page('interface.md'))
+const said = statements(page('reference/interface.md'))
 
 test('every sentence of the interface has its row, in its order', () => {
   expect(said.length).toBeGreaterThan(80)

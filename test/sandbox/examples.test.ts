@@ -7,10 +7,10 @@ import { expect, test } from 'vitest'
 import { checkout, sourceMain } from '../support/program.ts'
 import { setup, submission } from './setup.ts'
 
-/** The examples of docs/sandbox.md, "In your own CI", as they stand there; .ci/package runs them on the package. */
+/** The examples of docs/start/sandbox.md, "In your own CI", as they stand there; .ci/package runs them on the package. */
 
 const run = promisify(execFile)
-const page = await readFile(join(checkout, 'docs', 'sandbox.md'), 'utf8')
+const page = await readFile(join(checkout, 'docs', 'start', 'sandbox.md'), 'utf8')
 const exampleIn = (language: string) => page.split(`\`\`\`${language}\n`)[1]?.split('```\n', 1)[0] ?? ''
 
 test.concurrent('the shell script takes a token, submits, asks, orders and reads the event', async () => {

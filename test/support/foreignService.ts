@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { listenOnLoopback } from './listenOnLoopback.ts'
 
-/** What a service by another author chooses where docs/interface.md says "not shown". It shares nothing with the sandbox. */
+/** What a service by another author chooses where docs/reference/interface.md says "not shown". It shares nothing with the sandbox. */
 export interface ForeignChoices {
   field2Max?: number
   /** A new token ends the one before. */

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
  * bench:all: every benchmark, one after the other, in a little more than a quarter of an hour.
  *
  * With --quick each is so short that its figures mean little: it shows that they run. With --write their words and tables
- * take the place of those between the two markers of docs/performance.md.
+ * take the place of those between the two markers of docs/why/performance.md.
  */
 
 const { values: options } = parseArgs({
@@ -55,7 +55,7 @@ async function runBench([name = '', ...args]: string[]): Promise<string> {
 }
 
 async function writeFigures(figures: string): Promise<void> {
-  const path = join(import.meta.dirname, '..', '..', 'docs', 'performance.md')
+  const path = join(import.meta.dirname, '..', '..', 'docs', 'why', 'performance.md')
   const page = await readFile(path, 'utf8')
   const [before, after] = [page.indexOf(begin), page.indexOf(end)]
   if (before === -1 || after < before) throw new Error(`${path} lacks its two markers, ${begin} and ${end}`)

@@ -64,7 +64,7 @@ export async function recoverLedger(
     const found = await readFoundHistory(databases.ledger)
     if (found === null) return false
   }
-  // Daemons are killed all the time, so one may have captured a row that it did not mark (docs/operations.md).
+  // Daemons are killed all the time, so one may have captured a row that it did not mark (docs/run/operations.md).
   const args = ['recover', '--as', 'uncertain', '--waiting', '--yes', '--by', 'crash', '--reason', 'crash campaign']
   const { code } = await runAndPerhapsKill(program.start(args, env), random)
   return code === 0

@@ -12,7 +12,7 @@ const slow: Spec[] = [
   { kind: 'delay', endpoint: polls, when: 'after', delayMs: 200, share: 0.3 },
 ]
 
-/** What a service must not do is not here: answering 429, 401 or E003 to what it has stored (docs/guarantee.md). */
+/** What a service must not do is not here: answering 429, 401 or E003 to what it has stored (docs/why/guarantee.md). */
 const bad: Spec[] = [
   { kind: 'delay', endpoint: posts, when: 'after', delayMs: 2_600 },
   { kind: 'delay', endpoint: posts, when: 'before', delayMs: 2_600 },

@@ -7,7 +7,7 @@ import { retryPatiently } from './retryPatiently.ts'
 const migrateWithinMs = 600_000
 
 /**
- * What docs/operations.md, "Upgrading", says, while all else goes on: the new version migrates beside the daemons of the old one, and
+ * What docs/run/operations.md, "Upgrading", says, while all else goes on: the new version migrates beside the daemons of the old one, and
  * these are restarted one after the other, by SIGTERM and by SIGKILL in turn.
  */
 export async function upgrade(

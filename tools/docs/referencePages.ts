@@ -74,7 +74,7 @@ function metricsPage(): string {
   return page(
     'Metrics',
     `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. The metrics of the
-Node process (\`process_…\`, \`nodejs_…\`) come on top. docs/runbook.md has the alerts.`,
+Node process (\`process_…\`, \`nodejs_…\`) come on top. docs/run/runbook.md has the alerts.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
   )
 }
@@ -87,7 +87,7 @@ function rightsPage(): string {
     "The daemon's rights",
     `This page lists what the role of daemons and commands may change in the ledger's database, and why. \`outboxd migrate
 --print-grants ROLE\` prints the statements. The role may read every table of these schemas.
-[Security](../security.md#what-the-daemons-role-may-change) says what it may do on the outbox.`,
+[Security](../why/security.md#what-the-daemons-role-may-change) says what it may do on the outbox.`,
     ['| table | may | because |', '|---|---|---|', ...rows].join('\n'),
   )
 }
@@ -97,13 +97,13 @@ function sandboxSettingsPage(): string {
   return page(
     "The sandbox's settings",
     `This page lists every setting of \`outboxd sandbox\`: the name for \`startSandbox\` and \`/_sandbox/settings\`, the variable,
-the option, and the default. [The sandbox](../sandbox.md#settings) says how to change them.
+the option, and the default. [The sandbox](../start/sandbox.md#settings) says how to change them.
 
 \`\`\`sh
 curl -X PATCH localhost:8080/_sandbox/settings --json '{"e002Status": 422, "errorShape": "code"}'
 \`\`\`
 
-"Live" settings can change while the sandbox runs, for all clients or [for one](../sandbox.md#several-clients). A change outlives
+"Live" settings can change while the sandbox runs, for all clients or [for one](../start/sandbox.md#several-clients). A change outlives
 restarts until \`DELETE /_sandbox/settings\`.
 
 \`processingTime\` is in seconds:
@@ -121,9 +121,9 @@ ${settings}
 
 ## What the interface does not show
 
-A real service may behave differently in each of these. The default is what [the contract](../contract.md#every-not-shown) says of
+A real service may behave differently in each of these. The default is what [the contract](../why/contract.md#every-not-shown) says of
 the sandbox. All are live, for all clients or for one; \`clockSkewSeconds\` and \`keepAliveSeconds\` hold for all clients only.
-\`bodyLimitBytes\` above belongs here, too. [Faults](../sandbox.md#faults) make a service that redirects (\`redirect\`) or is slow (\`delay\`).
+\`bodyLimitBytes\` above belongs here, too. [Faults](../start/sandbox.md#faults) make a service that redirects (\`redirect\`) or is slow (\`delay\`).
 
 ${notShown}
 

@@ -2,7 +2,7 @@ import type { Told } from './judge.ts'
 import type { Chapter } from './story.ts'
 import { atFullLengthMs } from './tenfold.ts'
 
-/** The table of docs/slo.md; below it what `outboxd status` said first for each fault, and what is wrong. */
+/** The table of docs/run/slo.md; below it what `outboxd status` said first for each fault, and what is wrong. */
 export function printStory(chapters: readonly Chapter[], impossible: readonly { name: string; why: string }[]): string {
   const rows = chapters.map(({ fault, verdict, keptAway }) => [
     `${fault.name}: ${fault.what}`,

@@ -24,7 +24,7 @@ export const service: Row = {
       share({
         title: 'Succeeded, in the time shown',
         description:
-          'Requests that the service did its part for, also by a no; the target is 99 % over 30 days: choose these above. What counts against whom: docs/slo.md.',
+          'Requests that the service did its part for, also by a no; the target is 99 % over 30 days: choose these above. What counts against whom: docs/run/slo.md.',
         runbook: 'OutboxdServiceFailing',
         expr: `1 - sum(increase(outboxd_requests_total{${all},${theirFault}}[$__range])) / (sum(increase(outboxd_requests_total{${all}}[$__range])) > 0)`,
       }),

@@ -146,6 +146,6 @@ export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs
     const day = new Date(endsMs).toISOString().slice(0, 10)
     return endsMs <= nowMs ? `${whose} ended on ${day}` : `${whose} ends on ${day}, in ${showDuration(endsMs - nowMs)}`
   })
-  const next = mark === 'ok' ? [] : ['Renew it: docs/runbook.md, OutboxdCertificateExpires']
+  const next = mark === 'ok' ? [] : ['Renew it: docs/run/runbook.md, OutboxdCertificateExpires']
   return [finding('certificates', mark, ...lines, ...next)]
 }

@@ -30,7 +30,7 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
  * Holds this instance's slots. Up to a limit of 500 a slot is one request; above, a slot is several, and is kept for
  * a moment to be used up.
  *
- * @see docs/budget.md
+ * @see docs/why/budget.md
  */
 export function createSlotPool(windowMs: number): SlotPool {
   const held = new Set<HeldSlot>()

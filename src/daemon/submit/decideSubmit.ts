@@ -63,13 +63,13 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * Decides what an answer to a POST means for its submission (docs/guarantee.md, "What each status means"). Never
+ * Decides what an answer to a POST means for its submission (docs/why/guarantee.md, "What each status means"). Never
  * throws.
  *
  * A success with an id comes first, because an id or a text in it may look like an error's code. Then E002 and E003,
  * if the status heeds them; then the status.
  *
- * @see docs/interface.md, 7
+ * @see docs/reference/interface.md, 7
  */
 export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
   const { submittedId, pause, summary } = reading
@@ -156,7 +156,7 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 
 /**
  * E002: the service has this transaction already. If no earlier attempt can have brought it there, the id is
- * another's and a new key helps (docs/interface.md, 7.2). Otherwise a new key would send it twice. An answer 500
+ * another's and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send it twice. An answer 500
  * counts as such an attempt.
  */
 function duplicate(

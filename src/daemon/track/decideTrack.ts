@@ -79,13 +79,13 @@ const resubmissionsMax = 3
 const refusedPollsMax = 2
 
 /**
- * Decides what an answer to a GET means for its transaction (docs/guarantee.md, "What each status means"). Never
+ * Decides what an answer to a GET means for its transaction (docs/why/guarantee.md, "What each status means"). Never
  * throws.
  *
  * No number of questions that go wrong fails the transaction. Only the service can: by saying so, or by not knowing
  * it for ten minutes on end.
  *
- * @see docs/interface.md, 2.4, 3 and 7
+ * @see docs/reference/interface.md, 2.4, 3 and 7
  */
 export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
   const { transaction, pause, summary } = reading
@@ -123,7 +123,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'completed', result: read.result }
     case 'failed':
       return decideFailed(read.errorCode, now)
-    // Whether `accepted` is a state here too is not shown (docs/interface.md, 3.1).
+    // Whether `accepted` is a state here too is not shown (docs/reference/interface.md, 3.1).
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }

@@ -18,7 +18,7 @@ export interface Pressure {
  * The price is the one at which they fit, at most as if all under way waited for this slot.
  *
  * @param awaitedAgesMs ages at which accepted transactions were last seen pending, as far as they were looked at
- * @see docs/schedule.md
+ * @see docs/why/schedule.md
  */
 export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[], model: ProcessingTimes): number {
   const { submissionsWaiting, accepted } = pressure

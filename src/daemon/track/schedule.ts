@@ -9,7 +9,7 @@ import { ageAtPosition, binPosition, type ProcessingTimes } from './processingTi
  * others.
  *
  * @param notDoneAgeMs age since acceptance; 0 if it has not been asked for yet
- * @param priceMs a poll in milliseconds of delay; see docs/schedule.md
+ * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md
  * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and makes 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */

@@ -35,7 +35,7 @@ interface OrderControl {
 export const itemsText = ({ given, run }: Pick<Parts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
-/** An order that the service takes (docs/interface.md, 4.4), as the daemon would send it. */
+/** An order that the service takes (docs/reference/interface.md, 4.4), as the daemon would send it. */
 export const orderSample: Sample<OrderControl> = {
   name: 'a test order',
   requestsMax: 6,

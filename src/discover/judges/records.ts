@@ -23,7 +23,7 @@ import {
   usualHeaders,
 } from '../testRecord.ts'
 
-/** Two transactions followed to their ends, or for a minute (docs/interface.md, 3.1). */
+/** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
 interface Lives {
   /** The answers to two records. */
   taken: readonly AnsweredExchange[]
@@ -88,7 +88,7 @@ export function judgeSubmission(answers: readonly Response[]): Finding {
   })
 }
 
-/** docs/contract.md: what the daemon reads as pending, and as an end. */
+/** docs/why/contract.md: what the daemon reads as pending, and as an end. */
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 const isEnd = (status: string | undefined) => status !== undefined && /^(completed|failed)$/i.test(status.trim())
 
@@ -127,7 +127,7 @@ interface PlaceSeen {
   wrong: boolean | null
 }
 
-/** Where the service reads the client's fields of docs/interface.md, 2.5. */
+/** Where the service reads the client's fields of docs/reference/interface.md, 2.5. */
 interface Mapped {
   data: PlaceSeen
   beside: PlaceSeen | null

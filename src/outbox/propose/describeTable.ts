@@ -117,7 +117,7 @@ const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string
     { text: '# yaml-language-server: $schema=./outbox.schema.json' },
     {
       text: '',
-      comment: `Proposed by outboxd describe for ${table.schema}.${table.name}. docs/outbox.md says what each line means.`,
+      comment: `Proposed by outboxd describe for ${table.schema}.${table.name}. docs/start/outbox.md says what each line means.`,
     },
     ...lines,
   ])

@@ -23,7 +23,7 @@ interface Selected {
 const candidatesMax = 8
 
 /**
- * Proposes the query of a mapping file. Its columns have the names that docs/interface.md gives to a client's fields. Pure.
+ * Proposes the query of a mapping file. Its columns have the names that docs/reference/interface.md gives to a client's fields. Pure.
  *
  * @param isOrder whether the service takes a list of items and knows the customer by a uuid; else by a number, a date and an amount
  */

@@ -43,7 +43,7 @@ const rateQuery = { windowSeconds: z.coerce.number().pipe(windowSecondsSchema).o
 const resetQuery = { everything: z.stringbool().default(false) }
 const idParameter = z.object({ id: z.coerce.number().int() })
 
-/** Serves /_sandbox/, behind a guard; docs/sandbox.md lists it. Nothing here counts or enters the ledger. */
+/** Serves /_sandbox/, behind a guard; docs/start/sandbox.md lists it. Nothing here counts or enters the ledger. */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, pool } = controls
   const { clients } = parts

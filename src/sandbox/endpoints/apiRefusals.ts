@@ -111,7 +111,7 @@ function parsed(body: string): BodyRead<unknown> {
   }
 }
 
-/** @param customerCode the code if the customerId is wrong: docs/interface.md, 7.2, can be read so */
+/** @param customerCode the code if the customerId is wrong: docs/reference/interface.md, 7.2, can be read so */
 function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'): Answer {
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =

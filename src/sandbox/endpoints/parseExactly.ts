@@ -1,6 +1,6 @@
 import type { FieldError } from './problemAnswer.ts'
 
-/** Digits of a number, written out without an exponent: docs/sandbox.md, "Bounds". */
+/** Digits of a number, written out without an exponent: docs/start/sandbox.md, "Bounds". */
 export const numberDigitsMax = 100
 
 /**
@@ -34,7 +34,7 @@ export const depthMax = 100
  * The first part of a body that the sandbox and its queue cannot keep: half a character, a number of a hundred
  * thousand digits, a thousand arrays within each other.
  *
- * @see docs/interface.md, 2: the bounds of numbers and texts are not shown
+ * @see docs/reference/interface.md, 2: the bounds of numbers and texts are not shown
  */
 export function beyondBounds(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])

@@ -41,7 +41,7 @@ const message = z.string()
 const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
-/** docs/interface.md, 7.2, does not show the body of a refusal. */
+/** docs/reference/interface.md, 7.2, does not show the body of a refusal. */
 export const errorShapes: Record<ErrorShape, Shape> = {
   problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
   code: {

@@ -10,7 +10,7 @@ import { type Answer, ok, problem } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
 
-/** POST /api/v1/data. @see docs/interface.md, 4.2 */
+/** POST /api/v1/data. @see docs/reference/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   const read = readRecord(parts, exchange, client, submissionSchema(live))
@@ -35,7 +35,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   return { answer: accepted(id, acceptedUs), effect }
 }
 
-/** GET /api/v1/data/{transactionId}. @see docs/interface.md, 4.3 */
+/** GET /api/v1/data/{transactionId}. @see docs/reference/interface.md, 4.3 */
 export function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   return readOne(parts, exchange, { of: 'transaction', id: exchange.id, client }, findTransaction, (found, nowUs) => {
@@ -51,7 +51,7 @@ export function readTransaction(parts: Parts, exchange: Exchange, client: string
   })
 }
 
-/** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
+/** POST /api/v1/orders. @see docs/reference/interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   const read = readRecord(parts, exchange, client, orderRequestSchema(live))
@@ -84,7 +84,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   return { answer: created(id, createdUs), effect }
 }
 
-/** GET /api/v1/orders/{orderId}. @see docs/interface.md, 4.5 */
+/** GET /api/v1/orders/{orderId}. @see docs/reference/interface.md, 4.5 */
 export function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const live = parts.live(client)
   return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {

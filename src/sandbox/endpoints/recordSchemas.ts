@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { digitsOf } from './parseExactly.ts'
 
-/** Schemas of records. Where docs/interface.md is silent, they follow the settings. */
+/** Schemas of records. Where docs/reference/interface.md is silent, they follow the settings. */
 
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')

@@ -72,7 +72,7 @@ export const problemSchema = z.looseObject({
   errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
 })
 
-/** CloudEvents 1.0; docs/interface.md, 6, does not show the payload. */
+/** CloudEvents 1.0; docs/reference/interface.md, 6, does not show the payload. */
 export const orderCreatedEventSchema = z.object({
   specversion: z.literal('1.0'),
   id: z.guid(),

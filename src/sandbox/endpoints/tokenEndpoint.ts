@@ -9,7 +9,7 @@ const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 /**
  * @param client whose id and secret the form has, or ''
  *
- * @see docs/interface.md, 4.1; RFC 6749, 4.4 and 5
+ * @see docs/reference/interface.md, 4.1; RFC 6749, 4.4 and 5
  */
 export async function grantToken(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const form = new URLSearchParams(exchange.body)

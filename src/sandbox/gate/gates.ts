@@ -62,7 +62,7 @@ function passOf({ counted, remaining, giveBack }: RateSlot, live: LiveSettings, 
   return { counted, headers, ...(counted && !live.rateLimitFailures ? { ifItFails: givenBack } : {}) }
 }
 
-/** @see docs/interface.md, 8 */
+/** @see docs/reference/interface.md, 8 */
 function remainingHeader(
   remaining: number,
   { remainingHeader: isOn, remainingValue, rateLimitRequests }: LiveSettings,

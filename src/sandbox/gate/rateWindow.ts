@@ -17,7 +17,7 @@ const clientsMax = 10_000
  * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones. Refused
  * requests do not count, or a client that goes on retrying would never get in again.
  *
- * @see docs/interface.md, 8: the scope is not shown, we take the client
+ * @see docs/reference/interface.md, 8: the scope is not shown, we take the client
  */
 export class RateWindow {
   requests: number
@@ -119,7 +119,7 @@ function countUntil(times: readonly number[], untilUs: number): number {
 /**
  * Windows one after the other, by the clock: each has room for `requests`, whatever came in the window before.
  *
- * @see docs/interface.md, 8: the kind of window is not shown
+ * @see docs/reference/interface.md, 8: the kind of window is not shown
  */
 export class FixedWindow {
   requests: number

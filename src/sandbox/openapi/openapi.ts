@@ -13,7 +13,7 @@ import {
 } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
 
-/** The OpenAPI 3.1 document: docs/interface.md, and what the sandbox answers with these settings. */
+/** The OpenAPI 3.1 document: docs/reference/interface.md, and what the sandbox answers with these settings. */
 export function openApiDocument(live: LiveSettings): Record<string, unknown> {
   return {
     openapi: '3.1.0',
@@ -22,7 +22,7 @@ export function openApiDocument(live: LiveSettings): Record<string, unknown> {
     tags: [
       { name: 'data', description: 'Submitting records and asking what became of them' },
       { name: 'orders', description: 'Creating orders and reading them' },
-      { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
+      { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/reference/interface.md, 5)' },
     ],
     paths: pathsOf(live),
     webhooks: { OrderCreated: { post: orderCreated(live) } },
@@ -44,7 +44,7 @@ const info = {
   title: 'Data Submission and Order Service (sandbox)',
   version: '1.0.0',
   summary: 'The test environment of the service',
-  description: `The service of docs/interface.md. Where it says "not shown", see docs/contract.md: several statuses can be
+  description: `The service of docs/reference/interface.md. Where it says "not shown", see docs/why/contract.md: several statuses can be
 set, and this document has them as they are. Every number in a request has at most
 ${numberDigitsMax} digits, written out without an exponent. A known path with another method is answered 405 with Allow.`,
   contact: { name: 'outboxd' },
@@ -81,7 +81,7 @@ function pathsOf(live: LiveSettings) {
       tags: ['tokens'],
       summary: 'A token for client id and secret',
       description:
-        'OAuth 2.0 client credentials, only in the form (docs/interface.md, 4.1). Does not count against the limit.',
+        'OAuth 2.0 client credentials, only in the form (docs/reference/interface.md, 4.1). Does not count against the limit.',
       security: [],
       requestBody: body(live, 'application/x-www-form-urlencoded', 'TokenRequest'),
       responses: [...tokenAnswers(live), tooSlow],
@@ -90,7 +90,7 @@ function pathsOf(live: LiveSettings) {
     'post /api/v1/data submitData': {
       tags: ['data'],
       summary: 'Submit a record',
-      description: 'Accepted first and completed later (docs/interface.md, 4.2).',
+      description: 'Accepted first and completed later (docs/reference/interface.md, 4.2).',
       security: oauth,
       parameters: [idempotencyKey(live)],
       requestBody: body(live, 'application/json', 'DataSubmission'),
@@ -100,7 +100,7 @@ function pathsOf(live: LiveSettings) {
     'get /api/v1/data/{transactionId} readTransaction': {
       tags: ['data'],
       summary: 'The status of a transaction',
-      description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
+      description: 'pending, and then completed or failed for good (docs/reference/interface.md, 4.3).',
       security: oauth,
       parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
       responses: [json(live, 200, 'TransactionStatus', 'its status')],
@@ -109,7 +109,7 @@ function pathsOf(live: LiveSettings) {
     'post /api/v1/orders createOrder': {
       tags: ['orders'],
       summary: 'Create an order',
-      description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
+      description: 'OrderCreated is on the queue before the 201 (docs/reference/interface.md, 4.4 and 6).',
       security: oauth,
       parameters: [idempotencyKey(live)],
       requestBody: body(live, 'application/json', 'OrderRequest'),
@@ -119,7 +119,7 @@ function pathsOf(live: LiveSettings) {
     'get /api/v1/orders/{orderId} readOrder': {
       tags: ['orders'],
       summary: 'An order and its status',
-      description: 'With its items to the digit (docs/interface.md, 4.5).',
+      description: 'With its items to the digit (docs/reference/interface.md, 4.5).',
       security: oauth,
       parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
       responses: [json(live, 200, 'Order', 'the order')],
@@ -140,7 +140,7 @@ const orderCreated = (live: LiveSettings) => ({
   tags: ['orders'],
   summary: 'An order was created',
   description:
-    'A CloudEvents 1.0 envelope on a message queue, not an HTTP request: nobody is called (docs/interface.md, 6).',
+    'A CloudEvents 1.0 envelope on a message queue, not an HTTP request: nobody is called (docs/reference/interface.md, 6).',
   security: [],
   requestBody: body(live, 'application/cloudevents+json', 'OrderCreatedEvent'),
   responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },

@@ -44,7 +44,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
 }
 
 /**
- * Leaves answers open, because fields may be added (docs/contract.md, row 9), and drops the long pattern beside a
+ * Leaves answers open, because fields may be added (docs/why/contract.md, row 9), and drops the long pattern beside a
  * format.
  */
 function loosen(schema: Record<string, unknown>): void {
@@ -91,7 +91,7 @@ export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unk
 /** A header that the settings can leave out is not required. */
 export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
-    description: 'How many more API calls the window would take now (docs/interface.md, 8).',
+    description: 'How many more API calls the window would take now (docs/reference/interface.md, 8).',
     required: live.remainingHeader === 'all',
     schema: { type: 'integer', minimum: 0 },
     example: 99,

@@ -7,7 +7,7 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** The durable message queue. @see docs/interface.md, 6: after the order is stored, before the 201 */
+/** The durable message queue. @see docs/reference/interface.md, 6: after the order is stored, before the 201 */
 export class OrderEvents {
   readonly #boss: PgBoss
 

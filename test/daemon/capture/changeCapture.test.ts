@@ -745,8 +745,8 @@ describe('outboxd_capture.document', () => {
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
   })
 
-  test('the statements of docs/outbox.md: grants, install, documents of before, join, index, and the trigger that copies the state into the sale', async () => {
-    const page = readFileSync('docs/outbox.md', 'utf8')
+  test('the statements of docs/start/outbox.md: grants, install, documents of before, join, index, and the trigger that copies the state into the sale', async () => {
+    const page = readFileSync('docs/start/outbox.md', 'utf8')
     const blocks = [...page.slice(page.indexOf('## Capturing documents of the ERP')).matchAll(/```sql\n([\s\S]*?)```/g)]
     const [grants, install, existing, , join, index, trigger] = blocks.map(([, sql]) => sql as string)
     await using database = await createDatabase()

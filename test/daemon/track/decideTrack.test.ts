@@ -11,7 +11,7 @@ import type { Resource } from '../../../src/resources.ts'
 import { readAnswer } from '../../../src/service/readAnswer.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
-/** docs/contract.md, "What an answer means", a GET: row by row. */
+/** docs/why/contract.md, "What an answer means", a GET: row by row. */
 describe('pending', () => {
   test.each([
     ['data', { transactionId: 'tx', status: 'pending' }],

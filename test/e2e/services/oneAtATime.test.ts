@@ -5,7 +5,7 @@ import { type Harness, setup } from '../faults/harness.ts'
 import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
 
 /**
- * What the daemon makes of each answer that the interface leaves open, as docs/contract.md says: the sandbox is set to one after the
+ * What the daemon makes of each answer that the interface leaves open, as docs/why/contract.md says: the sandbox is set to one after the
  * other, and a batch goes through. LONG=1 tries all of them, the suite those with which the outcome is another.
  */
 
@@ -39,7 +39,7 @@ const different: Record<string, Different> = {
   'errorShape empty': withoutCodes,
   'customerIdUnit utf16': { outcomes: { emoji: 'rejected, 0' } },
   'customerIdUnit bytes': { outcomes: { emoji: 'rejected, 0' } },
-  // The mapping has to be another: docs/mapping.md.
+  // The mapping has to be another: docs/start/mapping.md.
   'mappedFields refused': { outcomes: data('rejected, 0') },
   'amountForm text': { outcomes: data('rejected, 0') },
   'dateFractions false': { outcomes: { fraction: 'rejected, 0' } },

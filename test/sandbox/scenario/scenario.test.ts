@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Json, order, type Setup, setup, submission } from '../setup.ts'
 
-/** The example of docs/sandbox.md, step by step: each test goes on from the one before. */
+/** The example of docs/start/sandbox.md, step by step: each test goes on from the one before. */
 describe('docs/scenarios/refused-then-taken.yaml', () => {
   let on: Setup
   const record = submission({ field1: 'value2' }, 'C-17')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { runShare } from '../../../tools/bench/harness/runShare.ts'
 import { createDatabase } from '../../support/database.ts'
 
-// The short form of bench:share. Its bounds are loose: a suite's machine is busy, and docs/performance.md has the figures.
+// The short form of bench:share. Its bounds are loose: a suite's machine is busy, and docs/why/performance.md has the figures.
 test('three daemons together never exceed one budget, in any window, and use most of it', async () => {
   await using database = await createDatabase()
   const limit = 60

@@ -24,7 +24,7 @@ function told(
   } = {},
 ): Notification {
   const labels = { alertname, job: 'E003', ...(reason === undefined ? {} : { reason }) }
-  const annotations = { summary: text, description: 'So it is.', runbook_url: 'docs/runbook.md#outboxdpaused' }
+  const annotations = { summary: text, description: 'So it is.', runbook_url: 'docs/run/runbook.md#outboxdpaused' }
   return { atMs, receiver, groupKey: group, alerts: [{ status, labels, annotations }] }
 }
 

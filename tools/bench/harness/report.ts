@@ -2,7 +2,7 @@ import { cpus, loadavg } from 'node:os'
 
 export { percentile } from './workloads.ts'
 
-/** Prints a table in Markdown, which reads as well on a terminal and goes into docs/performance.md as it is. */
+/** Prints a table in Markdown, which reads as well on a terminal and goes into docs/why/performance.md as it is. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = columns.map((column, i) => Math.max(3, column.length, ...rows.map((row) => (row[i] ?? '').length)))
   const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => pad(cell, widths[i] ?? 0, i)).join(' | ')} |`

@@ -1,4 +1,4 @@
--- Change capture for outboxd: triggers on an ERP table that write its changed rows into the outbox (docs/outbox.md).
+-- Change capture for outboxd: triggers on an ERP table that write its changed rows into the outbox (docs/start/outbox.md).
 --
 -- Run this file once in the ERP's database; that changes no table. Then, for each table:
 --
