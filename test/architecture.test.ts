@@ -249,7 +249,7 @@ describe('the rules themselves', () => {
     ['mapping/mapping.ts', `import { z } from 'zod'\nimport { parse } from 'yaml'`],
     ['model.ts', `export type * from './model/submission.ts'`],
     ['model/service.ts', `import type { Resource } from '../resources.ts'`],
-    ['outbox/cursorStore.ts', `import { isSameRow } from '../ledger/sameRow.ts'`],
+    ['outbox/cursorStore.ts', `import { isSameRowSql } from '../ledger/sameRow.ts'`],
     ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['commands/console.ts', `import { createConsole } from '../console/createConsole.ts'`],
     ['console/now/readNow.ts', `import { readLedgerHalf } from '../../operations/readStatus.ts'`],

@@ -1,4 +1,4 @@
-import { waitingForPerson } from '../model.ts'
+import { statesNeedingAttention } from '../model.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
 import { hasFilters } from '../operations/filters.ts'
@@ -12,7 +12,7 @@ export const command = defineCommand({
   description: 'give up records for good, with a reason',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(waitingForPerson, 'the most to change, longest in their state first'),
+    ...filterOptions(statesNeedingAttention, 'the most to change, longest in their state first'),
     ['--reason <text>', 'why; it is kept with each record', { required: true }],
     asOption,
     ['--dry-run', 'show what would be discarded; change nothing'],

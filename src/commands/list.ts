@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import { readCauses } from '../ledger/operator/search.ts'
 import { countSubmissions, type SubmissionFilter, selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
-import { waitingForPerson } from '../model.ts'
+import { statesNeedingAttention } from '../model.ts'
 import type { Databases } from '../operations/databases.ts'
 import {
   type FiltersRead,
@@ -31,7 +31,7 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list the records that need attention, or those in --state',
   options: [
-    ...filterOptions(waitingForPerson, `the most to list (default: ${limitDefault})`),
+    ...filterOptions(statesNeedingAttention, `the most to list (default: ${limitDefault})`),
     ['--newest', 'newest in their state first (default: longest)'],
     ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
     ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],

@@ -1,4 +1,5 @@
 import { readStoreConfig } from '../config.ts'
+import { readFoundHistory } from '../ledger/history/readHistory.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { readReadOnly } from '../ledger/operator/readServer.ts'
 import { type RecoveredAs, readLastRecovery } from '../ledger/operator/recover.ts'
@@ -7,7 +8,6 @@ import {
   describeOtherDaemons,
   findLedgerBesideOurs,
   isHistoryUnseen,
-  readFoundHistory,
   stopAsRestored,
 } from '../operations/compareDatabases.ts'
 import { readOnlyMessage } from '../operations/databaseMessages.ts'

@@ -2,8 +2,8 @@ import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { explain } from '../operations/explainError.ts'
 import { capitalize } from '../plainText.ts'
-import { DatabaseUnusable, isLock, isPassing } from '../postgres/database.ts'
-import { waitedForLock } from '../postgres/sqlState.ts'
+import { DatabaseUnusable, isLockOrTimeout, isTransient } from '../postgres/database.ts'
+import { isLockTimeout } from '../postgres/sqlState.ts'
 import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { nowVersion } from './parts.ts'
@@ -31,7 +31,7 @@ const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
-  if (waitedForLock(error))
+  if (isLockTimeout(error))
     return { ...away, words: `The ledger does not answer: others hold a lock on it (${explain(error).message}).` }
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
@@ -39,7 +39,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger is not as this version needs it (${message}): run \`outboxd migrate\`.` }
-  if (isPassing(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
+  if (isTransient(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
   if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
   if (error.statusCode !== undefined && error.statusCode < 500)
     return { status: error.statusCode, title: 'Refused', words: message, isPassing: false }
@@ -48,7 +48,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
 
 /** A statement or a lock took too long. The page does not retry, because that would cost the same. */
 function isOfWhatWasAsked(error: Error): boolean {
-  return isLock(error instanceof DatabaseUnusable ? error.cause : error)
+  return isLockOrTimeout(error instanceof DatabaseUnusable ? error.cause : error)
 }
 
 const tooLarge =

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { logSight, type Sight } from '../ledger/operator/operator.ts'
+import { logValueAccess, type ValueAccess } from '../ledger/operator/operator.ts'
 import { searchText } from '../ledger/operator/search.ts'
 import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
@@ -20,8 +20,12 @@ type Who = Pick<Viewer, 'who' | 'canChange'>
 const namedMax = 100
 
 /** Logs that values are about to be shown. @throws Error if it cannot be logged: show nothing then */
-export async function noteSight({ databases, say }: Noting, { who, canChange }: Who, sight: Sight): Promise<void> {
-  if (canChange) await logSight(operatorOf(await databases(), { who, reason: null }), sight)
+export async function noteSight(
+  { databases, say }: Noting,
+  { who, canChange }: Who,
+  sight: ValueAccess,
+): Promise<void> {
+  if (canChange) await logValueAccess(operatorOf(await databases(), { who, reason: null }), sight)
   else say(`${who} ${sightWords(sight)}`)
 }
 
@@ -29,8 +33,8 @@ export async function noteSight({ databases, say }: Noting, { who, canChange }: 
 export function noteDownload(
   parts: Noting,
   viewer: Who,
-  records: Sight['records'] | null,
-  detail: { file: string } & Sight['detail'],
+  records: ValueAccess['records'] | null,
+  detail: { file: string } & ValueAccess['detail'],
 ): Promise<void> {
   const named = (records ?? []).slice(0, namedMax)
   const unnamed = records === null ? 'all' : records.length - named.length
@@ -66,7 +70,7 @@ export const maskedWords = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
       : 'Who asks for them stands in this console’s own log; nothing is written to the ledger.'
   }`
 
-function sightWords({ act, records, unnamed, detail = {} }: Sight): string {
+function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string {
   const names = records.map(({ id, outboxId }) => (id.startsWith('outbox:') ? id : `${id} (outbox:${outboxId})`))
   const more = unnamed === 'all' ? ['all records'] : unnamed > 0 ? [`and ${unnamed} more`] : []
   const which = [...names, ...more].join(', ')

@@ -11,7 +11,7 @@ import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { earliestExpiryMs } from '../pem.ts'
-import { isPassing } from '../postgres/database.ts'
+import { isTransient } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
@@ -167,7 +167,7 @@ async function openPatiently(
     try {
       return await openInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
-      if (!isPassing(error) || clock.nowMs() > until) throw error
+      if (!isTransient(error) || clock.nowMs() > until) throw error
       log.warn('a database is away; it is tried again', { error })
       waitsFor(`a database is awaited: ${showError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })

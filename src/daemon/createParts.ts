@@ -1,4 +1,4 @@
-import { answerReload, tellProblems, writeHeartbeat } from '../ledger/instances.ts'
+import { answerReload, writeHeartbeat, writeInstanceProblems } from '../ledger/instances.ts'
 import type { WrittenOutcomes } from '../ledger/outcomes.ts'
 import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
 import { readDueReports, readReports, writeReports } from '../ledger/reports.ts'
@@ -139,7 +139,7 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTel
       ...filesProblem(files.broken()),
       ...credentialsProblem(credentials.broken()),
     ],
-    tell: (problems) => tellProblems(heartbeats, instance.id, problems),
+    tell: (problems) => writeInstanceProblems(heartbeats, instance.id, problems),
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
   })
 }

@@ -9,7 +9,7 @@ import { ForeignError, raiseProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { assertService, claimService, readLedgerName } from '../ledger/servedService.ts'
 import {
-  agreeOnBudget,
+  agreeOnSettings,
   type InstanceSettings,
   isFileInForce,
   outboxFile,
@@ -173,7 +173,7 @@ async function openLedger(
       await claimService(ledger, config.service, instance.who)
       await assertService(ledger, config.service)
     })
-    await agreeOnBudget(ledger, settings())
+    await agreeOnSettings(ledger, settings())
     return openQueue(addresses.ledger, onError)
   })
 }

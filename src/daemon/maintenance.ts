@@ -1,8 +1,8 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
 import { createDayVerification } from '../ledger/audit/verifyChain.ts'
-import { lookAtClock } from '../ledger/clockWatch.ts'
-import { deleteStaleInstances, forgetProblems } from '../ledger/instances.ts'
-import { releaseWaitingKeys } from '../ledger/keyOrder.ts'
+import { checkClock } from '../ledger/clockWatch.ts'
+import { deleteStaleInstances, deleteStaleProblems } from '../ledger/instances.ts'
+import { releaseUnblockedKeys } from '../ledger/keyOrder.ts'
 import { prunePeriods, writePeriods, writeRequestHours } from '../ledger/periods.ts'
 import { replaceProblems } from '../ledger/problems.ts'
 import { type Pruned, prune } from '../ledger/prune.ts'
@@ -61,7 +61,7 @@ const roundMaxMs = 20_000
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
   return every(3_000, async () => {
     // Before any instance is judged by the clock.
-    const backMs = await lookAtClock(databases.ledger, databases.instance.host, Date.now)
+    const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
         `the database’s clock was set back by ${Math.round(backMs)} ms: what waits for its time was moved with it`,
@@ -90,10 +90,10 @@ function createReconciling(
   const whole = [
     async () => telemetry.jobsRecreated(await inTransaction(ledger, (db) => recreateMissingJobs(db, queue))),
     async () => {
-      if ((await inTransaction(ledger, (db) => releaseWaitingKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
+      if ((await inTransaction(ledger, (db) => releaseUnblockedKeys(db, keyOnFailure))) > 0) wakeups.dispatch.wake()
     },
     () => deleteStaleInstances(ledger),
-    () => forgetProblems(ledger),
+    () => deleteStaleProblems(ledger),
     () => pruneRequestCounts(ledger),
     async () =>
       replaceProblems(ledger, 'stuck_transaction', stuckAfterMs === null ? [] : await findStuck(ledger, stuckAfterMs)),

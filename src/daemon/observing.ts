@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { type Agreed, agreeOnBudget } from '../ledger/settings.ts'
+import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type OutboxBacklog, readBacklog, readHistory } from '../outbox/backlog.ts'
 import { replaceCaptureProblems } from '../outbox/captureTrouble.ts'
@@ -46,7 +46,7 @@ export function createObserving(
     return counted
   }
 
-  function logSettings(agreed: Agreed): void {
+  function logSettings(agreed: AgreedSettings): void {
     if (agreed.before !== null)
       log.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
     const details = agreed.differences.map(({ detail }) => detail)
@@ -68,7 +68,7 @@ export function createObserving(
     // Before a database that is away ends the round.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
-    logSettings(await agreeOnBudget(ledger, databases.settings()))
+    logSettings(await agreeOnSettings(ledger, databases.settings()))
     const snapshot = await readSnapshot(ledger)
     metrics.setSnapshot(snapshotOf(snapshot, backlog)) // the outbox may be away, or slow
     await countActs()

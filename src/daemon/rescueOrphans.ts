@@ -1,4 +1,4 @@
-import { readForgotten, readOrphaned } from '../ledger/instances.ts'
+import { readOrphaned, readUnheldClaims } from '../ledger/instances.ts'
 import { type WrittenOutcomes, writeSteps } from '../ledger/outcomes.ts'
 import type { Answer, Submission, Transition } from '../model.ts'
 import { blameFor } from '../postgres/database.ts'
@@ -29,7 +29,7 @@ export async function rescueOrphans(
 ): Promise<number> {
   const { ledger, instance } = databases
   const orphaned = await readOrphaned(ledger, instance.id)
-  const own = await readForgotten(ledger, instance.id, dispatch.holds)
+  const own = await readUnheldClaims(ledger, instance.id, dispatch.holds)
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = dispatch.interpretAnswer(submission, answer)
     return { submission, job: null, change: step.change, cause: step.cause, request: null }

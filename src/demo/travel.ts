@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ended } from '../model.ts'
+import { endStates } from '../model.ts'
 import { checkTotals, type Evidence, type LedgerRow, type Totals, totalsText } from './checkTotals.ts'
 import { insertSalesOrder, readAmounts, readOutbox, type SalesOrder, salesOrder } from './erp.ts'
 import type { Installation } from './installation.ts'
@@ -63,7 +63,7 @@ async function untilEnded({ erp, broken }: Installation, { records, signal, prog
   while (progress.done < records && performance.now() - movedMs < stuckMs) {
     await Promise.race([delay(lookMs, undefined, { signal }), broken])
     const { rows } = await erp.query<{ n: number }>('select count(*)::int as n from outbox where status = any($1)', [
-      ended,
+      endStates,
     ])
     const done = rows[0]?.n ?? 0
     if (done > progress.done) movedMs = performance.now()

@@ -28,7 +28,7 @@ export async function fitSlots(db: Database, budget: Budget): Promise<Budget | n
   return before
 }
 
-export async function isFitted(db: Database, budget: Budget): Promise<boolean> {
+export async function isBudgetFitted(db: Database, budget: Budget): Promise<boolean> {
   return fits(await readBudget(db), budget)
 }
 
@@ -104,7 +104,7 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
  * Gives slots back. A used slot is free one window from now, which is after its answer; an unused one at once. If
  * the lease ran out and another instance took the slot, nothing changes.
  */
-export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
+export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
     `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions,
        spent_on_polls = r.polls, spent_on_others = r.others, set_at = clock_timestamp(),
@@ -122,7 +122,7 @@ export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): 
  * moment ago. Ignores slots that came free after the request began, because they were busy when the service
  * counted.
  */
-export async function holdBack(db: Database, remaining: number, ageMs: number): Promise<number> {
+export async function holdBackSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot

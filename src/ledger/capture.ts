@@ -1,25 +1,25 @@
 import type pg from 'pg'
 import { boundText, exactFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
-import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { discardDocuments, requestDigest } from './documents.ts'
 import type { History } from './history/createHistory.ts'
-import { isAlive, unionOfTypes } from './instances.ts'
-import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
-import { type Actor, actorDetail } from './operator/operator.ts'
+import { isAliveSql, unionOfTypes } from './instances.ts'
+import { blockingStatesSql, type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
+import { type Actor, actorDetailSql } from './operator/operator.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
-import { bringBack } from './retention.ts'
+import { restorePrunedSql } from './retention.ts'
 import {
-  anotherRow,
   conflictRetryMs,
-  findRepeated,
+  differentRowMessage,
+  duplicateIdMessage,
+  findDuplicates,
   isAcceptedEditSql,
-  isSameRow,
+  isSameRowSql,
   type RowConflict,
-  twiceInBatch,
-  wasUnread,
-} from './sameRow.ts'
+  wasUnreadableSql,
+} from './rowConflicts.ts'
 import { readServedOutbox, type ServedOutbox } from './servedOutbox.ts'
 
 export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnFailure'> & {
@@ -56,7 +56,9 @@ async function insert(
   captured: readonly CapturedRecord[],
 ): Promise<Insertion> {
   const { records, discarded } = await discardDocuments(client, captured)
-  const conflicts = await inLines(client, records, deps.keyOnFailure, () => insertCaptured(client, records, deps.who))
+  const conflicts = await withKeysLocked(client, records, deps.keyOnFailure, () =>
+    insertCaptured(client, records, deps.who),
+  )
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
   const retryInMs = conflictRetryMs
   const raised = conflicts.map(({ outboxId, detail }) => ({
@@ -100,7 +102,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
     `with line as (
        select held.key, held.length, (
          select s.state not in ('queued', 'sending') from outboxd.submission s
-         where s.key = held.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
+         where s.key = held.key and s.state in (${blockingStatesSql[keyOnFailure]}) order by s.seq limit 1
        ) as stuck
        from (
          select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
@@ -110,12 +112,12 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
         from line) as lines,
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
-          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
+          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServedOutboxSql}
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
-       (select ${epochMs('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
+       (select ${epochMsSql('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
-        from outboxd.instance i where ${isAlive('i')}) as instances`,
+        from outboxd.instance i where ${isAliveSql('i')}) as instances`,
   )
   const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [], doubtfulBeforeMs: null }
   return { ...standing, typesKnown: unionOfTypes(standing.instances) }
@@ -146,7 +148,7 @@ function whoKnows(type: string, instances: Standing['instances']): string {
  * state in which it had ended, and is not sent again. Writes nothing of a row that differs from the one known by
  * its id, or whose id comes twice.
  *
- * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
+ * Keyed records start held: `releaseHeads` frees those whose turn it is, in the same transaction.
  */
 export async function insertCaptured(
   db: Database,
@@ -154,7 +156,7 @@ export async function insertCaptured(
   who: string,
   recoverer: Actor | null = null,
 ): Promise<RowConflict[]> {
-  const repeated = findRepeated(records.map(({ outboxId }) => outboxId))
+  const repeated = findDuplicates(records.map(({ outboxId }) => outboxId))
   const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
   const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
     `with record as (
@@ -177,8 +179,8 @@ export async function insertCaptured(
        returning s.id, s.state
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
-         (${isSameRow} or ${isAcceptedEditSql})
-         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
+         (${isSameRowSql} or ${isAcceptedEditSql})
+         and (${wasUnreadableSql} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
            or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
@@ -186,14 +188,14 @@ export async function insertCaptured(
        update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
        where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
      ), pruned as (
-       select s.*, (${isSameRow} or ${isAcceptedEditSql}) as same
+       select s.*, (${isSameRowSql} or ${isAcceptedEditSql}) as same
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
      ), of_same as (
        select * from pruned where same
-     ), ${bringBack('of_same', '$2')}, event as (
+     ), ${restorePrunedSql('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' when state = 'discarded' then discarded else 'did not map' end, $2, case when $3 then ${actorDetailSql('$4', '$5')} end,
          amounts
        from kept join record using (id)
      )
@@ -210,8 +212,8 @@ export async function insertCaptured(
     ],
   )
   return [
-    ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),
-    ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch })),
+    ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: differentRowMessage(state, recorded) })),
+    ...[...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage })),
   ]
 }
 
@@ -237,8 +239,8 @@ export class TooManyRowsSkipped extends Error {
 }
 
 /** SQL: the skipped row is of the served outbox. Another outbox may have a row with the same id. */
-export const isOfServed = 'outbox = outboxd.current_outbox()'
-const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServed}`
+export const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
+const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
 /** Claims name these rows to leave them out, so the list must stay short. */
 const skippedMax = 1_000
@@ -261,7 +263,7 @@ async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
      where exists (select from outboxd.skipped_row where ${isIt})
-       or (select count(*) from outboxd.skipped_row where ${isOfServed}) < $5
+       or (select count(*) from outboxd.skipped_row where ${isOfServedOutboxSql}) < $5
      on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = excluded.captured, times = s.times + 1,
        retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
      returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
@@ -289,7 +291,7 @@ export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
 export async function readAgenda(db: Database): Promise<Agenda> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,
-    `(select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
+    `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
     `exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
   )
   return { dueId, leavesTypes, served }

@@ -6,7 +6,7 @@ import type { History } from './history/createHistory.ts'
 import type { InstanceLedger } from './outcomes.ts'
 import * as pauses from './pauses.ts'
 import type { DuePoll } from './queue.ts'
-import { forgotten, parseSubmissions, submissionColumns } from './submissions.ts'
+import { parseSubmissions, resetColumnsSql, submissionColumnsSql } from './submissions.ts'
 
 export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'reachMs' | 'leaseMs'> & {
   history: Pick<History, 'mayClaim' | 'claimed'>
@@ -46,7 +46,7 @@ export function createClaims(deps: Claimant) {
     /** @returns whether the claim is over: given back, or void. False while its COMMIT may still succeed */
     async unclaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
-      if (xid !== undefined && !(await isOver(deps.ledger, xid))) return false
+      if (xid !== undefined && !(await isTransactionOver(deps.ledger, xid))) return false
       await unclaim(deps.ledger, claimId, deps.instance.who)
       committing.delete(claimId)
       return true
@@ -87,7 +87,7 @@ async function grantTrial({ leaseMs }: Claimant, db: Database, request: ClaimReq
 
 /** After a trial, records go one at a time over all instances, until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
-  const way = await pauses.readWay(db)
+  const way = await pauses.readSendingState(db)
   if (way === 'paused') return null
   if (way === 'open' || request.submissions === 0) return { ...request, proves: false }
   const proves = await pauses.claimProof(db, leaseMs)
@@ -126,7 +126,7 @@ async function claimPolls(
 ): Promise<Claim['polls']> {
   const due = limit > 0 ? await queue.fetch(db, limit, rarely) : []
   if (due.length === 0) return []
-  const submissions = await readPolled(db, due)
+  const submissions = await readPolledSubmissions(db, due)
   const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
   const stale = due.flatMap(({ job }) => (byJob.has(job.id) ? [] : [job]))
   if (stale.length > 0) await queue.complete(db, stale)
@@ -165,7 +165,7 @@ export async function claimQueued(
        select id, 'queued', 'sending', attempt, 'slot', $4, jsonb_build_object('bodySha256', encode(sha256(convert_to(body, 'UTF8')), 'hex'))
        from s order by seq
      )
-     select ${submissionColumns}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
+     select ${submissionColumnsSql}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who],
   )
   return parseSubmissions(rows).map((submission, i) => ({
@@ -179,7 +179,7 @@ export async function claimQueued(
  * Whether a transaction has ended, so that neither a hanging COMMIT nor a lingering session can still commit it.
  * One that the server does not know is over: it is old, or of a server that was lost in a failover.
  */
-export async function isOver(db: Database, xid: string): Promise<boolean> {
+export async function isTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
     const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
     return rows[0]?.status !== 'in progress'
@@ -205,7 +205,7 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
        where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt
      ), cleared as (
        update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
-         ${forgotten('step')}, report_due = true
+         ${resetColumnsSql('step')}, report_due = true
        where state = 'uncertain' and exists (
          select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
            and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text
@@ -219,9 +219,9 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
 }
 
 /** The submissions of these polls, each only while the job is still its own. */
-export async function readPolled(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
+export async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query(
-    `select ${submissionColumns} from outboxd.submission s
+    `select ${submissionColumnsSql} from outboxd.submission s
      join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,
     [polls.map(({ submissionId }) => submissionId), polls.map(({ job }) => job.id)],
   )

@@ -1,7 +1,7 @@
-import { type Database, epochMs, inTransaction, type Pool } from '../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction, type Pool } from '../postgres/database.ts'
 import { holdSlotsFromNow } from './budget.ts'
-import { isAlive } from './instances.ts'
-import { raiseProblems, subjectOf } from './problems.ts'
+import { isAliveSql } from './instances.ts'
+import { boundSubject, raiseProblems } from './problems.ts'
 import { queueSchema } from './queue.ts'
 
 /*
@@ -19,22 +19,22 @@ const jumpIsToldForMs = 3_600_000
 const database = 'the database'
 
 /** Looks at the database's clock. If it was set back, one instance moves the ledger's times. */
-export async function lookAtClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
+export async function checkClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
   const beforeMs = nowMs()
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
     `update outboxd.clock set seen_at = clock_timestamp() where seen_at < clock_timestamp() + $1 * interval '1 ms'
-     returning ${epochMs('seen_at')} as "dbMs", exists (select from outboxd.problem where kind = 'clock_off') as "isTold"`,
+     returning ${epochMsSql('seen_at')} as "dbMs", exists (select from outboxd.problem where kind = 'clock_off') as "isTold"`,
     [toleranceMs],
   )
   const [seen] = rows
   if (seen === undefined) return inTransaction(pool, followJump)
-  const aheadMs = leadOf(beforeMs, nowMs(), seen.dbMs)
+  const aheadMs = clockLeadMs(beforeMs, nowMs(), seen.dbMs)
   if (seen.isTold || aheadMs !== 0) await tellHost(pool, host, aheadMs)
   return 0
 }
 
 /** By how much a host's clock, read before and after the database's, is ahead of it; 0 within the tolerance. Pure. */
-export function leadOf(beforeMs: number, afterMs: number, dbMs: number): number {
+export function clockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
@@ -43,7 +43,7 @@ export function leadOf(beforeMs: number, afterMs: number, dbMs: number): number 
 async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
   const { rows } = await db.query<{ backMs: number }>(
-    `select ${epochMs('seen_at - clock_timestamp()')} as "backMs" from outboxd.clock for update`,
+    `select ${epochMsSql('seen_at - clock_timestamp()')} as "backMs" from outboxd.clock for update`,
   )
   const backMs = rows[0]?.backMs ?? 0
   if (backMs < toleranceMs) return 0 // another instance was quicker
@@ -63,8 +63,8 @@ async function tellHost(db: Database, host: string, aheadMs: number): Promise<vo
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
        then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()
        when subject = $3 then $4
-       else subject not in (select host from outboxd.instance i where ${isAlive('i')}) end`,
-    [database, jumpIsToldForMs, subjectOf(host), aheadMs === 0],
+       else subject not in (select host from outboxd.instance i where ${isAliveSql('i')}) end`,
+    [database, jumpIsToldForMs, boundSubject(host), aheadMs === 0],
   )
   if (aheadMs === 0) return
   const detail = `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`

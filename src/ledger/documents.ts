@@ -105,7 +105,7 @@ export function newerOfDocumentSql(table: string): string {
  * Lets a record fail that would be submitted again because its transaction failed, if a newer version of its document was captured since:
  * the service would have the older version last.
  */
-export async function withoutOvertaken<T extends Transition>(
+export async function failOvertaken<T extends Transition>(
   db: Database,
   transitions: readonly T[],
 ): Promise<readonly T[]> {

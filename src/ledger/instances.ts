@@ -3,7 +3,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { logAct, type Operator } from './operator/operator.ts'
 import { raiseProblems } from './problems.ts'
 import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
-import { parseSubmissions, submissionColumns } from './submissions.ts'
+import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
 
 /** Says that this instance lives, and that it is configured for `service`. */
 export async function writeHeartbeat(
@@ -14,7 +14,7 @@ export async function writeHeartbeat(
   const { rows } = await db.query<{ reloadAsked: number | null; ledger: LedgerRow | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
-       started_at = case when ${isAlive('i')} then i.started_at else clock_timestamp() end
+       started_at = case when ${isAliveSql('i')} then i.started_at else clock_timestamp() end
      returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked", ${ledgerRowSql} as ledger`,
     [instance.id, instance.version, instance.host],
   )
@@ -37,13 +37,13 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  */
 export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
-    `select ${submissionColumns} from outboxd.submission s
+    `select ${submissionColumnsSql} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isAlive('me')}
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isAliveSql('me')}
      ) and not exists (
        select from outboxd.instance i
-       where i.id = s.instance_id and ${isAlive('i')}
+       where i.id = s.instance_id and ${isAliveSql('i')}
      ) limit 1000`,
     [instanceId, silentMaxMs],
   )
@@ -55,7 +55,7 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
  * or refused their outcome. A claim is held from before its COMMIT until its outcome is written, so there is
  * nothing to wait for.
  */
-export async function readForgotten(
+export async function readUnheldClaims(
   db: Database,
   instanceId: string,
   holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
@@ -68,7 +68,7 @@ export async function readForgotten(
   const ids = sending.rows.filter((each) => !holds(each)).map(({ id }) => id)
   if (ids.length === 0) return []
   const { rows } = await db.query(
-    `select ${submissionColumns} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
+    `select ${submissionColumnsSql} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
     [instanceId, ids],
   )
   return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again in between
@@ -92,7 +92,7 @@ export const silentMaxMs = 12_000
 export const settingsHoldMs = 60_000
 
 /** SQL: the row of outboxd.instance with this alias is of a living instance. */
-export const isAlive = (instance: string) =>
+export const isAliveSql = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
 
 /** A living instance, and its answer to the last reload. */
@@ -120,14 +120,14 @@ export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload
 export async function askReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
-     where ${isAlive('i')} returning ${columns}`,
+     where ${isAliveSql('i')} returning ${columns}`,
   )
   return rows
 }
 
 export async function readReloads(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
-    `select ${columns} from outboxd.instance i where ${isAlive('i')} order by host, id`,
+    `select ${columns} from outboxd.instance i where ${isAliveSql('i')} order by host, id`,
   )
   return rows
 }
@@ -156,7 +156,7 @@ export async function publishTypes(db: Database, instanceId: string, types: read
 /** The record types that some living instance knows; null if an instance of an older version does not say. */
 export async function readPublishedTypes(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
-    `select types from outboxd.instance i where ${isAlive('i')}`,
+    `select types from outboxd.instance i where ${isAliveSql('i')}`,
   )
   return unionOfTypes(rows)
 }
@@ -188,7 +188,7 @@ export interface InstanceProblem {
 }
 
 /** Writes that exactly these problems of an instance stand. */
-export async function tellProblems(
+export async function writeInstanceProblems(
   db: Database,
   instanceId: string,
   problems: readonly InstanceProblem[],
@@ -208,11 +208,11 @@ export async function tellProblems(
 }
 
 /** Deletes the problems of silent instances. */
-export async function forgetProblems(db: Database): Promise<void> {
+export async function deleteStaleProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (
        select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-         and ${isAlive('i')}
+         and ${isAliveSql('i')}
      )`,
     [instanceProblemKinds],
   )

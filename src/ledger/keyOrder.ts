@@ -32,13 +32,13 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
  * Releases the first record of each key's line, if it is held and nothing before it blocks: queued and sending
  * records do, uncertain ones always, failed and rejected ones under `block`.
  */
-export async function releaseNext(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
+export async function releaseHeads(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
   const { rowCount } = await db.query(releaseSql[onFailure], [keys])
   return rowCount ?? 0
 }
 
 /** Runs `work` while it holds the lines of these records, then releases the heads of the lines. */
-export async function inLines<T>(
+export async function withKeysLocked<T>(
   db: Database,
   records: readonly { key: string | null }[],
   onFailure: KeyOnFailure,
@@ -48,14 +48,14 @@ export async function inLines<T>(
   if (keys.length === 0) return work()
   await lockKeys(db, keys)
   const result = await work()
-  await releaseNext(db, keys, onFailure)
+  await releaseHeads(db, keys, onFailure)
   return result
 }
 
 const linesMax = 1_000
 
 /** Releases records that nothing holds back any more, because KEY_ON_FAILURE has changed. In a transaction. */
-export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
+export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
     [linesMax],
@@ -63,11 +63,11 @@ export async function releaseWaitingKeys(db: Database, onFailure: KeyOnFailure):
   const keys = rows.map(({ key }) => key)
   if (keys.length === 0) return 0
   await lockKeys(db, keys)
-  return releaseNext(db, keys, onFailure)
+  return releaseHeads(db, keys, onFailure)
 }
 
 /** SQL: the states in which a record waits for a person and holds back those behind it. */
-export const stoppingStates: Record<KeyOnFailure, string> = {
+export const stoppingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
@@ -76,9 +76,9 @@ export const stoppingStates: Record<KeyOnFailure, string> = {
  * SQL: the states that hold back later records of the key. Literals, so that the planner can prove that the
  * partial index submission_line fits.
  */
-export const blockingStates: Record<KeyOnFailure, string> = {
-  continue: `'queued', 'sending', ${stoppingStates.continue}`,
-  block: `'queued', 'sending', ${stoppingStates.block}`,
+export const blockingStatesSql: Record<KeyOnFailure, string> = {
+  continue: `'queued', 'sending', ${stoppingStatesSql.continue}`,
+  block: `'queued', 'sending', ${stoppingStatesSql.block}`,
 }
 
 const release = (blocking: string) => `
@@ -92,6 +92,6 @@ const release = (blocking: string) => `
   where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`
 
 const releaseSql: Record<KeyOnFailure, string> = {
-  continue: release(blockingStates.continue),
-  block: release(blockingStates.block),
+  continue: release(blockingStatesSql.continue),
+  block: release(blockingStatesSql.block),
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { asText, connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings, connectionsMax, daemonSessions, textSettings } from '../postgres/sessionSettings.ts'
 
 /**
  * How the daemon's statements on the ledger are planned. Each reads a few rows in the order of an index. Thousands
@@ -31,7 +31,12 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     durable: true,
     prepares: true,
     // A statement waits for a locked row for 3 s at most.
-    settings: { ...ownNames, ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
+    settings: {
+      ...catalogPathSettings,
+      ...shortReads,
+      lock_timeout: '3000',
+      extra_float_digits: textSettings.extra_float_digits,
+    },
   })
 }
 
@@ -48,7 +53,7 @@ export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (e
     name: daemonSessions.heartbeat,
     connections: connectionsMax.heartbeat,
     onIdleError,
-    settings: { ...ownNames, synchronous_commit: 'off' },
+    settings: { ...catalogPathSettings, synchronous_commit: 'off' },
     limits: beatLimits,
   })
 }

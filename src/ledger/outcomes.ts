@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { boundText, exactText, textMax } from '../boundText.ts'
-import { ended, type OutcomeBatch, type State, type Transition, type WrittenStep } from '../model.ts'
+import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
-import { withoutOvertaken } from './documents.ts'
+import { failOvertaken } from './documents.ts'
 import type { History } from './history/createHistory.ts'
-import { inLines, type KeyOnFailure } from './keyOrder.ts'
+import { type KeyOnFailure, withKeysLocked } from './keyOrder.ts'
 import * as pauses from './pauses.ts'
 import type { PollPlan, Queue } from './queue.ts'
-import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
+import { endRefusalRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { countRequests } from './requestCounts.ts'
-import { assigned, emptyStep, fields, remembered } from './submissions.ts'
-import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactions.ts'
+import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
+import { holdDuplicateIds, lockTransactionIds, newTransaction, readHolders } from './transactions.ts'
 
 /** The ledger, as one instance of the daemon works on it. */
 export interface InstanceLedger {
@@ -52,14 +52,14 @@ async function writeBatch(
   const written = await writeUnderFence(deps, db, batch.transitions)
   const mass = await hearRefusals(deps, db, batch, written)
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
-  if (batch.slots.length > 0) await budget.giveBack(db, batch.slots)
+  if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
   if (batch.trialSucceeded) await pauses.endPauses(db)
   else if (batch.trialEnded) await pauses.endTrial(db)
-  if (batch.passages.length > 0) await pauses.recordPassages(db, batch.passages)
+  if (batch.passages.length > 0) await pauses.countAnswered(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await pauses.raisePause(db, pause, deps.backoff)
   const { remaining } = batch
-  const heldBack = remaining === null ? 0 : await budget.holdBack(db, remaining.requests, remaining.ageMs())
+  const heldBack = remaining === null ? 0 : await budget.holdBackSlots(db, remaining.requests, remaining.ageMs())
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const requests = batch.transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],
@@ -77,7 +77,7 @@ async function hearRefusals(
   written: readonly WrittenStep[],
 ): Promise<MassRefusal[]> {
   const judged = passages.flatMap((passage) => (passage.judged ? [passage.resource] : []))
-  if (judged.length > 0) await endRuns(db, judged)
+  if (judged.length > 0) await endRefusalRuns(db, judged)
   const ours = new Set(written.map(({ submissionId }) => submissionId))
   const mass: MassRefusal[] = []
   for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
@@ -110,7 +110,7 @@ async function writeUnderFence(
   const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
   const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
   const checked = await checkIds(db, current)
-  const judged = await withoutOvertaken(db, checked)
+  const judged = await failOvertaken(db, checked)
   const ours = judged.map((transition) => ({
     ...transition,
     nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
@@ -139,15 +139,15 @@ async function releaseBehind(
 ): Promise<void> {
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
-  await inLines(db, records, keyOnFailure, async () => {})
+  await withKeysLocked(db, records, keyOnFailure, async () => {})
 }
 
 /** Compares the ids that the service has just given with those in the ledger. */
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
-  const ids = transitions.flatMap((transition) => givenId(transition) ?? [])
+  const ids = transitions.flatMap((transition) => newTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
   await lockTransactionIds(db, ids)
-  return withoutDuplicates(transitions, await readHolders(db, ids))
+  return holdDuplicateIds(transitions, await readHolders(db, ids))
 }
 
 export interface WritableTransition extends Omit<Transition, 'request'> {
@@ -168,25 +168,25 @@ export async function writeTransitions(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
-         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${fields})
+         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${recordFieldsSql})
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
          due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
          poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
-         ${assigned('t')},
+         ${assignColumnsSql('t')},
          -- A step that leaves it on the wire asks whether it arrived.
          probing = t.state = 'sending',
          -- A pause just met is counted from here; what was met before stays.
          met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
-         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.passagesOf('s')} end,
+         met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredCountSql('s')} end,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- A probe found out late: the service has had it since it was sent.
                               then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
          refused_polls = coalesce(t."refusedPolls", s.refused_polls),
-         refused_event = case when t."refusedPolls" > 0 then ${pauses.lastEvent} else s.refused_event end,
+         refused_event = case when t."refusedPolls" > 0 then ${pauses.lastEventIdSql} else s.refused_event end,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id,
          ended_at = case when t.ended then clock_timestamp() end,
@@ -213,14 +213,12 @@ export async function writeTransitions(
   return rows
 }
 
-const endStates: ReadonlySet<State> = new Set(ended)
-
 function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
     // What a change leaves out stays as it was read; the fence makes sure that it still is so.
-    ...Object.fromEntries(remembered.map((name) => [name, submission[name]])),
-    ...emptyStep,
+    ...Object.fromEntries(lastingColumns.map((name) => [name, submission[name]])),
+    ...emptyStepValues,
     ...storable({ ...change, cause }),
     metPause: change.met?.reason ?? null,
     metTimes: change.met?.times ?? null,
@@ -230,7 +228,7 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
     claimId: submission.claimId,
     jobId: submission.jobId,
     nextJobId,
-    ended: endStates.has(state),
+    ended: endStates.some((end) => end === state),
     report: state !== submission.state,
   }
 }

@@ -1,6 +1,6 @@
 import { boundText, textMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
-import type { Passage, PauseCall } from '../model.ts'
+import type { AnsweredRecord, PauseCall } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** How long pauses last, in milliseconds by step; the last step repeats. */
@@ -36,25 +36,25 @@ export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly n
 const quickTries = 10
 
 /** SQL: the pause stands. An operator's ends with its time; any other when a trial has shown that it is over. */
-export const activePause = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
+export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
 /**
  * SQL: a trial has ended the pause, and no record has proven that yet. Until one has, records go one at a time,
  * for an hour at most.
  */
-export const unprovenPause = `cleared_at > clock_timestamp() - interval '1 hour'`
+export const isUnprovenPauseSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
  * Counts records that the service itself has answered. If it judged one, deletes the pauses that a trial had
  * ended, because they are proven to be over. Locks the counters in one order, so that two instances never wait in
  * a circle.
  */
-export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
+export async function countAnswered(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
     `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
      insert into outboxd.passage as p (resource, met, count, at)
-     select r.resource, r.met, count(*), ${passagesOf('r')} + (select count(*) from r each where each.resource = r.resource)
+     select r.resource, r.met, count(*), ${answeredCountSql('r')} + (select count(*) from r each where each.resource = r.resource)
      from r group by r.resource, r.met order by r.resource, r.met
      on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
     [JSON.stringify(passages), passages.some(({ judged }) => judged)],
@@ -62,7 +62,7 @@ export async function recordPassages(db: Database, passages: readonly Passage[])
 }
 
 /** SQL: how many records of the resource of `s` have got through. */
-export function passagesOf(s: string): string {
+export function answeredCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
@@ -73,18 +73,18 @@ const recentPassages = 8
  * SQL: the pause that the submission `s` has met, as JSON; null if none. If every third answer is a 503, some
  * records meet the pause three times by bad luck while others recover.
  */
-export const metPause = (s: string): string =>
+export const metPauseSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
-     'othersThrough', ${s}.met_passages < ${passagesOf(s)},
+     'othersThrough', ${s}.met_passages < ${answeredCountSql(s)},
      'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
-        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
+        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredCountSql(s)} - ${recentPassages}))) end`
 
 /**
  * SQL: what the polls of the submission `s` have met, as JSON. Reads the log only for a refused transaction, from
  * the refusal on: any record that was accepted or completed since got through. If no other record is under way, a
  * trial that was answered well since speaks for the others.
  */
-export const refusedPolls = (s: string): string =>
+export const refusedPollsSql = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
      select from outboxd.submission_event e where e.id > ${s}.refused_event
        and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')
@@ -92,14 +92,14 @@ export const refusedPolls = (s: string): string =>
      or exists (select from outboxd.pause p where p.cleared_at > (
        select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
 
-export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
+export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
  * SQL: the step of a pause that is raised again. It goes up only if the pause was over, so that ten requests in
  * flight count as one. It goes back to the first only after a record got through: what only records meet would
  * otherwise begin anew after each trial.
  */
-const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
+const nextLevel = `case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 /** Raises a pause for everyone, or prolongs it. */
@@ -109,7 +109,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
      on conflict (reason) do update set
-       since = case when p.cleared_at is not null and not (p.${unprovenPause}) then excluded.since else p.since end,
+       since = case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then excluded.since else p.since end,
        level = ${nextLevel},
        until = greatest(p.until,
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
@@ -119,10 +119,10 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
 }
 
 /** Whether a pause stands, and if not, whether a record has yet to prove that the last one is over. */
-export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
+export async function readSendingState(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
-    `select coalesce(bool_or(${activePause}), false) as "isPaused",
-       coalesce(bool_or(${unprovenPause}), false) as "isUnproven" from outboxd.pause`,
+    `select coalesce(bool_or(${isActivePauseSql}), false) as "isPaused",
+       coalesce(bool_or(${isUnprovenPauseSql}), false) as "isUnproven" from outboxd.pause`,
   )
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
@@ -143,7 +143,7 @@ export async function claimTrial(db: Database, leaseMs: number): Promise<boolean
 export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where ${unprovenPause} and (probe_until is null or probe_until <= clock_timestamp())`,
+     where ${isUnprovenPauseSql} and (probe_until is null or probe_until <= clock_timestamp())`,
     [leaseMs],
   )
   return (rowCount ?? 0) > 0

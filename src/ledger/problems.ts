@@ -34,7 +34,7 @@ export async function clearProblems(
 ): Promise<void> {
   await db.query('delete from outboxd.problem where kind = $1 and ($2::text[] is null or subject = any($2))', [
     kind,
-    subjects?.map(subjectOf) ?? null,
+    subjects?.map(boundSubject) ?? null,
   ])
 }
 
@@ -78,9 +78,9 @@ export async function readProblems(db: Database, limit: number): Promise<Problem
 
 const stored = (problem: RaisedProblem): RaisedProblem => ({
   ...problem,
-  subject: subjectOf(problem.subject),
+  subject: boundSubject(problem.subject),
   detail: boundText(problem.detail, textMax.excerpt),
 })
 
 /** The subject as it is kept, because an index entry holds at most 2,704 bytes. */
-export const subjectOf = (subject: string): string => boundText(subject, textMax.message)
+export const boundSubject = (subject: string): string => boundText(subject, textMax.message)

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { begin, type Database } from '../postgres/database.ts'
-import { waitedForLock, wasCanceled } from '../postgres/sqlState.ts'
-import { emptyBatch, forgetGone, pruneBatch, type Retention, takeLooks } from './retention.ts'
+import { isLockTimeout, isStatementCanceled } from '../postgres/sqlState.ts'
+import { emptyBatch, forgetGoneRows, pruneBatch, type Retention, takeDueLooks } from './retention.ts'
 
 export interface Pruned {
   /** Deleted. */
@@ -85,9 +85,9 @@ async function forget(
   onRows: (rows: number) => void,
 ): Promise<PruneEnd> {
   while (goOn()) {
-    const { outboxIds, forgotten } = await takeLooks(ledger, looksMax)
+    const { outboxIds, forgotten } = await takeDueLooks(ledger, looksMax)
     const present = outboxIds.length === 0 ? new Set<string>() : await outbox.findPresent(outboxIds)
-    const rows = forgotten + (outboxIds.length === 0 ? 0 : await forgetGone(ledger, outboxIds, present))
+    const rows = forgotten + (outboxIds.length === 0 ? 0 : await forgetGoneRows(ledger, outboxIds, present))
     if (rows > 0) onRows(rows)
     if (outboxIds.length + forgotten < looksMax) return 'through'
     await setTimeout(pauseMs)
@@ -125,7 +125,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
     await transaction.commit()
     return { kind: 'done', rows }
   } catch (error) {
-    if (wasCanceled(error) && limit > 1) return { kind: 'too-slow' }
+    if (isStatementCanceled(error) && limit > 1) return { kind: 'too-slow' }
     throw error
   }
 }
@@ -142,7 +142,7 @@ async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean
     await db.query('select pg_advisory_xact_lock(7161)')
     return true
   } catch (error) {
-    if (waitedForLock(error)) return false
+    if (isLockTimeout(error)) return false
     throw error
   }
 }

@@ -3,7 +3,7 @@ import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { MovedPoll, PlannedPoll, PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { connectionsMax, daemonSessions, ownNames } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings, connectionsMax, daemonSessions } from '../postgres/sessionSettings.ts'
 import { shortReads } from './ledgerSessions.ts'
 
 export interface PollPlan {
@@ -42,7 +42,7 @@ export async function installQueue(url: string): Promise<void> {
     name: 'outboxd migrate',
     connections: 2,
     onIdleError: () => {},
-    settings: { ...ownNames, lock_timeout: '10000' },
+    settings: { ...catalogPathSettings, lock_timeout: '10000' },
     limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
   })
   const boss = new PgBoss({ db: within(pool), schema: queueSchema, supervise: false, schedule: false })
@@ -91,7 +91,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     name: daemonSessions.queue,
     connections: connectionsMax.queue,
     onIdleError: onError,
-    settings: { ...ownNames, ...shortReads, lock_timeout: '3000' },
+    settings: { ...catalogPathSettings, ...shortReads, lock_timeout: '3000' },
   })
   const boss = new PgBoss({
     db: within(pool),
@@ -202,7 +202,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
 /*
  * A transaction that locks several things of the ledger does so in this order, so that no two wait for each other in a circle:
  *
- *   1  jobs of polls           writeSteps completes them, which is its fence; lookAtClock moves them all
+ *   1  jobs of polls           writeSteps completes them, which is its fence; checkClock moves them all
  *   2  ids of transactions     lockTransactionIds
  *   3  submissions             lockSubmissions, by their ids
  *   4  lines of keys           lockKeys

@@ -1,9 +1,9 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { inLines, type KeyOnFailure, lockSubmissions } from './keyOrder.ts'
+import { type KeyOnFailure, lockSubmissions, withKeysLocked } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
-import { forgotten } from './submissions.ts'
+import { resetColumnsSql } from './submissions.ts'
 
 /** This many records without a common key are not refused in the same words for their own fault. */
 const refusalsMax = 10
@@ -81,11 +81,11 @@ async function queueAgain(
     ids.map((id) => ({ id })),
   )
   const keys = [...new Set(locked.flatMap(({ key }) => key ?? []))]
-  return inLines(db, locked, keyOnFailure, async () => {
+  return withKeysLocked(db, locked, keyOnFailure, async () => {
     const { rows } = await db.query<{ id: string }>(
       `with queued as (
          update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
-           ${forgotten('step')}, ended_at = null, report_due = true
+           ${resetColumnsSql('step')}, ended_at = null, report_due = true
          where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
        ), event as (
          insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
@@ -120,7 +120,7 @@ export async function believeRefusals(db: Database, forMs: number): Promise<stri
 }
 
 /** Ends the runs of these resources, because the service itself has judged a record of each. */
-export async function endRuns(db: Database, resources: readonly Resource[]): Promise<void> {
+export async function endRefusalRuns(db: Database, resources: readonly Resource[]): Promise<void> {
   await db.query(
     `with ended as (delete from outboxd.refusal_run where resource = any($1) returning resource)
      delete from outboxd.problem where kind = 'mass_refusal' and subject in (select resource from ended)`,

@@ -1,10 +1,10 @@
 import type pg from 'pg'
-import type { DueReport, Report, ToldReport } from '../model.ts'
+import type { DueReport, Report, ReportResult } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
-import { historyIsFoundSql } from './history/readHistory.ts'
+import { isHistoryFoundSql } from './history/readHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import { bringBack } from './retention.ts'
+import { restorePrunedSql } from './retention.ts'
 
 /**
  * The reports that are due to rows of the served outbox: fresh ones in the order of their records, then those that
@@ -16,10 +16,10 @@ export async function readDueReports(
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where not ${historyIsFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
+      where not ${isHistoryFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where not ${historyIsFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
+      where not ${isHistoryFoundSql} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )
@@ -47,7 +47,7 @@ export async function readReports(
 }
 
 /** Writes how the reports went, unless the submission has taken a step since, which has its own report. */
-async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
+async function writeTold(db: Database, told: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
        report_put_off = case when r."againInMs" is not null then s.revision end,
@@ -91,7 +91,7 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
        returning id
      ), pruned as (
        select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
-     ), ${bringBack('pruned', '$2')}
+     ), ${restorePrunedSql('pruned', '$2')}
      select count(*)::int as count from (select id from known union all select id from back) due`,
     [outboxIds, who],
   )
@@ -102,7 +102,7 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
 /** Writes how reports went, and which problems begin or end. */
-export function writeReports(ledger: pg.Pool, told: readonly ToldReport[]): Promise<void> {
+export function writeReports(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const written = await writeTold(db, told)
     const before = written.filter(({ report }) => report.failures > 0)

@@ -2,14 +2,14 @@ import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** SQL: completed or discarded, and written back. Every other record waits for something. */
-export const mayGo = `state in ('completed', 'discarded') and not report_due`
+export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
 /** SQL: all its events are in the logs' chain. Events that are not are kept. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
 /** SQL: its contents may go. A record whose transaction a person named keeps them, because it may be sent again. */
-export const mayBeEmptied = `${mayGo} and not id_by_person and emptied_at is null`
+export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 export interface Batch {
   /** By the database's clock. */
@@ -34,13 +34,13 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
     // Looks at a few of the oldest only: looking for chained ones among all that are due took seconds while the chain
     // was far behind.
     `with oldest as materialized (
-       select id from outboxd.submission where ${mayGo} and ${isOld}
+       select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
      ), chained as materialized (
        select id from oldest submission where ${isChained} limit $2
      ), due as (
        select s.id from chained join outboxd.submission s using (id)
-       where ${mayGo} and ${isOld} for update of s skip locked
+       where ${mayBePrunedSql} and ${isOld} for update of s skip locked
      ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id,
@@ -51,7 +51,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
          transaction_id, document, request_digest, seq, look_at)
-       select s.*, ${firstLook} from gone s where outbox = outboxd.current_outbox()
+       select s.*, ${firstLookSql} from gone s where outbox = outboxd.current_outbox()
        on conflict (outbox_id, outbox) do nothing
      )
      select count(*)::int as n from gone`,
@@ -64,7 +64,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
-       select id from outboxd.submission where ${mayBeEmptied} and ${isOld} order by ended_at limit $2 for update skip locked
+       select id from outboxd.submission where ${mayBeEmptiedSql} and ${isOld} order by ended_at limit $2 for update skip locked
      )
      update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
      from due where s.id = due.id returning s.id`,
@@ -84,13 +84,13 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
 const knownDays = 366
 
 /** SQL: when to look for the row of the pruned submission `s` for the first time. */
-export const firstLook = `s.ended_at + interval '${knownDays} days'`
+export const firstLookSql = `s.ended_at + interval '${knownDays} days'`
 
 /** When to look again, if the row is still there or is gone for the first time. */
 const lookAgainDays = 30
 
 /** The pruned submissions whose rows to look for. Forgets those of former outboxes at once. */
-export async function takeLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
+export async function takeDueLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
        select outbox_id, outbox from outboxd.pruned_submission where look_at <= now() order by look_at limit $1
@@ -106,7 +106,7 @@ export async function takeLooks(db: Database, limit: number): Promise<{ outboxId
 }
 
 /** Forgets the ids of rows that are gone now and were gone at the look before. The others are looked for again. */
-export async function forgetGone(
+export async function forgetGoneRows(
   db: Database,
   outboxIds: readonly string[],
   present: ReadonlySet<string>,
@@ -132,7 +132,7 @@ export async function forgetGone(
  * CTEs that bring back pruned submissions as `back`, so that their rows are written back again. Each keeps its place in the order of
  * records, because the last record of a document decides whether the document is sent again. One that an earlier version pruned comes first.
  */
-export const bringBack = (pruned: string, who: string): string => `back as (
+export const restorePrunedSql = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
       document, request_digest, seq, idempotency_key, emptied_at, report_due) overriding system value
     select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id, document, request_digest,
@@ -171,10 +171,10 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (
        select state, ended_at, true as goes from outboxd.submission
-       where ${mayGo} and ended_at < now() - $1::float8 * interval '1 day'
+       where ${mayBePrunedSql} and ended_at < now() - $1::float8 * interval '1 day'
        union all
        select state, ended_at, false from outboxd.submission
-       where ${mayBeEmptied} and ended_at < now() - $2::float8 * interval '1 day'
+       where ${mayBeEmptiedSql} and ended_at < now() - $2::float8 * interval '1 day'
          and coalesce(ended_at >= now() - $1::float8 * interval '1 day', true)
      ) due group by 1, 2 order by 2 desc, 1`,
     [days, payloadDays],
@@ -186,8 +186,8 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
 export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
   const { rows } = await db.query<{ overdueMs: number }>(
     `select greatest(0, extract(epoch from greatest(
-       now() - (select min(ended_at) from outboxd.submission where ${mayGo}) - $1::float8 * interval '1 day',
-       now() - (select min(ended_at) from outboxd.submission where ${mayBeEmptied}) - $2::float8 * interval '1 day'
+       now() - (select min(ended_at) from outboxd.submission where ${mayBePrunedSql}) - $1::float8 * interval '1 day',
+       now() - (select min(ended_at) from outboxd.submission where ${mayBeEmptiedSql}) - $2::float8 * interval '1 day'
      )))::float8 * 1000 as "overdueMs"`,
     [days, payloadDays],
   )

@@ -1,11 +1,11 @@
 import type pg from 'pg'
-import { type Database, epochMs, inTransaction } from '../postgres/database.ts'
-import { type Budget, fitSlots, isFitted } from './budget.ts'
-import { isAlive, settingsHoldMs } from './instances.ts'
+import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
+import { type Budget, fitSlots, isBudgetFitted } from './budget.ts'
+import { isAliveSql, settingsHoldMs } from './instances.ts'
 import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
-export interface Agreed extends Agreement {
+export interface AgreedSettings extends Agreement {
   /** The budget before; null if it is the same. */
   before: Budget | null
 }
@@ -15,32 +15,32 @@ export interface Agreed extends Agreement {
  * outbox.yaml of the daemons that run already hold for all. Repeated every few seconds, so that the difference
  * ends when the last instance with other settings is gone.
  */
-export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
+export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   const standing = await sayAgain(pool, own)
   return standing === null ? agreeAnew(pool, own) : { ...standing, before: null }
 }
 
-const isOver = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
+const isSilentSql = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
 
 /** The usual round, which locks nothing. @returns null if more has to be done than to repeat what was said */
 async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
   const { rowCount } = await db.query(
     `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
        and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
-       and not exists (select from outboxd.instance_setting where ${isOver})
+       and not exists (select from outboxd.instance_setting where ${isSilentSql})
        and not exists (select from outboxd.problem where kind = 'settings_differ')`,
     [instanceId, JSON.stringify(given), given[outboxFile] ?? null],
   )
   if (rowCount === 0) return null
-  const agreement = agree(await readSettings(db), null)
-  return agreement.differences.length === 0 && (await isFitted(db, agreement)) ? agreement : null
+  const agreement = combineSettings(await readSettings(db), null)
+  return agreement.differences.length === 0 && (await isBudgetFitted(db, agreement)) ? agreement : null
 }
 
-async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
+async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
     await saySettings(db, own)
     await takeFileIntoForce(db, own)
-    const agreement = agree(await readSettings(db), await readFileInForce(db))
+    const agreement = combineSettings(await readSettings(db), await readFileInForce(db))
     const before = await fitSlots(db, agreement)
     await replaceProblems(
       db,
@@ -59,7 +59,7 @@ export async function withdrawSettings(db: Database, instanceId: string): Promis
 /** Locks the table first, so that two instances never see half of what the other says. */
 async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
-  await db.query(`delete from outboxd.instance_setting where ${isOver}`)
+  await db.query(`delete from outboxd.instance_setting where ${isSilentSql}`)
   await db.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure, given)
      values ($1, $2, $3, $4, $5, $6, $7)
@@ -85,7 +85,7 @@ async function takeFileIntoForce(db: Database, { instanceId, host, given }: Inst
     `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
      where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
        select from outboxd.instance_setting s where s.instance_id <> $3 and s.given ->> '${outboxFile}' = o.file_digest
-         and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAlive('i')})
+         and not exists (select from outboxd.instance i where i.id = s.instance_id and not ${isAliveSql('i')})
      )`,
     [given[outboxFile] ?? null, `${instanceId.slice(0, 8)} on ${host}`, instanceId],
   )
@@ -93,7 +93,7 @@ async function takeFileIntoForce(db: Database, { instanceId, host, given }: Inst
 
 async function readFileInForce(db: Database): Promise<FileInForce | null> {
   const { rows } = await db.query<FileInForce>(
-    `select file_digest as digest, ${epochMs('file_since')} as "sinceMs", file_by as by
+    `select file_digest as digest, ${epochMsSql('file_since')} as "sinceMs", file_by as by
      from outboxd.outbox where is_current and file_digest is not null`,
   )
   return rows[0] ?? null
@@ -160,7 +160,7 @@ export const outboxFile = 'outbox.yaml'
  * The safest combination of what living instances were given. Settings other than limit, window and outbox.yaml
  * each instance keeps for itself. Pure.
  */
-export function agree(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
+export function combineSettings(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
   const all = instances.map((each) => ({ ...each, settings: settingsOf(each) }))

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { createPool, type Database, isReadOnly } from '../postgres/database.ts'
+import { createPool, type Database, isReadOnlyServer } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
-import { ownNames } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 import { permitValidMs, slotReachMs } from '../slotReach.ts'
 import * as budget from './budget.ts'
-import { activePause } from './pauses.ts'
+import { isActivePauseSql } from './pauses.ts'
 import { assertService, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
@@ -23,7 +23,13 @@ export async function openSlotLender(
   url: string,
   { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
 ): Promise<SlotLender | null> {
-  const pool = createPool({ url, name: 'outboxd discover', connections: 1, onIdleError: () => {}, settings: ownNames })
+  const pool = createPool({
+    url,
+    name: 'outboxd discover',
+    connections: 1,
+    onIdleError: () => {},
+    settings: catalogPathSettings,
+  })
   let hasSlots = false
   try {
     hasSlots = await budget.hasSlots(pool)
@@ -54,14 +60,14 @@ async function lend(
   const spent = (used: boolean) =>
     slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
   if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-    return { giveBack: (later) => budget.giveBack(later, spent(true)) }
-  if (slots.length > 0) await budget.giveBack(db, spent(false))
+    return { giveBack: (later) => budget.returnSlots(later, spent(true)) }
+  if (slots.length > 0) await budget.returnSlots(db, spent(false))
   return null
 }
 
 async function readPause(db: Database): Promise<{ reason: string; detail: string } | null> {
   const { rows } = await db.query<{ reason: string; detail: string }>(
-    `select reason, detail from outboxd.pause where ${activePause} order by reason limit 1`,
+    `select reason, detail from outboxd.pause where ${isActivePauseSql} order by reason limit 1`,
   )
   return rows[0] ?? null
 }
@@ -91,6 +97,6 @@ export async function borrowSlots(
     })
   } catch (error) {
     if (error instanceof ForeignService) throw error
-    return { kind: 'unknown', readOnly: isReadOnly(error) } // check's finding about the ledger says why
+    return { kind: 'unknown', readOnly: isReadOnlyServer(error) } // check's finding about the ledger says why
   }
 }

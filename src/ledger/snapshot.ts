@@ -1,8 +1,8 @@
 import { type Demand, type PauseReason, type ProblemKind, type State, states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { isAlive, silentMaxMs } from './instances.ts'
-import { activePause, unprovenPause } from './pauses.ts'
+import { isAliveSql, silentMaxMs } from './instances.ts'
+import { isActivePauseSql, isUnprovenPauseSql } from './pauses.ts'
 
 /** What the ledger says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
@@ -54,7 +54,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
           where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
-        from outboxd.pause where ${activePause}) as pauses,
+        from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
@@ -106,7 +106,7 @@ export async function countOperatorActions(
 ): Promise<OperatorActions & { lastId: string }> {
   const { rows } = await db.query<OperatorActions & { lastId: string }>(
     `with me as (
-       select coalesce($2 = (select i.id from outboxd.instance i where ${isAlive('i')}
+       select coalesce($2 = (select i.id from outboxd.instance i where ${isAliveSql('i')}
          order by i.started_at, i.id limit 1), false) as first
      )
      select count(*) filter (where first and cause = 'replay')::int as replays,
@@ -159,9 +159,9 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
        (select coalesce(json_agg(json_build_object('reason', reason,
           'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000,
           'forMs', extract(epoch from now() - since) * 1000)), '[]')
-        from outboxd.pause where ${activePause}) as pauses,
+        from outboxd.pause where ${isActivePauseSql}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
-        from outboxd.pause where ${unprovenPause}) as proof`,
+        from outboxd.pause where ${isUnprovenPauseSql}) as proof`,
     [most],
   )
   return rows[0] as Demand

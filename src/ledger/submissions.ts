@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import {
+  type ColumnLifetime,
   type ColumnName,
   columns,
-  type Lasting,
+  type LastingValues,
   pauseReasons,
-  type Remembered,
   type Submission,
   states,
 } from '../model.ts'
 import { resourceNames } from '../resources.ts'
-import { metPause, refusedPolls } from './pauses.ts'
+import { metPauseSql, refusedPollsSql } from './pauses.ts'
 
 /* SQL text about submissions, made of the table in src/model/submission.ts when this module loads. */
 
@@ -17,14 +17,14 @@ const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms
 const empty = { count: 0, flag: false, text: null, ms: null }
 
 const names = Object.keys(columns) as ColumnName[]
-const namesOf = (...lasting: Lasting[]) => names.filter((name) => lasting.includes(columns[name].lasts))
-export const remembered = namesOf('transaction', 'start', 'submission') as (keyof Remembered)[]
+const namesOf = (...lasting: ColumnLifetime[]) => names.filter((name) => lasting.includes(columns[name].lasts))
+export const lastingColumns = namesOf('transaction', 'start', 'submission') as (keyof LastingValues)[]
 
 /** `repeatedAfter401` is the column repeated_after_401. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
 /** SQL: the values, for a select from `s`. */
-export const selected = (s: string, those: readonly ColumnName[]): string =>
+export const selectColumnsSql = (s: string, those: readonly ColumnName[]): string =>
   those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
 
 const schemas = {
@@ -37,22 +37,22 @@ const schemas = {
 
 type Schema<N extends ColumnName> = (typeof schemas)[(typeof columns)[N]['holds']]
 
-export const parsers = <N extends ColumnName>(those: readonly N[]) =>
+export const columnSchemas = <N extends ColumnName>(those: readonly N[]) =>
   Object.fromEntries(those.map((name) => [name, schemas[columns[name].holds]])) as { [K in N]: Schema<K> }
 
-const fromTable = [...remembered, 'polledRarely'] as const
+const fromTable = [...lastingColumns, 'polledRarely'] as const
 
 /** SQL: the columns of a submission as the stages see it, from the alias `s`. */
-export const submissionColumns = `
+export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
-  ${selected('s', fromTable)}, ${metPause('s')} as met, ${refusedPolls('s')} as "refusedPolls",
+  ${selectColumnsSql('s', fromTable)}, ${metPauseSql('s')} as met, ${refusedPollsSql('s')} as "refusedPolls",
   s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
 
 const row: z.ZodType<Submission> = z.object({
-  ...parsers(fromTable),
+  ...columnSchemas(fromTable),
   id: z.string(),
   outboxId: z.string(),
   type: z.string(),
@@ -81,18 +81,18 @@ const row: z.ZodType<Submission> = z.object({
   unknownForMs: z.number().nullable(),
 })
 
-/** Parses rows that were selected with `submissionColumns`. */
+/** Parses rows that were selected with `submissionColumnsSql`. */
 export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
 
 /** SQL: the fields of a JSON record with a value for every column, for json_to_recordset. */
-export const fields = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
+export const recordFieldsSql = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
 
 /** SQL: sets every column to the record's value. */
-export const assigned = (record: string): string =>
+export const assignColumnsSql = (record: string): string =>
   names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
 
 /** The values of the columns of the last step, if the step says nothing of them. */
-export const emptyStep: Record<string, unknown> = Object.fromEntries(
+export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
@@ -100,8 +100,8 @@ export const emptyStep: Record<string, unknown> = Object.fromEntries(
  * SQL: sets the columns that last for a step to their first values, or also those that last for a transaction, or
  * until a start.
  */
-export function forgotten(
-  lasting: Exclude<Lasting, 'submission'>,
+export function resetColumnsSql(
+  lasting: Exclude<ColumnLifetime, 'submission'>,
   instead: Partial<Record<ColumnName, string>> = {},
 ): string {
   const upTo = { step: 0, transaction: 1, start: 2 }[lasting]

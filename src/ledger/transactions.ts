@@ -9,7 +9,7 @@ export interface TransactionRef {
 }
 
 /** A transaction and an order may have the same id. */
-export const nameOf = ({ resource, transactionId }: TransactionRef): string =>
+export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
 /**
@@ -40,7 +40,7 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
     `select pg_advisory_xact_lock(7163, id) from (
        select distinct hashtext(id) as id from unnest($1::text[]) id order by id
      ) ids`,
-    [ids.map(nameOf)],
+    [ids.map(transactionName)],
   )
 }
 
@@ -65,7 +65,7 @@ export async function readOtherHolder(
 }
 
 /** The id that the service has just given for a transition's record; null if the step brings none. */
-export function givenId({ submission, change }: Transition): TransactionRef | null {
+export function newTransaction({ submission, change }: Transition): TransactionRef | null {
   // A probe asks for the submission's own id, or for one that the service's Location names.
   const isOwn = change.state === 'sending' && change.transactionId === submission.id
   const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
@@ -78,15 +78,15 @@ export function givenId({ submission, change }: Transition): TransactionRef | nu
  * polling that id would say `completed` of a record that may never have arrived. The first record keeps the id.
  * Pure.
  */
-export function withoutDuplicates<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
+export function holdDuplicateIds<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
   const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
-  for (const holder of holders) if (!owners.has(nameOf(holder))) owners.set(nameOf(holder), holder)
+  for (const holder of holders) if (!owners.has(transactionName(holder))) owners.set(transactionName(holder), holder)
   return transitions.map((transition) => {
-    const given = givenId(transition)
+    const given = newTransaction(transition)
     if (given === null) return transition
     const { id, outboxId } = transition.submission
-    const owner = owners.get(nameOf(given))
-    if (owner === undefined) owners.set(nameOf(given), { submissionId: id, outboxId })
+    const owner = owners.get(transactionName(given))
+    if (owner === undefined) owners.set(transactionName(given), { submissionId: id, outboxId })
     return owner === undefined || owner.submissionId === id ? transition : duplicate(transition, owner.outboxId)
   })
 }

@@ -18,7 +18,7 @@ export interface ReturnableSlot extends Slot {
 }
 
 /** A record that the service itself answered, with an id or a refusal of its own. */
-export interface Passage {
+export interface AnsweredRecord {
   resource: Resource
   met: PauseReason | null
   /** True if it was accepted or refused under a code of the service's own, so that the data decided. */
@@ -35,7 +35,7 @@ export interface Refusal {
 }
 
 /** How many requests the service said remain. */
-export interface Remaining {
+export interface RemainingRequests {
   requests: number
   /** Since the request was begun; goes on. */
   ageMs(): number
@@ -46,12 +46,12 @@ export interface OutcomeBatch {
   slots: ReturnableSlot[]
   pauses: PauseCall[]
   /** They end the memory of pauses that a trial had ended. */
-  passages: Passage[]
+  passages: AnsweredRecord[]
   refusals: Refusal[]
   trialSucceeded: boolean
   trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, if it is less than the daemon reckons with. */
-  remaining: Remaining | null
+  remaining: RemainingRequests | null
 }
 
 /** What could be sent now, and when there is more. Counts stop at the limit asked for. */

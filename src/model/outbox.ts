@@ -73,15 +73,15 @@ export interface RowStatus {
   error: string | null
 }
 
-export type Telling<R extends RowStatus> =
+export type WriteBackResult<R extends RowStatus> =
   | { kind: 'busy' }
-  | { kind: 'told'; rows: ToldRow<R>[] }
+  | { kind: 'told'; rows: WrittenBackRow<R>[] }
   /** Nothing was written: the table refuses one of these rows, or one is locked. */
   | { kind: 'refused'; statuses: R[]; code: string; message: string; why: 'row' | 'lock' }
   /** Nothing was written: the statement took longer than `tellMaxMs`. */
   | { kind: 'slow'; statuses: R[] }
 
-export type ToldRow<R extends RowStatus> = { status: R } & RowOutcome
+export type WrittenBackRow<R extends RowStatus> = { status: R } & RowOutcome
 
 export type RowOutcome =
   /** Also if the row says already that it is completed or discarded. */
@@ -201,7 +201,7 @@ export interface Report extends DueReport, RowStatus {
   revision: number
 }
 
-export interface ToldReport {
+export interface ReportResult {
   report: Report
   againInMs: number | null
   code: string | null

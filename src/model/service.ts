@@ -118,7 +118,7 @@ export type TokenVerdict =
   | { kind: 'no-slot' }
 
 /** Whether a success with an id says that the record was taken. `unclear`: an error code stands beside the id. */
-export type Taken = 'yes' | 'no' | 'unclear'
+export type AcceptanceReading = 'yes' | 'no' | 'unclear'
 
 export interface TransactionStatus {
   transactionId: string | null
@@ -132,7 +132,7 @@ export interface TransactionStatus {
 export interface AnswerReading {
   /** The usable transactionId or orderId in a success for a POST. */
   submittedId: string | null
-  taken: Taken
+  taken: AcceptanceReading
   /** Whether the body has an id, under any status. */
   namesId: boolean
   transaction: TransactionStatus | null

@@ -14,11 +14,17 @@ export const states = [
 /** Where a submission is on its way (docs/why/guarantee.md, "The state machine"). */
 export type State = (typeof states)[number]
 
-export const waitingForPerson = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
+export const statesNeedingAttention = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
 /** The states in which a submission stays until an operator says otherwise. */
-export const ended = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const satisfies readonly State[]
-export type EndState = (typeof ended)[number]
+export const endStates = [
+  'completed',
+  'failed',
+  'rejected',
+  'uncertain',
+  'discarded',
+] as const satisfies readonly State[]
+export type EndState = (typeof endStates)[number]
 
 interface Held {
   count: number
@@ -33,11 +39,11 @@ interface Held {
  * begins. `start`: until an operator has the record sent anew. `submission`: for good. A step leaves what lasts
  * longer than itself, unless it sets it.
  */
-export type Lasting = 'step' | 'transaction' | 'start' | 'submission'
+export type ColumnLifetime = 'step' | 'transaction' | 'start' | 'submission'
 
 interface Column {
   holds: keyof Held
-  lasts: Lasting
+  lasts: ColumnLifetime
 }
 
 /**
@@ -75,13 +81,13 @@ export const columns = {
 
 type Columns = typeof columns
 export type ColumnName = keyof Columns
-type NameOf<L extends Lasting> = { [N in ColumnName]: Columns[N]['lasts'] extends L ? N : never }[ColumnName]
+type NameOf<L extends ColumnLifetime> = { [N in ColumnName]: Columns[N]['lasts'] extends L ? N : never }[ColumnName]
 type Values = { -readonly [N in keyof Columns]: Held[Columns[N]['holds']] }
 
-export type Remembered = Pick<Values, NameOf<Exclude<Lasting, 'step'>>>
-export type OfStep = Pick<Values, NameOf<'step'>>
+export type LastingValues = Pick<Values, NameOf<Exclude<ColumnLifetime, 'step'>>>
+export type StepValues = Pick<Values, NameOf<'step'>>
 
-export interface Submission extends Remembered, Pick<OfStep, 'polledRarely'> {
+export interface Submission extends LastingValues, Pick<StepValues, 'polledRarely'> {
   id: string
   outboxId: string
   type: string
@@ -135,7 +141,7 @@ export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
 
 /** What may change on the way to any state. What is left out stays as it was read. */
-interface Progress extends Partial<Remembered> {
+interface Progress extends Partial<LastingValues> {
   met?: Pick<MetPause, 'reason' | 'times'>
   /** In a row, while others got through, if the last one was refused. */
   refusedPolls?: number
@@ -147,12 +153,12 @@ interface Queued extends Progress {
 }
 
 /** Queued again because its transaction failed; the row says why until the next step. */
-interface Resubmitted extends Queued, Pick<OfStep, 'errorCode'> {
+interface Resubmitted extends Queued, Pick<StepValues, 'errorCode'> {
   error: string
 }
 
 /** There is a transaction to ask for, and a poll that will ask. */
-interface Asked extends Progress, Pick<OfStep, 'polledRarely'> {
+interface Asked extends Progress, Pick<StepValues, 'polledRarely'> {
   transactionId: string
   pollInMs: number
   unknown: boolean
@@ -167,21 +173,21 @@ interface Accepted extends Asked {
   state: 'accepted'
 }
 
-interface Completed extends Progress, Pick<OfStep, 'doneMs' | 'result'> {
+interface Completed extends Progress, Pick<StepValues, 'doneMs' | 'result'> {
   state: 'completed'
 }
 
-interface Failed extends Progress, Pick<OfStep, 'doneMs' | 'errorCode' | 'mayHaveArrived'> {
+interface Failed extends Progress, Pick<StepValues, 'doneMs' | 'errorCode' | 'mayHaveArrived'> {
   state: 'failed'
   error: string
 }
 
-interface Rejected extends Progress, Pick<OfStep, 'errorCode' | 'mayHaveArrived'> {
+interface Rejected extends Progress, Pick<StepValues, 'errorCode' | 'mayHaveArrived'> {
   state: 'rejected'
   error: string
 }
 
-interface Uncertain extends Progress, Pick<OfStep, 'doneMs' | 'errorCode'> {
+interface Uncertain extends Progress, Pick<StepValues, 'doneMs' | 'errorCode'> {
   state: 'uncertain'
   error: string
 }

@@ -1,6 +1,6 @@
 import {
   breaches,
-  ended,
+  endStates,
   outcomes,
   type PauseReason,
   type ProblemKind,
@@ -156,19 +156,19 @@ export const metricRows = {
     kind: 'counter',
     name: 'outboxd_submissions_finished_total',
     help: 'Submissions that came to an end, by how.',
-    labels: { outcome: ended },
+    labels: { outcome: endStates },
   },
   finishedByType: {
     kind: 'counter',
     name: 'outboxd_submissions_finished_by_type_total',
     help: 'The same by record type, for those that a mapping file knows; any other counts as `other`.',
-    labels: { type: ['other'], outcome: ended },
+    labels: { type: ['other'], outcome: endStates },
   },
   submissionDuration: {
     kind: 'histogram',
     name: 'outboxd_submission_duration_seconds',
     help: 'Seconds from the creation of the outbox row until its submission ended.',
-    labels: { outcome: ended },
+    labels: { outcome: endStates },
     buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800],
   },
   outboxWaiting: {

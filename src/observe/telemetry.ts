@@ -5,12 +5,12 @@ import {
   type Breach,
   type CapturedRecord,
   type EndState,
-  ended,
+  endStates,
   isSuccess,
   type Outcome,
+  type ReportResult,
   type State,
   type Submission,
-  type ToldReport,
   type WrittenStep,
 } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
@@ -35,7 +35,7 @@ export interface TelemetryDeps {
 }
 
 const serviceCodes: readonly string[] = countedCodes.filter((code) => code !== 'other')
-const isEnd = (state: State): state is EndState => ended.some((end) => end === state)
+const isEnd = (state: State): state is EndState => endStates.some((end) => end === state)
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
@@ -111,7 +111,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
     },
-    reported(told: readonly ToldReport[]) {
+    reported(told: readonly ReportResult[]) {
       for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
         log.warn('a row could not be told its outcome; it is tried again', {
           submissionId: report.submissionId,

@@ -1,7 +1,7 @@
-import { liesElsewhere } from '../ledger/history/decideHistory.ts'
-import { type FoundHistory, judgeHistory, nothingRemembered, readFound } from '../ledger/history/readHistory.ts'
+import { isMovedElsewhere } from '../ledger/history/decideHistory.ts'
+import { emptyMemory, type FoundHistory, judgeHistory } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
-import { sayRestored, saysRestored } from '../ledger/operator/recover.ts'
+import { declareRestored } from '../ledger/operator/recover.ts'
 import { renewEnds } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
@@ -18,7 +18,7 @@ import { readNotedPlace, readPlace } from '../outbox/tablePlace.ts'
 import { readTaken } from '../outbox/takenRows.ts'
 import { mayBeRowsFault } from '../outbox/unfilterable.ts'
 import { countUnknownStatuses, noStatuses, type StatusCount } from '../outbox/unknownStatuses.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
 
 import { type Databases, withOutbox } from './databases.ts'
@@ -86,7 +86,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
     place: await readPlace(outbox),
   }))
   if (!saysTaken || place === null || place.text !== (await readNotedPlace(databases.ledger))) return true
-  return !liesElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
+  return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 /** True if the ledger's history differs from the agreed one, and no daemon has looked yet. */
@@ -94,16 +94,8 @@ export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readTaken(outbox, after, true)).find())
   const standby = databases.config.ledgerStandby
-  const { view, verdict } = await judgeHistory(databases.ledger, nothingRemembered, { standby, findNamed })
+  const { view, verdict } = await judgeHistory(databases.ledger, emptyMemory, { standby, findNamed })
   return view !== null && verdict.kind === 'found'
-}
-
-/**
- * Reads the finding about the ledger's history; null if there is none.
- * @param sayer a person who says that the ledger was restored, as if found now
- */
-export function readFoundHistory(ledger: Database, sayer?: string): Promise<FoundHistory | null> {
-  return readFound(ledger, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer })
 }
 
 /** If no daemon has published its request timeout. */
@@ -113,7 +105,7 @@ const usualTimeoutMs = 30_000
 export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
-    await sayRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
+    await declareRestored(db, slotReachMs(config.rateLimit.windowMs, timeoutMs), actor)
   })
 }
 

@@ -6,7 +6,7 @@ import { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { createPool, type Pool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
-import { ownNames } from '../postgres/sessionSettings.ts'
+import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 
 /**
  * The databases, as commands and the console use them: a handle that functions are called with.
@@ -50,7 +50,7 @@ export async function openDatabases(
 ): Promise<Databases> {
   const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
   const onIdleError = () => {} // the next statement says so
-  const settings = lockMs === undefined ? ownNames : { ...ownNames, lock_timeout: String(lockMs) }
+  const settings = lockMs === undefined ? catalogPathSettings : { ...catalogPathSettings, lock_timeout: String(lockMs) }
   const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
     ...{ url: databaseUrl, name: outboxName, connections: 2, onIdleError },
@@ -62,7 +62,7 @@ export async function openDatabases(
     name: 'outboxd command locks',
     connections: 1,
     onIdleError,
-    settings: ownNames,
+    settings: catalogPathSettings,
   })
   let outbox: Outbox | undefined
   const databases: Databases = {

@@ -1,17 +1,17 @@
 import { writeDiscards } from '../ledger/operator/discardSubmissions.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type State, waitingForPerson } from '../model.ts'
+import { type State, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import { type BulkChange, type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkChange.ts'
 
-const discardable: readonly State[] = [...waitingForPerson, 'accepted']
+const discardable: readonly State[] = [...statesNeedingAttention, 'accepted']
 
 export const discardChange: BulkChange = {
   verb: 'discard',
   did: 'discarded',
   allowedStates: discardable,
-  defaultStates: waitingForPerson,
+  defaultStates: statesNeedingAttention,
   whyNotAllowed(state) {
     if (state === 'completed') return 'it has arrived'
     if (state === 'discarded') return 'it was given up before'

@@ -1,7 +1,7 @@
 import { searchText, type TextSearch } from '../ledger/operator/search.ts'
 
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
-import { type State, states, waitingForPerson } from '../model.ts'
+import { type State, states, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
 import type { Database } from '../postgres/database.ts'
 import { parseMoment } from '../time.ts'
@@ -64,7 +64,7 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
 
 /** Without --state, a list shows what needs a person, or every state for a lookup. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
-  const defaultStates = isLookup(options) ? states : waitingForPerson
+  const defaultStates = isLookup(options) ? states : statesNeedingAttention
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 

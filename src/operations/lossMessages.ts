@@ -1,5 +1,5 @@
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
-import { clocksDifferByMs } from '../ledger/history/writeHistory.ts'
+import { clockSkewMaxMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recover.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { pluralize } from '../plainText.ts'
@@ -33,7 +33,7 @@ function historyMessages({ found, doubtful, named, isOutboxInDoubt, inHandRows, 
       'What no daemon has in hand becomes uncertain within seconds.',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clocksDifferByMs)} may have been sent: with --as uncertain they are captured as uncertain. (That is ${clocksDifferByMs / 1000} s after it was found, because clocks differ.) If the ledger alone was restored, and the outbox was not, give --no-waiting.`
+      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they are captured as uncertain. (That is ${clockSkewMaxMs / 1000} s after it was found, because clocks differ.) If the ledger alone was restored, and the outbox was not, give --no-waiting.`
       : 'Rows that wait in the outbox count as never taken: they say so, and the outbox did not go back. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
     ...count(
       inHandRows.length,

@@ -11,7 +11,7 @@ import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
 import { type HiddenRows, readHidden } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
-import { waitedForLock } from '../postgres/sqlState.ts'
+import { isLockTimeout } from '../postgres/sqlState.ts'
 import type { ReadOnlyDatabase } from './databaseMessages.ts'
 import { type Databases, readOutboxLocks, withOutbox } from './databases.ts'
 import { explain } from './explainError.ts'
@@ -108,7 +108,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
     ])
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
-    if (patient && error instanceof Error && waitedForLock(error.cause)) return askOutbox(reads, false)
+    if (patient && error instanceof Error && isLockTimeout(error.cause)) return askOutbox(reads, false)
     return { kind: 'unreadable', problem: explain(error).message }
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { type FoundHistory, readFound } from '../ledger/history/readHistory.ts'
+import { type FoundHistory, readFoundHistory } from '../ledger/history/readHistory.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
 import {
   type DoubtfulRecord,
@@ -10,11 +10,11 @@ import {
   type RecoveredAs,
   readDoubtful,
   readDoubtfulRecords,
-  readNamed,
+  readNamedTransactions,
   recoverHistory,
   recoverLost,
   recoverNamed,
-  rowNamesAnothers,
+  transactionTakenMessage,
 } from '../ledger/operator/recover.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
@@ -25,7 +25,7 @@ import { type NamingRow, readNamingRows } from '../outbox/namingRows.ts'
 import { readNew } from '../outbox/rows.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { batches } from './bulkChange.ts'
-import { compareOutbox, findLostRows, mayWaitingBeSent, readFoundHistory, readReadable } from './compareDatabases.ts'
+import { compareOutbox, findLostRows, mayWaitingBeSent, readReadable } from './compareDatabases.ts'
 import { type Databases, withOutbox } from './databases.ts'
 import { transactionIdProblem } from './readAnswersFile.ts'
 
@@ -122,7 +122,7 @@ async function readNamedRecords(
       const row = rowsById.get(record.outboxId)
       return row === undefined ? [] : [{ ...record, ...row }]
     })
-    const known = new Map((await readNamed(databases.ledger, these)).map((each) => [each.id, each]))
+    const known = new Map((await readNamedTransactions(databases.ledger, these)).map((each) => [each.id, each]))
     for (const each of these) {
       const { isFormer = false, heldBy = null } = known.get(each.id) ?? {}
       if (!isFormer) naming.push({ ...each, heldBy })
@@ -133,7 +133,8 @@ async function readNamedRecords(
   const shared = sharedTransactions([...lost, ...naming])
   const named = naming.map(({ heldBy, ...record }) => {
     const { transactionId } = record
-    const whyNot = heldBy === null ? whyNotBelieved(transactionId, shared) : rowNamesAnothers(transactionId, heldBy)
+    const whyNot =
+      heldBy === null ? whyNotBelieved(transactionId, shared) : transactionTakenMessage(transactionId, heldBy)
     return { ...record, whyNot }
   })
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
@@ -172,7 +173,7 @@ export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 /** Takes in what the ledger has lost, in batches that stay. Sending goes on after the last one. */
 export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as: RecoveredAs): Promise<TakenIn> {
   const { databases, operator, goOn, say } = parts
-  if (history !== null && (await readFound(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
+  if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
   const rows = [
     ...gap.rows,
     ...(history?.inHandRows ?? []),

@@ -1,4 +1,4 @@
-import { standbyMissed } from '../ledger/history/writeHistory.ts'
+import { standbyMissingMessage } from '../ledger/history/writeHistory.ts'
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ProblemKind, State } from '../model.ts'
 import { escapeControl, pluralize, truncate } from '../plainText.ts'
@@ -179,7 +179,7 @@ export function pauseEnd(
   { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
   nowMs: number,
 ): string {
-  if (detail === standbyMissed) return 'until COMMITs wait for a standby'
+  if (detail === standbyMissingMessage) return 'until COMMITs wait for a standby'
   if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
   return untilMs <= nowMs ? 'until a request has shown that it is over' : `until ${showMoment(untilMs, nowMs)}`
 }

@@ -6,7 +6,7 @@ import {
   writeReplays,
 } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { differInTime } from '../ledger/sameRow.ts'
+import { stampTimesDiffer } from '../ledger/rowConflicts.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
@@ -148,4 +148,4 @@ async function readPayload(
 
 /** Compares only the time: contents may differ, that is what the row is read for. */
 const isAnother = (known: string | null, read: string | null) =>
-  known !== null && read !== null && differInTime(known, read)
+  known !== null && read !== null && stampTimesDiffer(known, read)

@@ -1,6 +1,6 @@
 import type { Operator } from '../ledger/operator/operator.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { writeArrived, writeNotArrived, writeTakenBack } from '../ledger/operator/resolveSubmission.ts'
+import { writeArrived, writeNotArrived, writeTransactionTakenBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactions.ts'
 import type { State } from '../model.ts'
@@ -144,7 +144,7 @@ export async function resolveSubmission(
 
 async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
   const name = nameOf(submission)
-  if (!(await writeTakenBack(operator, submission))) return changed(name)
+  if (!(await writeTransactionTakenBack(operator, submission))) return changed(name)
   const free = `${detail.transactionId} free for the record that it belongs to`
   return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
 }

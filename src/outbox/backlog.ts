@@ -1,5 +1,5 @@
 import { begin, type Sessions } from '../postgres/database.ts'
-import { wasCanceled } from '../postgres/sqlState.ts'
+import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -87,7 +87,7 @@ export async function countWaiting(
     )
     return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }
   } catch (error) {
-    if (!wasCanceled(error)) throw error
+    if (!isStatementCanceled(error)) throw error
     const { rows } = await db.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `explain (format json) select from ${from} where ${waits}`,
     )

@@ -1,7 +1,7 @@
 import { boundText } from '../boundText.ts'
 import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
-import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { isInvalidValue } from '../postgres/sqlState.ts'
 import { createKeyOrder, cutIdSql, idCharsMax, staysSql } from './chooseInLine.ts'
 import type { UnknownRows } from './cursorScan.ts'
 import { noteDifferences } from './differences.ts'
@@ -185,7 +185,7 @@ async function lockRow(db: Database, lockById: string, outboxId: string): Promis
   try {
     return idsOf((await db.query<LockedRow>(lockById, [outboxId])).rows)
   } catch (error) {
-    if (isNoValueOfType(error)) return []
+    if (isInvalidValue(error)) return []
     throw error
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { clearProblems } from '../ledger/problems.ts'
 import { renewEnds } from '../ledger/reports.ts'
-import { differsInContent, findRepeated, wholeTable } from '../ledger/sameRow.ts'
+import { differsInContentSql, findDuplicates, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { tellEdited } from './differences.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
@@ -117,7 +117,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
   const { rows: told } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
-    [wholeTable, reviewedMax],
+    [wholeTableSubject, reviewedMax],
   )
   const { rows: noted } = await ledger.query<{ id: string }>(
     `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
@@ -129,7 +129,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   const rows = await lookAt(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
-  const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
+  const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
   const over = looked.filter((id) => !standing.has(id))
   if (over.length === 0) return
@@ -150,7 +150,7 @@ async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<
     `update outboxd.submission s set row_stamp = r.stamp
      from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
      where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
-       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${differsInContent('s.row_stamp', 'r.stamp')}`,
+       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${differsInContentSql('s.row_stamp', 'r.stamp')}`,
     [JSON.stringify(rows)],
   )
 }

@@ -1,5 +1,5 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
-import { begin, type Database, quoteIdentifier, rolePathOf } from '../postgres/database.ts'
+import { begin, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import type { CapturedTable } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { batchBytesMax } from './rows.ts'
@@ -63,7 +63,7 @@ export async function readOnly<T>(
   work: (db: Database) => Promise<T>,
 ): Promise<T> {
   const statementMs = Math.max(1, Math.ceil(untilMs - performance.now()))
-  await using transaction = await begin(rolePathOf(pool), {
+  await using transaction = await begin(withRolePath(pool), {
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })

@@ -1,8 +1,8 @@
-import { findRepeated, twiceInBatch } from '../ledger/sameRow.ts'
+import { duplicateIdMessage, findDuplicates } from '../ledger/rowConflicts.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { isInvalidValue } from '../postgres/sqlState.ts'
 import { type ChoiceInLine, chooseInLine, cutIdSql, type MetRow, staysSql } from './chooseInLine.ts'
 import { Differences, type FoundDifferences } from './differences.ts'
 import type { Horizon, SafePosition } from './horizon.ts'
@@ -101,7 +101,7 @@ export class CursorScan {
   async isUnknown(outboxId: string): Promise<boolean> {
     const { db, memory } = this.#table
     const { rows } = await db.query<SeenRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
-      if (isNoValueOfType(error)) return { rows: [] }
+      if (isInvalidValue(error)) return { rows: [] }
       throw error
     })
     return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
@@ -172,9 +172,9 @@ export class CursorScan {
   /** Rows that are in conflict are passed by the position, as known rows are. */
   async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
-    const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
+    const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
     const stampOf = stampsOf(rows)
-    const twice = [...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))
+    const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
     this.#differences.meetOthers([...conflicts, ...twice], stampOf)
     this.#differences.meetEdited(edited, stampOf)
     return { known, repeated }
@@ -233,7 +233,7 @@ export class CursorScan {
     const { db } = this.#table
     const { lines, linesByText } = this.statements
     const { rows } = await db.query<{ line: string }>(lines, [[...skipped]]).catch((error: unknown) => {
-      if (!isNoValueOfType(error)) throw error
+      if (!isInvalidValue(error)) throw error
       return db.query<{ line: string }>(linesByText, [[...skipped]]) // slower: it has no index
     })
     return new Set(rows.map(({ line }) => line))

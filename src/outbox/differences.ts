@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { conflictRetryMs, otherContents, type RowConflict, wholeTable } from '../ledger/sameRow.ts'
+import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** Rows whose ids the ledger knows and that are not as they were taken, and that nobody was told of yet. */
@@ -83,7 +83,7 @@ export async function tellEdited(ledger: Database): Promise<void> {
      from outboxd.edited_row where outbox = outboxd.current_outbox()`,
   )
   const { count, examples } = rows[0] ?? { count: 0, examples: [] }
-  if (count === 0) return clearProblems(ledger, 'row_conflict', [wholeTable])
-  const detail = otherContents(count, examples)
-  await raiseProblems(ledger, [{ kind: 'row_conflict', subject: wholeTable, detail, retryInMs: null }])
+  if (count === 0) return clearProblems(ledger, 'row_conflict', [wholeTableSubject])
+  const detail = editedRowsMessage(count, examples)
+  await raiseProblems(ledger, [{ kind: 'row_conflict', subject: wholeTableSubject, detail, retryInMs: null }])
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
-import { begin, type Database, isLock, quoteIdentifier, type Sessions } from '../postgres/database.ts'
+import { begin, type Database, isLockOrTimeout, quoteIdentifier, type Sessions } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
 import { claimStatements } from './claim.ts'
@@ -133,7 +133,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
     return null
   } catch (error) {
     await db.query('rollback to savepoint explained')
-    if (isLock(error)) return 'locked'
+    if (isLockOrTimeout(error)) return 'locked'
     return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
   } finally {
     await forget(db) // a rollback does not

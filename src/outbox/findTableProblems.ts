@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { begin, type Database, rolePathOf } from '../postgres/database.ts'
+import { begin, type Database, withRolePath } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
@@ -119,7 +119,7 @@ export async function findFilterProblems(
 ): Promise<string[]> {
   const { filter } = table
   if (filter === null || saysTaken(table)) return []
-  await using transaction = await begin(rolePathOf(pool))
+  await using transaction = await begin(withRolePath(pool))
   const { db } = transaction
   try {
     // "o" is what rows are called in our statements, so a filter may call them so.

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { textMax } from '../boundText.ts'
-import { ended, type State, states } from '../model.ts'
+import { endStates, type State, states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literal, nowSql, type TableShape } from './columns.ts'
@@ -129,7 +129,7 @@ function findNullProblems({ state, write }: OutboxTable, shape: TableShape): str
 }
 
 const mayBeEmptied = ({ what, on }: WriteBack): boolean =>
-  on === null ? !isAlwaysThere(what) : !isAlwaysThere(what) || ended.some((state: State) => !on.includes(state))
+  on === null ? !isAlwaysThere(what) : !isAlwaysThere(what) || endStates.some((state: State) => !on.includes(state))
 
 const isAlwaysThere = (what: WriteBack['what']) => what === 'state' || what === 'now'
 

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { OutboxIdentity } from '../ledger/servedOutbox.ts'
-import { type Database, readRoleSchemas, rolePathOf } from '../postgres/database.ts'
+import { type Database, readRoleSchemas, withRolePath } from '../postgres/database.ts'
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems, findIdProblems, findKindProblem, findPolicyProblems } from './findTableProblems.ts'
@@ -23,7 +23,7 @@ export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table
 ): Promise<T> {
   if (table.schema !== null) return table
   // Every name here is qualified, because the role's search path may have namesakes.
-  const { rows } = await rolePathOf(db).query<{ schema: string }>(
+  const { rows } = await withRolePath(db).query<{ schema: string }>(
     `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
     [qualifiedName(table)],
@@ -67,7 +67,7 @@ export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<Tab
   const table = await resolveTable(db, named)
   const qualified = qualifiedName(table)
   // By the role's search path, with every name qualified: types are named here as the client's statements name them.
-  const { rows } = await rolePathOf(db).query<Column & { name: string; kind: string }>(
+  const { rows } = await withRolePath(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        pg_catalog.format_type(base.type, null) as "baseType"

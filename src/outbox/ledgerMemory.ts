@@ -1,11 +1,11 @@
 import {
-  anotherRow,
-  differsInContent,
+  differentRowMessage,
+  differsInContentSql,
   isAcceptedEditSql,
-  isSameRow,
+  isSameRowSql,
   type RowConflict,
-  rowsAreEdited,
-} from '../ledger/sameRow.ts'
+  rowsAreEditedSql,
+} from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** The sort values of a row, as text. */
@@ -65,7 +65,7 @@ export class LedgerMemory {
       state: string
       recorded: string
     }>(
-      `select s.outbox_id as id, ${isSameRow} as same, ${isAcceptedEditSql} as accepted, ${rowsAreEdited} as meant, ${differsInContent('s.row_stamp', 'r.stamp')} as edited, s.state,
+      `select s.outbox_id as id, ${isSameRowSql} as same, ${isAcceptedEditSql} as accepted, ${rowsAreEditedSql} as meant, ${differsInContentSql('s.row_stamp', 'r.stamp')} as edited, s.state,
          to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
        from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
          join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,
@@ -77,7 +77,10 @@ export class LedgerMemory {
     const repaired = different.filter(({ accepted, meant }) => accepted && !meant)
     return {
       known: new Set(rows.map(({ id }) => id)),
-      conflicts: others.map(({ id, state, recorded }) => ({ outboxId: id, detail: anotherRow(state, recorded) })),
+      conflicts: others.map(({ id, state, recorded }) => ({
+        outboxId: id,
+        detail: differentRowMessage(state, recorded),
+      })),
       edited: edited.map(({ id }) => id),
       repaired: repaired.map(({ id }) => id),
     }

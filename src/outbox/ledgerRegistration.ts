@@ -4,7 +4,7 @@ import pg from 'pg'
 import { ForeignError } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
-import { isRefusedName } from '../postgres/sessionPool.ts'
+import { isSignInRefused } from '../postgres/sessionPool.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 
 /** A daemon of another ledger that serves the outbox, as the outbox's own database sees its session. */
@@ -205,7 +205,7 @@ export class LedgerRegistration {
       return []
     } catch (error) {
       hangUp(client)
-      if (isRefusedName(error)) address.renew()
+      if (isSignInRefused(error)) address.renew()
       throw error
     }
   }

@@ -1,4 +1,4 @@
-import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
+import { boundSubject, readSubjects, replaceProblems } from '../ledger/problems.ts'
 import { begin, type Sessions } from '../postgres/database.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
@@ -134,7 +134,7 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
     const sinceOf = (id: string) => before.get(id) ?? nowMs
     seenSince = new Map(marked.map((id) => [id, sinceOf(id)]))
     const standing = await readSubjects(ledger, 'row_locked')
-    const isLong = (id: string) => standing.has(subjectOf(id)) || nowMs - sinceOf(id) >= lockedLongMs
+    const isLong = (id: string) => standing.has(boundSubject(id)) || nowMs - sinceOf(id) >= lockedLongMs
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
     const locked = suspects.length === 0 ? [] : await findLocked(outbox, suspects)

@@ -1,6 +1,6 @@
 import type { NamedRowSearch } from '../ledger/history/createHistory.ts'
 import type { NamedRow } from '../ledger/history/decideHistory.ts'
-import { wasCanceled } from '../postgres/sqlState.ts'
+import { isStatementCanceled } from '../postgres/sqlState.ts'
 import { column } from './columns.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -107,7 +107,7 @@ function createSearch(readSlice: ReadSlice, elapsedMs: () => number) {
     const beganMs = elapsedMs()
     if (after === null) tookMs = 0
     const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
-      if (!wasCanceled(error)) throw error
+      if (!isStatementCanceled(error)) throw error
       after = null
       return { kind: 'none' }
     })

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import { type Database, rolePathOf, type Sessions } from '../postgres/database.ts'
+import { type Database, type Sessions, withRolePath } from '../postgres/database.ts'
 import { readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
 import type { TableShape } from './columns.ts'
 import { CursorScan } from './cursorScan.ts'
@@ -42,7 +42,7 @@ export interface OpenTable extends InspectedTable {
 
 /** The sessions for statements on rows: with the role's search path if code or types of the client's take part. */
 export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
-  hasClientCode ? rolePathOf(pool) : pool
+  hasClientCode ? withRolePath(pool) : pool
 
 /** Puts together a table as it is and what the ledger knows of it. @param unfilterable ids of rows that the filter or the stamp fails for */
 export function openTable(

@@ -1,5 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { findRepeated } from '../ledger/sameRow.ts'
+import { findDuplicates } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -39,7 +39,7 @@ export function readPassedOver(outbox: Outbox, after: string | null, sliceRows: 
       const sql = passedSql(table, after !== null, upTo !== null)
       const { rows } = await table.db.query<SeenRow>(sql, [...position, ...bounds])
       const { known } = await table.memory.findKnown(rows)
-      const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
+      const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
       const unknown = rows.flatMap(({ outboxId }) => (known.has(outboxId) || repeated.has(outboxId) ? [] : [outboxId]))
       return { unknown, upTo }
     }),

@@ -1,7 +1,7 @@
 import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { isInvalidValue } from '../postgres/sqlState.ts'
 import { cutIdSql } from './chooseInLine.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
@@ -34,7 +34,7 @@ export async function readRecord(outbox: Outbox, outboxId: string): Promise<Outb
     const { rows } = await table.db.query<RawRow>(readStatements(table).byId, [outbox.bytesMax, outboxId])
     return rows[0] ? toRecord(outbox.described, outbox.bytesMax, rows[0]) : null
   } catch (error) {
-    if (isNoValueOfType(error)) return null
+    if (isInvalidValue(error)) return null
     throw error
   }
 }
@@ -81,7 +81,7 @@ export async function lookAt(table: OpenTable, outboxIds: readonly string[]): Pr
   const { db } = table
   const { look, lookByText } = readStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
-    if (!isNoValueOfType(error)) throw error
+    if (!isInvalidValue(error)) throw error
     return db.query<SeenRow>(lookByText, [outboxIds])
   })
   return rows

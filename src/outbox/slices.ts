@@ -1,5 +1,5 @@
 import type { Database } from '../postgres/database.ts'
-import { wasCanceled } from '../postgres/sqlState.ts'
+import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
 /** A table is compared in slices, in the order of its ids, which has an index: so long as one is read nobody waits. */
@@ -48,7 +48,7 @@ export async function unlessSlow<T>(read: () => Promise<T | null>): Promise<T | 
   try {
     return await read()
   } catch (error) {
-    if (wasCanceled(error)) return null
+    if (isStatementCanceled(error)) return null
     throw error
   }
 }

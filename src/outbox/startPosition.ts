@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { tableWritersSql } from '../postgres/locks.ts'
-import { isNoValueOfType } from '../postgres/sqlState.ts'
+import { isInvalidValue } from '../postgres/sqlState.ts'
 import { column, columnOf, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
 import { sessionsOf } from './openTable.ts'
@@ -69,7 +69,7 @@ export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<
     const { waits, from } = rowExpressions(described, shape, start)
     await sessionsOf(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
-    if (start.id !== null && isNoValueOfType(error))
+    if (start.id !== null && isInvalidValue(error))
       return `--start id:${start.id}: that is no value of the column ${described.id}`
     throw error
   }

@@ -1,7 +1,7 @@
 import { boundText } from '../boundText.ts'
-import type { RowStatus, Telling, ToldRow } from '../model.ts'
-import { begin, type Database, isPassing, leavesSession, type Sessions } from '../postgres/database.ts'
-import { codeOf, wasCanceled } from '../postgres/sqlState.ts'
+import type { RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
+import { begin, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
+import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
 import { type WriteStatements, writeStatements } from './writeBack.ts'
 
@@ -20,27 +20,31 @@ interface Writing {
  * @param read what to write
  * @throws Error if nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
  */
-export async function tellRows<R extends RowStatus>(outbox: Outbox, read: () => Promise<R[]>): Promise<Telling<R>> {
+export async function tellRows<R extends RowStatus>(
+  outbox: Outbox,
+  read: () => Promise<R[]>,
+): Promise<WriteBackResult<R>> {
   const open = await outbox.open()
   const statements = writeStatements(open)
   if (statements === null) return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
   const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
   const attempt = await tryToTell(writing, read)
   if (attempt.kind !== 'failed') return attempt
-  if (!leavesSession(attempt.error)) throw attempt.error
+  if (!isStatementError(attempt.error)) throw attempt.error
   // What fails without any row is no row's fault.
   const empty = await tryToTell(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
-  if (!isPassing(attempt.error) || isLock(attempt.error) || wasCanceled(attempt.error)) return refusal(attempt)
+  if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
+    return refusal(attempt)
   // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
   const again = await tryToTell(writing, read)
   if (again.kind !== 'failed') return again
-  if (!leavesSession(again.error)) throw again.error
+  if (!isStatementError(again.error)) throw again.error
   return refusal(again)
 }
 
-function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
-  if (wasCanceled(error)) return { kind: 'slow', statuses }
+function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBackResult<R> {
+  if (isStatementCanceled(error)) return { kind: 'slow', statuses }
   const message = boundText(error.message, 200)
   return { kind: 'refused', statuses, code: String(codeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
 }
@@ -56,7 +60,7 @@ interface Failed<R extends RowStatus> {
   statuses: R[]
   error: Error
 }
-type Attempt<R extends RowStatus> = Exclude<Telling<R>, { kind: 'refused' }> | Failed<R>
+type Attempt<R extends RowStatus> = Exclude<WriteBackResult<R>, { kind: 'refused' }> | Failed<R>
 
 async function tryToTell<R extends RowStatus>(
   { sessions, table, writing }: Writing,
@@ -84,7 +88,11 @@ async function withLock(db: Database, table: string): Promise<boolean> {
   return rows[0]?.turn ?? false
 }
 
-async function write<R extends RowStatus>(db: Database, writing: WriteStatements, all: R[]): Promise<ToldRow<R>[]> {
+async function write<R extends RowStatus>(
+  db: Database,
+  writing: WriteStatements,
+  all: R[],
+): Promise<WrittenBackRow<R>[]> {
   const statuses = all.filter(({ state }) => writing.states.has(state))
   const { rows } = await db.query<{ outboxId: string; held: boolean; written: boolean }>(writing.report, [
     JSON.stringify(statuses),

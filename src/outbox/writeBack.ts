@@ -1,5 +1,11 @@
-import { awaitsRepairSql, differsInContent, mayBeEdited, ofOneKind, stampsAgree } from '../ledger/sameRow.ts'
-import { ended, type State, states } from '../model.ts'
+import {
+  awaitsRepairSql,
+  differsInContentSql,
+  mayBeEditedSql,
+  sameStampKindSql,
+  stampsAgreeSql,
+} from '../ledger/rowConflicts.ts'
+import { endStates, type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { column, columnOf, isJson, literal, literals, nowSql, type TableShape } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
@@ -47,10 +53,10 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // The stamp reads the whole row: once is enough.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
-  const differs = ofRow(differsInContent('r.stamp', 'here.stamp'))
+  const differs = ofRow(differsInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
-    `(${isOfStamp('here.stamp')} or ${differsInContent('r.stamp', 'here.stamp')} and ${isTaken}
-      or ${mayBeEdited('r.stamp', 'here.stamp')} and ${isMeant})`,
+    `(${isOfStamp('here.stamp')} or ${differsInContentSql('r.stamp', 'here.stamp')} and ${isTaken}
+      or ${mayBeEditedSql('r.stamp', 'here.stamp')} and ${isMeant})`,
   )
   return {
     mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
@@ -81,13 +87,13 @@ export const lockHolder = `(select pid from pg_locks where locktype = 'transacti
 
 /** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
 const isOfStamp = (stamp: string): string =>
-  `(r.stamp is null or not ${ofOneKind('r.stamp', stamp)} or ${stampsAgree('r.stamp', stamp)})`
+  `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   return formOf(state)?.writesAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
 
-const isEnd = (state: State): boolean => ended.some((each) => each === state)
+const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
 // Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
 function assign(shape: TableShape, name: string, value: string): string {
@@ -100,7 +106,7 @@ function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape):
   if (on === null) return value
   const kept = what === 'now' ? `coalesce(${column(name)}, ${value})` : value
   const typed = what === 'now' ? column(name) : `${column(name)}::text`
-  return `case when r.state in (${literals(on)}) then ${kept} when r.state in (${literals(ended)}) then null else ${typed} end`
+  return `case when r.state in (${literals(on)}) then ${kept} when r.state in (${literals(endStates)}) then null else ${typed} end`
 }
 
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }

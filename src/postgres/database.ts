@@ -1,8 +1,16 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { SessionPool } from './sessionPool.ts'
-import { asText, ownSettings } from './sessionSettings.ts'
-import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
+import { statementSettings, textSettings } from './sessionSettings.ts'
+import {
+  type Blame,
+  blameOfState,
+  codeOf,
+  isLockTimeout,
+  isReadOnlyError,
+  isStatementCanceled,
+  type Work,
+} from './sqlState.ts'
 
 export type { Pool } from 'pg'
 
@@ -19,7 +27,7 @@ export interface PoolOptions {
   settings?: Record<string, string>
   /** Whether its commits survive a crash, whatever the server is set to. */
   durable?: boolean
-  /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `rolePathOf`. */
+  /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `withRolePath`. */
   isErp?: boolean
   /** Whether its sessions prepare repeated statements: only if all tables are ours. */
   prepares?: boolean
@@ -55,8 +63,8 @@ export function createPool({
     {
       address,
       timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
-      settings: { ...ownSettings, ...settings },
-      everywhere: asText,
+      settings: { ...statementSettings, ...settings },
+      everywhere: textSettings,
       durable,
       isErp,
       prepares,
@@ -73,7 +81,7 @@ export interface Transaction extends AsyncDisposable {
   commit(): Promise<void>
 }
 
-/** A pool, or its `rolePathOf`. */
+/** A pool, or its `withRolePath`. */
 export interface Sessions extends Database {
   readonly beginning?: string
   connect(): Promise<pg.PoolClient>
@@ -83,9 +91,9 @@ export interface Sessions extends Database {
  * The same sessions with the role's own search path instead of the catalog's: for statements that run code of the
  * client's (triggers, policies, a filter) or compare values of its types.
  */
-export function rolePathOf(pool: pg.Pool | Sessions): Sessions
-export function rolePathOf(db: Database): Database
-export function rolePathOf(pool: Database): Database {
+export function withRolePath(pool: pg.Pool | Sessions): Sessions
+export function withRolePath(db: Database): Database
+export function withRolePath(pool: Database): Database {
   return pool instanceof SessionPool ? pool.byRolePath : pool
 }
 
@@ -156,7 +164,7 @@ export async function begin(
       try {
         return await client.query(text, values)
       } catch (error) {
-        if (endsSession(error) && !(isReadOnly && wasReadOnly(error))) broken ??= error as Error
+        if (endsSession(error) && !(isReadOnly && isReadOnlyError(error))) broken ??= error as Error
         throw error
       }
     },
@@ -193,9 +201,9 @@ export async function inTransaction<T>(
 }
 
 /** Whether the database was away or ended the session, so that the same work may succeed later. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof DatabaseUnusable) return isPassing(error.cause)
+  if (error instanceof DatabaseUnusable) return isTransient(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = codeOf(error)
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
@@ -204,13 +212,13 @@ export function isPassing(error: unknown): boolean {
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
 
-export function isReadOnly(error: unknown): boolean {
-  if (error instanceof DatabaseUnusable) return isReadOnly(error.cause)
-  return wasReadOnly(error)
+export function isReadOnlyServer(error: unknown): boolean {
+  if (error instanceof DatabaseUnusable) return isReadOnlyServer(error.cause)
+  return isReadOnlyError(error)
 }
 
 /** Whether the session lives on. Whatever the code, a row's trigger may have raised it. */
-export function leavesSession(error: unknown): boolean {
+export function isStatementError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
@@ -224,8 +232,8 @@ function endsSession(error: unknown): boolean {
 }
 
 /** 55P03 lock_timeout, 57014 statement_timeout. */
-export function isLock(error: unknown): boolean {
-  return waitedForLock(error) || wasCanceled(error)
+export function isLockOrTimeout(error: unknown): boolean {
+  return isLockTimeout(error) || isStatementCanceled(error)
 }
 
 /**
@@ -237,7 +245,7 @@ export function blameFor(error: unknown, work: Work): Blame {
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
   const state = String(codeOf(error))
   if (isSqlState(state)) return blameOfState(state, work)
-  return isPassing(error) ? 'everyone' : 'piece'
+  return isTransient(error) ? 'everyone' : 'piece'
 }
 
 /** The system's words look alike: EPIPE. */
@@ -256,7 +264,7 @@ export async function withDatabase<T>(variable: string, url: string, work: () =>
   try {
     return await work()
   } catch (error) {
-    if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isPassing(error)))
+    if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isTransient(error)))
       throw error
     throw new DatabaseUnusable(variable, url, error.message || String(codeOf(error)), error)
   }
@@ -271,6 +279,6 @@ function serverOf(url: string): string {
 export const quoteIdentifier = pg.escapeIdentifier
 
 /** A moment, or a span of time, as a column in milliseconds. */
-export const epochMs = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
+export const epochMsSql = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
 
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())

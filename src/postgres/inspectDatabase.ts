@@ -1,7 +1,7 @@
 import type pg from 'pg'
-import { createPool, DatabaseUnusable, isLock, withDatabase } from './database.ts'
+import { createPool, DatabaseUnusable, isLockOrTimeout, withDatabase } from './database.ts'
 import { type LockingSession, watchLocks } from './locks.ts'
-import { ownNames } from './sessionSettings.ts'
+import { catalogPathSettings } from './sessionSettings.ts'
 
 /** What `outboxd check` looks at in a database that may be missing, empty or not ours to read. */
 export interface Inspection<T> {
@@ -28,7 +28,7 @@ const lockMs = '2500'
 /** @throws DatabaseUnusable if it cannot be reached, TableLocked if a session of the ERP is in the way */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
-  const settings = isErp ? { lock_timeout: lockMs } : ownNames
+  const settings = isErp ? { lock_timeout: lockMs } : catalogPathSettings
   const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, isErp, settings })
   await using locks = isErp ? watchLocks(url, sessionName) : null
   try {
@@ -36,7 +36,7 @@ export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>)
   } catch (error) {
     const holders = locks?.holders() ?? []
     const cause = error instanceof DatabaseUnusable ? error.cause : error
-    throw holders.length > 0 && isLock(cause) ? new TableLocked(holders, error) : error
+    throw holders.length > 0 && isLockOrTimeout(cause) ? new TableLocked(holders, error) : error
   } finally {
     await pool.end()
   }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
-import { isRefusedName } from './sessionPool.ts'
-import { daemonSessions, takeOwnSettings } from './sessionSettings.ts'
+import { isSignInRefused } from './sessionPool.ts'
+import { applySessionSettings, daemonSessions } from './sessionSettings.ts'
 
 export interface Listener {
   /** Tells the trigger on the outbox that the daemon sleeps, so that it notifies. Returns within seconds. */
@@ -99,7 +99,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
     try {
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      const isOwn = await takeOwnSettings(next)
+      const isOwn = await applySessionSettings(next)
       await next.query(isOwn ? `set search_path = pg_catalog, pg_temp; ${session}` : session)
       // Through a pooler, a lock would be taken in a session that others use too.
       isReady = isOwn
@@ -107,7 +107,7 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
-      if (isRefusedName(error)) address.renew()
+      if (isSignInRefused(error)) address.renew()
       again(error as Error)
     }
   }

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { createPool, type Database } from './database.ts'
-import { ownNames } from './sessionSettings.ts'
+import { catalogPathSettings } from './sessionSettings.ts'
 
 /**
  * A session that others wait for. Null if our user may not know. Only the kind of its statement is told, because the
@@ -61,7 +61,13 @@ export function watchLocks(url: string, name: string): LockWatch {
   const wait = (ms: number) => setTimeout(ms, undefined, { signal: stop.signal })
   const watching = wait(firstLookMs)
     .then(async () => {
-      const pool = createPool({ url, name: `${name} locks`, connections: 1, onIdleError: () => {}, settings: ownNames })
+      const pool = createPool({
+        url,
+        name: `${name} locks`,
+        connections: 1,
+        onIdleError: () => {},
+        settings: catalogPathSettings,
+      })
       try {
         for (;;) {
           const seen = await readLockingSessions(pool, name)

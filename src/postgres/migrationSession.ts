@@ -2,8 +2,8 @@ import pg from 'pg'
 import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
 import { watchLocks } from './locks.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding.ts'
-import { asText, ownNames, ownSettings, takeOwnSettings } from './sessionSettings.ts'
-import { waitedForLock } from './sqlState.ts'
+import { applySessionSettings, catalogPathSettings, statementSettings, textSettings } from './sessionSettings.ts'
+import { isLockTimeout } from './sqlState.ts'
 
 /** All who use a table wait behind a change of it that waits for a lock. */
 const lockMaxSeconds = 10
@@ -31,20 +31,25 @@ export function inMigrationSession<T>(
     try {
       await client.connect()
       // A pooler's session, in which nothing is migrated, is not ours to change.
-      if (await takeOwnSettings(client)) {
+      if (await applySessionSettings(client)) {
         const limits = {
           statement_timeout: '0',
           idle_in_transaction_session_timeout: '0',
           lock_timeout: `${lockMaxSeconds}s`,
         }
         await client.query('select set_config(key, value, false) from json_each_text($1)', [
-          JSON.stringify({ ...ownSettings, ...asText, ...limits, ...(variable === 'STATE_DATABASE_URL' && ownNames) }),
+          JSON.stringify({
+            ...statementSettings,
+            ...textSettings,
+            ...limits,
+            ...(variable === 'STATE_DATABASE_URL' && catalogPathSettings),
+          }),
         ])
       }
       await assertEncoding(client, variable, url)
       return await work(client)
     } catch (error) {
-      if (!waitedForLock(error)) throw error
+      if (!isLockTimeout(error)) throw error
       const [holder] = locks.holders()
       const which = holder?.pid
         ? `select pg_terminate_backend(${holder.pid})`

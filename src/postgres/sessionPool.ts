@@ -2,8 +2,8 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { DatabaseAddress } from './databaseAddress.ts'
 import { createReplacement, type Replacement } from './serverEncoding.ts'
-import { takeOwnSettings } from './sessionSettings.ts'
-import { codeOf, wasReadOnly } from './sqlState.ts'
+import { applySessionSettings } from './sessionSettings.ts'
+import { codeOf, isReadOnlyError } from './sqlState.ts'
 
 export interface SessionSettings {
   address: DatabaseAddress
@@ -60,7 +60,7 @@ export class SessionPool extends pg.Pool {
       client.on('error', () => {})
     })
     this.on('release', (error) => {
-      if (wasReadOnly(error)) this.#goodFrom = this.#opened
+      if (isReadOnlyError(error)) this.#goodFrom = this.#opened
     })
   }
 
@@ -110,13 +110,13 @@ export class SessionPool extends pg.Pool {
 
   async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
     try {
-      const isOwn = await takeOwnSettings(client)
+      const isOwn = await applySessionSettings(client)
       if (this.#settings.isErp) {
         const { rows } = await client.query<{ search_path: string }>('show search_path')
         this.#rolePath = rows[0]?.search_path ?? ''
         if (isOwn) this.#paths.set(client, 'role')
       }
-      if (isOwn && this.#settings.prepares) prepareRepeated(client)
+      if (isOwn && this.#settings.prepares) prepareRepeatedStatements(client)
       this.#begun.add(client)
       return client
     } catch (error) {
@@ -130,7 +130,7 @@ export class SessionPool extends pg.Pool {
     try {
       return await this.#connectAny()
     } catch (error) {
-      if (!isRefusedName(error)) throw error
+      if (!isSignInRefused(error)) throw error
       const options: pg.PoolConfig = this.options
       if (address.now() === options.connectionString) address.renew()
       if (address.now() === options.connectionString) throw error
@@ -243,7 +243,7 @@ const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
 
 /** 28P01 a wrong password, 28000 no such role; poolers have codes of their own. */
-export function isRefusedName(error: unknown): boolean {
+export function isSignInRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
 }
@@ -264,7 +264,7 @@ type Client = Pick<pg.ClientBase, 'query'>
  * Has a session prepare repeated statements, so that the server reads and plans each once: for ours, a fourth of its
  * work. Only those with values, because several statements in one text cannot be prepared.
  */
-export function prepareRepeated(client: Client): void {
+export function prepareRepeatedStatements(client: Client): void {
   const times = new Map<string, number>()
   const names = new Map<string, string>()
   const query = client.query.bind(client) as (...args: unknown[]) => unknown

@@ -9,7 +9,7 @@ import { codeOf } from './sqlState.ts'
 /**
  * How the server writes values as text: payloads, and the hashes that rows are known by, must not depend on settings.
  */
-export const asText = {
+export const textSettings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO,MDY',
   IntervalStyle: 'postgres',
@@ -18,7 +18,7 @@ export const asText = {
 } as const
 
 /** What statements mean and what ends them. Every supported version knows these settings. */
-export const ownSettings = {
+export const statementSettings = {
   array_nulls: 'on',
   client_min_messages: 'notice', // a COMMIT that did not wait for its standby says so by a warning
   default_tablespace: '', // pg-boss's partitioned tables refuse to be made in another
@@ -40,7 +40,7 @@ export const ownSettings = {
  * answers
  * @throws Error if triggers are off for the role and it may not turn them on
  */
-export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
+export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
     // One string is one transaction, so that no namesake in the role's search path runs before the session closes it.
@@ -66,7 +66,7 @@ export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Pro
 export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
-    return await takeOwnSettings(client)
+    return await applySessionSettings(client)
   } finally {
     client.release()
   }
@@ -74,9 +74,9 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 
 /**
  * Names are looked up in the catalog only, so that nothing in a schema of the role's search path can stand in for the
- * server's functions. Only statements that run the client's code use the role's path (`rolePathOf`).
+ * server's functions. Only statements that run the client's code use the role's path (`withRolePath`).
  */
-export const ownNames = { search_path: 'pg_catalog' } as const
+export const catalogPathSettings = { search_path: 'pg_catalog' } as const
 
 /** By application_name: commands and other instances know a daemon's sessions by these. */
 export const daemonSessions = {

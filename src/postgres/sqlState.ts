@@ -1,13 +1,13 @@
 /** The SQLSTATE, or the code of a connection that broke. */
 export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
 
-export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P03'
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
 
 /** statement_timeout, or an operator cancelled it. */
-export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014'
+export const isStatementCanceled = (error: unknown): boolean => codeOf(error) === '57014'
 
 /** The server takes no writes, as a standby. */
-export const wasReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
+export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '25006'
 
 export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
@@ -93,6 +93,6 @@ export function blameOfState(state: string, work: Work): Blame {
 }
 
 /** Such as a word for a bigint. */
-export function isNoValueOfType(error: unknown): boolean {
+export function isInvalidValue(error: unknown): boolean {
   return ['22P02', '22003', '22007', '22008', '22023'].includes(String(codeOf(error)))
 }

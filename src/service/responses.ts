@@ -1,7 +1,7 @@
 /** The service's JSON, by section of docs/reference/interface.md. Pure. Unknown fields are no mistake. */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
-import type { Taken, TransactionStatus } from '../model.ts'
+import type { AcceptanceReading, TransactionStatus } from '../model.ts'
 import { forEachResource, type Resource, resources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
 import { redacted, textOf } from './readJson.ts'
@@ -64,7 +64,7 @@ export function submittedId(resource: Resource, json: unknown): string | null {
 
 const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/
 
-export function takenIn(json: unknown, code: string | null): Taken {
+export function takenIn(json: unknown, code: string | null): AcceptanceReading {
   const said = z.object({ status }).safeParse(json)
   if (said.success && refusals.test(said.data.status)) return 'no'
   return isServiceCode(code) ? 'unclear' : 'yes'

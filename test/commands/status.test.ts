@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { command as status } from '../../src/commands/status.ts'
-import { tellProblems, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { writeHeartbeat, writeInstanceProblems } from '../../src/ledger/instances.ts'
 import { openHeartbeatPool } from '../../src/ledger/ledgerSessions.ts'
 import { replaceProblems } from '../../src/ledger/problems.ts'
 import { findStuck } from '../../src/ledger/transactions.ts'
@@ -238,7 +238,7 @@ test('a daemon that is connected and gives no sign of life is not to be started:
 test('a daemon whose loop fails is alive, and is not to be started', async () => {
   const id = randomUUID()
   await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
-  await tellProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
+  await writeInstanceProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
   const { printed } = await run()
   expect(printed).toMatch(/^A part of the daemon fails again and again/)
   expect(printed).not.toContain('outboxd run')

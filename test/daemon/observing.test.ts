@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { countEveryMs, createObserving, snapshotOf, tellOutboxHistory } from '../../src/daemon/observing.ts'
-import { agreeOnBudget, withdrawSettings } from '../../src/ledger/settings.ts'
+import { agreeOnSettings, withdrawSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
 import type { OpenTable } from '../../src/outbox/openTable.ts'
@@ -117,7 +117,7 @@ test('a limit that becomes another for all is said once', async () => {
 
 test('settings that differ are said when they begin to, and when they no longer do', async () => {
   const other = { ...databases.settings(), instanceId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', requests: 100 }
-  await agreeOnBudget(database.pool, other)
+  await agreeOnSettings(database.pool, other)
   const { runOnce, warned } = setup()
   await runOnce()
   await runOnce()

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { giveBack, holdBack, takeSlots } from '../../src/ledger/budget.ts'
+import { holdBackSlots, returnSlots, takeSlots } from '../../src/ledger/budget.ts'
 import {
   claimProof,
   claimTrial,
+  countAnswered,
   endPauses,
   endTrial,
   raisePause,
-  readWay,
-  recordPassages,
+  readSendingState,
 } from '../../src/ledger/pauses.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
 import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
@@ -29,7 +29,7 @@ const instanceId = randomUUID()
 
 const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs - windowMs, instanceId)
 const back = (slots: readonly Slot[], used: boolean) =>
-  giveBack(
+  returnSlots(
     ledger.pool,
     slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: 0 })),
   )
@@ -152,7 +152,7 @@ describe('slots', () => {
       while (sentAtMs.length < 150) {
         const slots = await takeSlots(ledger.pool, 5, 5_000, instanceId)
         for (const _ of slots) sentAtMs.push(performance.now())
-        await giveBack(
+        await returnSlots(
           ledger.pool,
           slots.map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
         )
@@ -310,7 +310,7 @@ describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
     await fitSlots(ledger.pool, 100)
     await back(await take(10), true)
-    expect(await holdBack(ledger.pool, 20, 0)).toBe(70)
+    expect(await holdBackSlots(ledger.pool, 20, 0)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
@@ -321,42 +321,42 @@ describe('someone else spends from the same budget', () => {
     await back(await take(90), true)
     await pass(windowMs) // they come free now
     expect(await free()).toBe(100)
-    expect(await holdBack(ledger.pool, 10, 5_000)).toBe(0)
-    expect(await holdBack(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
+    expect(await holdBackSlots(ledger.pool, 10, 5_000)).toBe(0)
+    expect(await holdBackSlots(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
     await pass(6_000)
-    expect(await holdBack(ledger.pool, 10, 5_000)).toBe(82)
+    expect(await holdBackSlots(ledger.pool, 10, 5_000)).toBe(82)
   })
 
   test('a small difference means nothing: the service counted a moment ago', async () => {
     await fitSlots(ledger.pool, 100)
-    expect(await holdBack(ledger.pool, 95, 0)).toBe(0)
+    expect(await holdBackSlots(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBack(ledger.pool, 94, 0)).toBe(6)
+    expect(await holdBackSlots(ledger.pool, 94, 0)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
     await fitSlots(ledger.pool, 10)
     await back(await take(8), true)
-    expect(await holdBack(ledger.pool, 90, 0)).toBe(0)
+    expect(await holdBackSlots(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
     await fitSlots(ledger.pool, 10)
     const inHand = await take(1)
-    expect(await holdBack(ledger.pool, 0, 0)).toBe(9)
+    expect(await holdBackSlots(ledger.pool, 0, 0)).toBe(9)
     await back(inHand, false)
     expect(await free()).toBe(1)
   })
 
   test('what is held back counts as spent by nobody', async () => {
     await fitSlots(ledger.pool, 10)
-    await giveBack(
+    await returnSlots(
       ledger.pool,
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
     )
     await pass(windowMs)
-    await holdBack(ledger.pool, 0, 0)
+    await holdBackSlots(ledger.pool, 0, 0)
     const { rows } = await ledger.pool.query<{ spent: number }>(
       'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
     )
@@ -410,7 +410,7 @@ describe('pauses', () => {
     expect(await lengthMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null, judged: true }])
+  const through = () => countAnswered(ledger.pool, [{ resource: 'data', met: null, judged: true }])
 
   test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {
@@ -433,7 +433,7 @@ describe('pauses', () => {
     }
     expect(steps).toEqual([1, 2, 4, 8])
     await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
-    expect(await readWay(ledger.pool)).toBe('open')
+    expect(await readSendingState(ledger.pool)).toBe('open')
     await raise()
     expect(await lengthMs()).toBeLessThanOrEqual(1_000)
   })
@@ -453,16 +453,16 @@ describe('pauses', () => {
 
   test('after a trial one record proves it, of however many instances; then all resume', async () => {
     await raise(30_000)
-    expect(await readWay(ledger.pool)).toBe('paused')
+    expect(await readSendingState(ledger.pool)).toBe('paused')
     await pass(30_000)
     await endPauses(ledger.pool)
-    expect(await readWay(ledger.pool)).toBe('unproven')
+    expect(await readSendingState(ledger.pool)).toBe('unproven')
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
     await endTrial(ledger.pool)
     expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
     await through()
-    expect(await readWay(ledger.pool)).toBe('open')
+    expect(await readSendingState(ledger.pool)).toBe('open')
   })
 
   test('no trial begins while any pause runs', async () => {
@@ -508,7 +508,7 @@ describe('pauses', () => {
     await endPauses(ledger.pool)
     const { rows } = await ledger.pool.query('select reason from outboxd.pause where cleared_at is null')
     expect(rows).toEqual([{ reason: 'unavailable' }])
-    expect(await readWay(ledger.pool)).toBe('paused')
+    expect(await readSendingState(ledger.pool)).toBe('paused')
   })
 
   test('an operator’s pause has no end until it is given one, and nothing but an operator ends it before', async () => {
@@ -516,7 +516,7 @@ describe('pauses', () => {
     await raise()
     await pass(3_600_000)
     await endPauses(ledger.pool)
-    expect(await readWay(ledger.pool)).toBe('paused')
+    expect(await readSendingState(ledger.pool)).toBe('paused')
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
   })
 
@@ -524,9 +524,9 @@ describe('pauses', () => {
     await ledger.pool.query(
       `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
     )
-    expect(await readWay(ledger.pool)).toBe('paused')
+    expect(await readSendingState(ledger.pool)).toBe('paused')
     await pass(3_600_000)
-    expect(await readWay(ledger.pool)).toBe('open')
+    expect(await readSendingState(ledger.pool)).toBe('open')
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
   })
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueued, isOver, unclaim } from '../../src/ledger/claims.ts'
+import { claimQueued, isTransactionOver, unclaim } from '../../src/ledger/claims.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import type { Submission } from '../../src/model.ts'
 import { type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
@@ -96,9 +96,9 @@ test('a transaction is over when it has ended, or when the server knows nothing 
   await client.query('begin')
   const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
   const xid = rows[0]?.xid ?? ''
-  expect(await isOver(ledger.pool, xid)).toBe(false)
+  expect(await isTransactionOver(ledger.pool, xid)).toBe(false)
   await client.query('commit')
   client.release()
-  expect(await isOver(ledger.pool, xid)).toBe(true)
-  expect(await isOver(ledger.pool, '999999999999')).toBe(true)
+  expect(await isTransactionOver(ledger.pool, xid)).toBe(true)
+  expect(await isTransactionOver(ledger.pool, '999999999999')).toBe(true)
 })

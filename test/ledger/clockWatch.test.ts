@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { leadOf, lookAtClock } from '../../src/ledger/clockWatch.ts'
+import { checkClock, clockLeadMs } from '../../src/ledger/clockWatch.ts'
 import { readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { raisePause } from '../../src/ledger/pauses.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
@@ -21,7 +21,7 @@ beforeEach(async () => {
 
 const hour = 3_600_000
 
-const look = (hostMs = 0) => lookAtClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)
+const look = (hostMs = 0) => checkClock(ledger.pool, 'erp-1', () => Date.now() + hostMs)
 
 const problems = async () =>
   (await readProblems(ledger.pool, 10)).map(({ kind, subject, detail }) => `${kind} ${subject}: ${detail}`)
@@ -184,7 +184,7 @@ test('a host’s clock that stays off keeps the time since which it is', async (
 })
 
 test('a slow answer is no difference between two clocks', () => {
-  expect(leadOf(1_000, 61_000, 2_000)).toBe(0)
-  expect(leadOf(1_000, 1_100, 7_000)).toBe(-5_900)
-  expect(leadOf(9_000, 69_000, 2_000)).toBe(7_000)
+  expect(clockLeadMs(1_000, 61_000, 2_000)).toBe(0)
+  expect(clockLeadMs(1_000, 1_100, 7_000)).toBe(-5_900)
+  expect(clockLeadMs(9_000, 69_000, 2_000)).toBe(7_000)
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueued } from '../../src/ledger/claims.ts'
-import { deleteStaleInstances, readForgotten, readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { deleteStaleInstances, readOrphaned, readUnheldClaims, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -104,7 +104,7 @@ test('what a living instance is sending is settled by that instance alone, and o
   const id = await sendingBy(owner)
   const held = new Set<string | null>()
   const forgotten = async (of: { id: string }) =>
-    (await readForgotten(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
+    (await readUnheldClaims(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
   expect(await forgotten(owner)).toEqual([id])
   expect([await forgotten(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
   held.add((await ledger.row(id)).claim_id as string)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import { readDueReports, readReports, renewReports, writeReports } from '../../src/ledger/reports.ts'
-import type { Report, Submission, ToldReport } from '../../src/model.ts'
+import type { Report, ReportResult, Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import {
@@ -39,8 +39,8 @@ async function read(): Promise<Report[]> {
   const { fresh, again } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 10 })
   return readReports({ ledger: ledger.pool, history: { stands: async () => true } }, [...fresh, ...again])
 }
-const knows = (report: Report): ToldReport => ({ report, againInMs: null, code: null, problem: null })
-const refused = (report: Report, againInMs = 0): ToldReport => ({
+const knows = (report: Report): ReportResult => ({ report, againInMs: null, code: null, problem: null })
+const refused = (report: Report, againInMs = 0): ReportResult => ({
   report,
   againInMs,
   code: '23514',

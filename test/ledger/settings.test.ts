@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
-import { agreeOnBudget, type InstanceSettings, isFileInForce, withdrawSettings } from '../../src/ledger/settings.ts'
+import { agreeOnSettings, type InstanceSettings, isFileInForce, withdrawSettings } from '../../src/ledger/settings.ts'
 import { begin } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
@@ -26,7 +26,7 @@ function instance(settings: Partial<InstanceSettings> = {}) {
   const own = { instanceId: randomUUID(), ...given, ...settings }
   return {
     own,
-    agree: () => agreeOnBudget(ledger.pool, own),
+    agree: () => agreeOnSettings(ledger.pool, own),
     leave: () => withdrawSettings(ledger.pool, own.instanceId),
   }
 }

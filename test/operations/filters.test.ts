@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { states, waitingForPerson } from '../../src/model.ts'
+import { states, statesNeedingAttention } from '../../src/model.ts'
 import { type FilterOptions, hasFilters, readFilters } from '../../src/operations/filters.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 
 function read(options: FilterOptions) {
   return readFilters(options, {
-    defaultStates: waitingForPerson,
+    defaultStates: statesNeedingAttention,
     allowedStates: states,
     whyNotAllowed: () => '',
     nowMs,
@@ -14,7 +14,7 @@ function read(options: FilterOptions) {
 }
 
 test('without --state it is the states that wait for a person', () => {
-  expect(read({})).toMatchObject({ kind: 'value', filter: { states: waitingForPerson }, limit: null })
+  expect(read({})).toMatchObject({ kind: 'value', filter: { states: statesNeedingAttention }, limit: null })
 })
 
 test('several states, blanks and capitals are understood', () => {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import type { OutboxRecord, RowStatus, RowsRequest, Telling } from '../../src/model.ts'
+import type { OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
 import { claimRows } from '../../src/outbox/claim.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
@@ -21,7 +21,7 @@ export interface Setup {
   /** The same, with the records. */
   captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
   /** Tells rows these states. */
-  report(...statuses: RowStatus[]): Promise<Telling<RowStatus>>
+  report(...statuses: RowStatus[]): Promise<WriteBackResult<RowStatus>>
   /** A connection of its own, for a transaction. */
   connect(): Promise<pg.Client>
   /** The same table and ledger as a daemon with another outbox.yaml has them. */

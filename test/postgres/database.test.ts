@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { begin, blameFor, createPool, inTransaction, isPassing, withDatabase } from '../../src/postgres/database.ts'
+import { begin, blameFor, createPool, inTransaction, isTransient, withDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { openPool } from '../support/postgres.ts'
 
@@ -49,7 +49,7 @@ test('a connection that broke is not given back to the pool', async () => {
       await db.query('select 1')
     }),
   )
-  expect(isPassing(broken)).toBe(true)
+  expect(isTransient(broken)).toBe(true)
   expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
   await pool.end()
 })
@@ -64,7 +64,7 @@ test('a connection to a server that became read-only is not given back, and the 
       await db.query('insert into t values (1)')
     }),
   )
-  expect([(refused as { code: string }).code, isPassing(refused), isRefusal(refused)]).toEqual(['25006', true, false])
+  expect([(refused as { code: string }).code, isTransient(refused), isRefusal(refused)]).toEqual(['25006', true, false])
   expect(await pid()).not.toBe(before)
   await pool.end()
 })
@@ -78,7 +78,7 @@ describe('an error', () => {
     ['a number out of range', 'select 1 / 0'],
   ])('%s is a refusal, and does not pass', async (_, sql) => {
     const error = await thrownBy(() => database.pool.query(sql))
-    expect([isRefusal(error), isPassing(error)]).toEqual([true, false])
+    expect([isRefusal(error), isTransient(error)]).toEqual([true, false])
   })
 
   test.each([
@@ -101,7 +101,7 @@ describe('an error', () => {
     })
     const error = await thrownBy(() => pool.query('select 1'))
     await pool.end()
-    expect([isPassing(error), isRefusal(error)]).toEqual([true, false])
+    expect([isTransient(error), isRefusal(error)]).toEqual([true, false])
   })
 
   test('a mistake of ours is a refusal: trying it again does not help', () => {
@@ -115,6 +115,6 @@ describe('an error', () => {
     await pool.end()
     expect(String(error)).toContain('DATABASE_URL at 127.0.0.1:1/db')
     expect(String(error)).not.toContain('secret')
-    expect(isPassing(error)).toBe(true)
+    expect(isTransient(error)).toBe(true)
   })
 })

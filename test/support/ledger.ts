@@ -9,7 +9,7 @@ import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../../src/ledger/outcomes.ts'
 import type { PauseBackoff } from '../../src/ledger/pauses.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
-import { parseSubmissions, submissionColumns } from '../../src/ledger/submissions.ts'
+import { parseSubmissions, submissionColumnsSql } from '../../src/ledger/submissions.ts'
 import type {
   CapturedRecord,
   CaptureSession,
@@ -109,7 +109,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
       return { ...createClaims(deps), writeOutcomes: (batch) => writeOutcomes(deps, batch) }
     },
     async read(id) {
-      const { rows } = await pool.query(`select ${submissionColumns} from outboxd.submission s where id = $1`, [id])
+      const { rows } = await pool.query(`select ${submissionColumnsSql} from outboxd.submission s where id = $1`, [id])
       return parseSubmissions(rows)[0] as Submission
     },
     async row(id) {

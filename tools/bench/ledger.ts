@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { chainLogs } from '../../src/ledger/audit/chain.ts'
-import { readHands } from '../../src/ledger/audit/readActs.ts'
+import { readOperatorLog } from '../../src/ledger/audit/readActs.ts'
 import { readAudit } from '../../src/ledger/audit/readAudit.ts'
 import { insertCaptured } from '../../src/ledger/capture.ts'
 import { claimQueued } from '../../src/ledger/claims.ts'
-import { readForgotten, readOrphaned } from '../../src/ledger/instances.ts'
-import { releaseWaitingKeys } from '../../src/ledger/keyOrder.ts'
+import { readOrphaned, readUnheldClaims } from '../../src/ledger/instances.ts'
+import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import { shortReads } from '../../src/ledger/ledgerSessions.ts'
 import { readActivity } from '../../src/ledger/operator/readActivity.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
@@ -112,13 +112,13 @@ async function statements(): Promise<void> {
     ['daemon', 'planned polls', () => readPlannedPolls(daemon, 1_000)],
     ['daemon', 'reports due', () => readDueReports(daemon, { freshMax: 500, againMax: 100 })],
     ['daemon', 'orphans', () => readOrphaned(daemon, randomUUID())],
-    ['daemon', 'forgotten attempts', () => readForgotten(daemon, randomUUID(), () => false)],
+    ['daemon', 'forgotten attempts', () => readUnheldClaims(daemon, randomUUID(), () => false)],
     [
       'daemon',
       'lost jobs (rolled back)',
       () => undone(daemon, (db) => recreateMissingJobs(db, { insert: async () => {} })),
     ],
-    ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseWaitingKeys(db, 'continue'))],
+    ['daemon', 'keys that wait (rolled back)', () => undone(daemon, (db) => releaseUnblockedKeys(db, 'continue'))],
     ['daemon', 'stuck transactions', () => findStuck(daemon, 86_400_000)],
     ['daemon', 'operators’ acts', () => countOperatorActions(daemon, lastEvent, randomUUID())],
     ['daemon', 'whose a transaction’s id is', () => readHolders(daemon, [{ resource: 'data', transactionId }])],
@@ -201,7 +201,7 @@ async function statements(): Promise<void> {
     [
       'audit',
       'what persons did',
-      () => readHands(command, { sinceMs: null, untilMs: null, who: null, key: null, record: null }, null, 50),
+      () => readOperatorLog(command, { sinceMs: null, untilMs: null, who: null, key: null, record: null }, null, 50),
     ],
     ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', outboxId: '4711' }, 50)],
     ['show', 'by its first digits', () => findSubmissions(command, { kind: 'range', from: id, to: id }, 50)],

@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises'
+import { readFoundHistory } from '../../src/ledger/history/readHistory.ts'
 import { writeDiscards } from '../../src/ledger/operator/discardSubmissions.ts'
 import { shortenPauses } from '../../src/ledger/operator/pauses.ts'
 import { writeArrived } from '../../src/ledger/operator/resolveSubmission.ts'
@@ -9,7 +10,6 @@ import {
   selectSubmissions,
 } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactions.ts'
-import { readFoundHistory } from '../../src/operations/compareDatabases.ts'
 import { openDatabases, operatorOf } from '../../src/operations/databases.ts'
 import type { Ended, Program } from '../../test/support/program.ts'
 import type { Surroundings } from './environment.ts'

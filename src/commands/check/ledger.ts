@@ -1,5 +1,5 @@
 import type { StoreConfig } from '../../config.ts'
-import { judgeHistory, nothingRemembered } from '../../ledger/history/readHistory.ts'
+import { emptyMemory, judgeHistory } from '../../ledger/history/readHistory.ts'
 import { assertMigrated } from '../../ledger/migrations.ts'
 import { readMissingGrants } from '../../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../../ledger/operator/readServer.ts'
@@ -53,7 +53,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
 /** Says what the first daemon would find in the ledger's history, if no daemon has looked yet. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
-  const { view, verdict } = await judgeHistory(db, nothingRemembered, { standby, findNamed })
+  const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })
   if (view === null)
     return 'the row that says which history it has is gone: nothing is sent until outboxd recover --restored'
   if (verdict.kind !== 'found') return null

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { systemClock } from '../../clock.ts'
 import type { StoreConfig } from '../../config.ts'
 import type { LedgerStandby } from '../../ledger/history/decideHistory.ts'
-import { standbyMissed } from '../../ledger/history/writeHistory.ts'
+import { standbyMissingMessage } from '../../ledger/history/writeHistory.ts'
 import {
   type Durability,
   readClockLead,
@@ -131,7 +131,7 @@ export function judgeDurability(durability: Durability | null, standby: LedgerSt
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
-  if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissed)
+  if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissingMessage)
   const failover = failoverMessage(isSynchronous, standby)
   if (off.length === 0) return finding(what, 'ok', `what the ledger commits outlives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')

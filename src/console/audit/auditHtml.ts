@@ -1,5 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import type { ActRecord, Hand, HandsPosition } from '../../ledger/audit/readActs.ts'
+import type { ActRecord, OperatorLogEntry, OperatorLogPosition } from '../../ledger/audit/readActs.ts'
 import { escapeControl } from '../../plainText.ts'
 import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
 
@@ -14,9 +14,9 @@ export interface AuditQuery {
 export interface AuditView {
   query: AuditQuery
   problems: readonly string[]
-  hands: readonly Hand[]
+  hands: readonly OperatorLogEntry[]
   /** Where the older acts begin. */
-  next: HandsPosition | null
+  next: OperatorLogPosition | null
 }
 
 export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValue {
@@ -38,7 +38,7 @@ ${field('record', 'Record', record, 'outbox:4711')}
 </form>`
 }
 
-function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
+function handsTable(hands: readonly OperatorLogEntry[], query: AuditQuery): HtmlSafeString {
   if (hands.length === 0) {
     const isNarrowed = Object.values(query).some((value) => value !== undefined)
     return empty(isNarrowed ? 'Nobody did anything that matches.' : 'Nobody has changed anything yet.')
@@ -73,7 +73,7 @@ function recordsCell(records: readonly ActRecord[], unnamed: string | null): Htm
 
 const shown = (text: string) => escapeControl(text)
 
-function addressOf(query: AuditQuery, { event, act }: HandsPosition): string {
+function addressOf(query: AuditQuery, { event, act }: OperatorLogPosition): string {
   return `/audit?${new URLSearchParams([...given(query), ['event', event], ['act', act]])}`
 }
 

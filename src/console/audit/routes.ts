@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import { type HandsPosition, readHands } from '../../ledger/audit/readActs.ts'
+import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readActs.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../../ledger/audit/readAudit.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { amountNames, auditCsv, auditCsvHead, auditLine, mappingsAtHand } from '../../operations/audit.ts'
@@ -24,7 +24,9 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const databases = await parts.databases()
     const filter = { ...span, who: query.who ?? null, key: query.key ?? null, record }
     const page =
-      problems.length > 0 ? { hands: [], next: null } : await readHands(databases.ledger, filter, before, pageRows)
+      problems.length > 0
+        ? { hands: [], next: null }
+        : await readOperatorLog(databases.ledger, filter, before, pageRows)
     const shown = layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page }))
     return sendPage(reply.code(problems.length > 0 ? 400 : 200), shown)
   })
@@ -94,7 +96,7 @@ export function readAuditQuery(parameters: unknown, nowMs: number) {
   return { query, span, record, problems, before: positionOf(text('event'), text('act')) }
 }
 
-function positionOf(event: string | undefined, act: string | undefined): HandsPosition | null {
+function positionOf(event: string | undefined, act: string | undefined): OperatorLogPosition | null {
   const isId = (id: string | undefined): id is string => id !== undefined && /^\d{1,18}$/.test(id)
   return isId(event) && isId(act) ? { event, act } : null
 }

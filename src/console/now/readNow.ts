@@ -1,7 +1,7 @@
 import { readBudgetSlots } from '../../ledger/operator/readActivity.ts'
 import { readCauses } from '../../ledger/operator/search.ts'
 import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
-import { waitingForPerson } from '../../model.ts'
+import { statesNeedingAttention } from '../../model.ts'
 import { joinHalves } from '../../operations/diagnose.ts'
 import { type LedgerReads, ledgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
@@ -59,4 +59,4 @@ export function createNowReading(
 
 const nobodyWaits: ForPerson = { causes: [], lookedAt: 0, isCut: false }
 
-const waitsForPerson: SubmissionFilter = { ...anySubmission, states: waitingForPerson }
+const waitsForPerson: SubmissionFilter = { ...anySubmission, states: statesNeedingAttention }

@@ -1,15 +1,15 @@
 import {
   type Answer,
+  type AnsweredRecord,
   type AttemptResult,
   isSuccess,
   type MadeRequest,
   type Outcome,
-  type Passage,
   type PauseCall,
   type PollJob,
   type PostMeaning,
   type Refusal,
-  type Remaining,
+  type RemainingRequests,
   type Submission,
   statusRow,
   type TrialVerdict,
@@ -164,7 +164,7 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
 }
 
 /** Another client may be spending. */
-function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): Remaining | null {
+function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
@@ -203,7 +203,7 @@ export function passageOf(
   { resource, met }: Submission,
   { answer, step }: AttemptResult,
   fingerprint: string | null,
-): Passage[] {
+): AnsweredRecord[] {
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
   const accepted = isSuccess(status) && step.change.state !== 'uncertain'

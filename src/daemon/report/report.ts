@@ -1,12 +1,12 @@
-import { type DueReport, ended, type Report, type Telling, type ToldReport } from '../../model.ts'
+import { type DueReport, endStates, type Report, type ReportResult, type WriteBackResult } from '../../model.ts'
 import { decideReport, type Outcome } from './decideReport.ts'
 
 export interface ReportDeps {
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
   /** @throws Error if none can be told, whichever it is */
-  tell(due: readonly DueReport[]): Promise<Telling<Report>>
-  write(told: readonly ToldReport[]): Promise<void>
+  tell(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
+  write(told: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
@@ -67,11 +67,11 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: 
   return { isBusy: false, isLeft: waiting.length > 0, rowsAtOnce: most }
 }
 
-function toldReport(report: Report, outcome: Outcome): ToldReport {
+function toldReport(report: Report, outcome: Outcome): ReportResult {
   const { againInMs, problem } = decideReport(
     outcome,
     report.failures,
-    ended.some((state) => state === report.state),
+    endStates.some((state) => state === report.state),
   )
   // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId

@@ -1,4 +1,4 @@
-import { ended, type MovedPoll, type PlannedPoll, type State } from '../../model.ts'
+import { endStates, type MovedPoll, type PlannedPoll, type State } from '../../model.ts'
 import { forEachResource, type Resource } from '../../resources.ts'
 import { type Pressure, pollPriceMs } from './price.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
@@ -121,7 +121,7 @@ export type Learning = ReturnType<typeof createLearning>
 const roundMaxMs = 1_000
 const replanMax = 200
 const learnFromMax = 600
-const ends: ReadonlySet<State> = new Set(ended)
+const ends: ReadonlySet<State> = new Set(endStates)
 
 /** Learns from ended transactions when to ask for the others, and moves their polls if slots lie idle. */
 export function createLearning(deps: LearningDeps) {

@@ -1,8 +1,8 @@
 import type { State } from '../../model.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { type Actor, logAct, type Operator } from '../operator/operator.ts'
-import { hasKey } from '../operator/selectSubmissions.ts'
-import { mayGo } from '../retention.ts'
+import { hasKeySql } from '../operator/selectSubmissions.ts'
+import { mayBePrunedSql } from '../retention.ts'
 
 export interface KeyRecord {
   id: string
@@ -19,8 +19,8 @@ export const eraseMax = 100_000
 export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRecord[]> {
   const { rows } = await db.query<KeyRecord>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.state, s.revision, s.report_due as "reportDue",
-       (${mayGo}) as "mayBeErased"
-     from outboxd.submission s where ${hasKey('$1')} order by s.seq limit ${eraseMax}`,
+       (${mayBePrunedSql}) as "mayBeErased"
+     from outboxd.submission s where ${hasKeySql('$1')} order by s.seq limit ${eraseMax}`,
     [key],
   )
   return rows
@@ -45,7 +45,7 @@ async function erase(
   const { rows } = await db.query<{ id: string }>(
     `with due as (
        select s.id from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
-       where s.revision = r.revision and ${mayGo} and s.erased_at is null order by s.id for update of s
+       where s.revision = r.revision and ${mayBePrunedSql} and s.erased_at is null order by s.id for update of s
      )
      update outboxd.submission s set key = null, payload = null, body = null, result = null, error = null, request_digest = null,
        emptied_at = coalesce(emptied_at, clock_timestamp()), erased_at = clock_timestamp()

@@ -1,5 +1,5 @@
-import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
-import { hasKey } from '../operator/selectSubmissions.ts'
+import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
+import { hasKeySql } from '../operator/selectSubmissions.ts'
 
 /** By the submission's id, or by its outbox row, which may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }
@@ -43,7 +43,7 @@ export const namedRecordsSql = (first: number): string => `cross join lateral (
   select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
       order by r.place), '[]') as records,
     num_nonnulls($${first}::text, $${first + 1}::uuid, $${first + 2}::text) = 0 or coalesce(a.detail ? 'unnamed', false)
-      or coalesce(bool_or(${hasKey(`$${first}`)} or s.id = $${first + 1} or r."outboxId" = $${first + 2}), false) as fits
+      or coalesce(bool_or(${hasKeySql(`$${first}`)} or s.id = $${first + 1} or r."outboxId" = $${first + 2}), false) as fits
   from (select place, each ->> 'submission' as id, each ->> 'outboxId' as "outboxId", each ->> 'type' as type
     from jsonb_array_elements(case when a.detail ? 'records' then a.detail -> 'records'
       when a.detail ? 'submission' then jsonb_build_array(a.detail) else '[]' end) with ordinality as named(each, place)) r
@@ -72,7 +72,7 @@ export async function* readActs(
   let after = '0'
   for (;;) {
     const { rows } = await db.query<AuditedAct & { id: string; fits: boolean }>(
-      `select 'act' as kind, a.id, ${epochMs('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMs('a.until')} as "untilMs",
+      `select 'act' as kind, a.id, ${epochMsSql('a.at')} as "atMs", a.act, a.who, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
          a.detail, named.records, named.fits
        from (select * from outboxd.operator_act
          where id > $1 and at >= coalesce($2::timestamptz, '-infinity') and at < coalesce($3::timestamptz, 'infinity')
@@ -89,7 +89,7 @@ export async function* readActs(
 }
 
 /** Null asks for any. */
-export interface HandsFilter extends ActFilter {
+export interface OperatorLogFilter extends ActFilter {
   sinceMs: number | null
   untilMs: number | null
   /** Part of a name, in upper or lower case. */
@@ -97,7 +97,7 @@ export interface HandsFilter extends ActFilter {
 }
 
 /** Something that a person did. */
-export interface Hand {
+export interface OperatorLogEntry {
   atMs: number
   who: string
   /** The cause of a step, or the command of an act. */
@@ -113,7 +113,7 @@ export interface Hand {
 }
 
 /** How far down both logs have been shown. */
-export interface HandsPosition {
+export interface OperatorLogPosition {
   event: string
   act: string
 }
@@ -122,16 +122,16 @@ export interface HandsPosition {
  * What persons did, newest first. @param before null: begin with the newest @returns `next`: null if there is no
  * more
  */
-export async function readHands(
+export async function readOperatorLog(
   db: Database,
-  filter: HandsFilter,
-  before: HandsPosition | null,
+  filter: OperatorLogFilter,
+  before: OperatorLogPosition | null,
   limit: number,
-): Promise<{ hands: Hand[]; next: HandsPosition | null }> {
+): Promise<{ hands: OperatorLogEntry[]; next: OperatorLogPosition | null }> {
   const position = before ?? { event: last, act: last }
   const events = await readEventRows(db, filter, position.event, limit + 1)
   const acts = await readActRows(db, filter, position.act, limit + 1)
-  const hands: Hand[] = []
+  const hands: OperatorLogEntry[] = []
   while (hands.length < limit && events.length + acts.length > 0) {
     const isEvent = (events[0]?.atMs ?? -Infinity) >= (acts[0]?.atMs ?? -Infinity)
     const row = (isEvent ? events : acts).shift()
@@ -145,18 +145,18 @@ export async function readHands(
 
 const last = '9223372036854775807'
 
-type Row = Hand & { logId: string }
+type Row = OperatorLogEntry & { logId: string }
 
 const isWanted = (table: string) => `${table}.at >= coalesce($2::timestamptz, '-infinity')
   and ${table}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${table}.who), lower(coalesce($4, ''))) > 0`
 
-async function readEventRows(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
+async function readEventRows(db: Database, filter: OperatorLogFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
-    `select e.id as "logId", ${epochMs('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
+    `select e.id as "logId", ${epochMsSql('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
        e.detail ->> 'account' as account, null as "untilMs",
        json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as unnamed
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
-     where e.who like 'operator%' and e.id < $1 and ${isWanted('e')} and ($5::text is null or ${hasKey('$5')})
+     where e.who like 'operator%' and e.id < $1 and ${isWanted('e')} and ($5::text is null or ${hasKeySql('$5')})
        and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
      order by e.id desc limit $8`,
     [before, ...valuesOf(filter), filter.key, ...recordValues(filter.record), limit],
@@ -164,9 +164,9 @@ async function readEventRows(db: Database, filter: HandsFilter, before: string, 
   return rows
 }
 
-async function readActRows(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
+async function readActRows(db: Database, filter: OperatorLogFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
-    `select a.id as "logId", ${epochMs('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMs('a.until')} as "untilMs",
+    `select a.id as "logId", ${epochMsSql('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMsSql('a.until')} as "untilMs",
        named.records, a.detail ->> 'unnamed' as unnamed
      from outboxd.operator_act a ${namedRecordsSql(5)}
      where a.id < $1 and ${isWanted('a')} and named.fits order by a.id desc limit $8`,
@@ -175,4 +175,4 @@ async function readActRows(db: Database, filter: HandsFilter, before: string, li
   return rows
 }
 
-const valuesOf = ({ sinceMs, untilMs, who }: HandsFilter) => [isoTime(sinceMs), isoTime(untilMs), who]
+const valuesOf = ({ sinceMs, untilMs, who }: OperatorLogFilter) => [isoTime(sinceMs), isoTime(untilMs), who]

@@ -1,8 +1,8 @@
-import { type Amounts, ended, type State } from '../../model.ts'
-import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
+import { type Amounts, endStates, type State } from '../../model.ts'
+import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { patternsOf } from '../operator/search.ts'
-import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
+import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
 /** Times in epoch milliseconds; null: no bound. */
@@ -87,7 +87,6 @@ async function* readRecords(
   if (span.untilMs === null || span.untilMs > nowMs) yield* readOpen(db, span, nowMs)
 }
 
-const endStates: readonly State[] = [...ended]
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
 /**
@@ -97,16 +96,16 @@ const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 const columnsWith = (
   patterns: number,
 ) => `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
-  s.transaction_id as "transactionId", s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs",
-  ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
-  ${epochMs('s.ended_at')} as "endedMs", ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs", log.steps,
+  s.transaction_id as "transactionId", s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs",
+  ${epochMsSql('s.captured_at')} as "capturedMs", ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs",
+  ${epochMsSql('s.ended_at')} as "endedMs", ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs", log.steps,
   s.body,
   $${patterns}::text[] is null or coalesce(s.key ilike any($${patterns}), false) or coalesce(s.payload ilike any($${patterns}), false)
     or coalesce(s.body ilike any($${patterns}), false) as fits,
   s.seq::text as seq, s.ended_at::text as "endedAt"`
 
 const log = `cross join lateral (
-  select coalesce(json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
+  select coalesce(json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
       'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
       'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps
   from outboxd.submission_event e where e.submission_id = s.id) log`
@@ -158,7 +157,7 @@ function readOpen(db: Database, asked: Asked, nowMs: number): AsyncGenerator<Aud
 }
 
 const namedSql = `select ${columnsWith(7)} from (
-    select * from outboxd.submission s where ($1::text is null or ${hasKey('$1')}) and (num_nulls($5::uuid, $6::text) = 2 or s.id = $5 or s.outbox_id = $6) and s.seq > $4::bigint
+    select * from outboxd.submission s where ($1::text is null or ${hasKeySql('$1')}) and (num_nulls($5::uuid, $6::text) = 2 or s.id = $5 or s.outbox_id = $6) and s.seq > $4::bigint
       and (s.ended_at is null and $3::timestamptz is null
         or s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < coalesce($3::timestamptz, 'infinity'))
     order by s.seq limit ${pageRows}
@@ -203,7 +202,7 @@ async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan):
   for (;;) {
     const { rows } = await db.query<PrunedRecord & { outbox: number }>(
       `select 'pruned' as kind, id, outbox_id as "outboxId", outbox, type, state, transaction_id as "transactionId",
-         ${epochMs('recorded_at')} as "recordedMs", ${epochMs('ended_at')} as "endedMs", ${epochMs('pruned_at')} as "prunedMs"
+         ${epochMsSql('recorded_at')} as "recordedMs", ${epochMsSql('ended_at')} as "endedMs", ${epochMsSql('pruned_at')} as "prunedMs"
        from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2) order by outbox_id, outbox limit ${prunedRows}`,
       [after.outboxId, after.outbox],
     )
@@ -237,6 +236,6 @@ const timeOf = (entry: AuditedRecord | AuditedAct): number =>
   entry.kind === 'act' ? entry.atMs : (entry.endedMs ?? entry.capturedMs)
 
 async function readNowMs(db: Database): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>(`select ${epochMs('clock_timestamp()')} as ms`)
+  const { rows } = await db.query<{ ms: number }>(`select ${epochMsSql('clock_timestamp()')} as ms`)
   return rows[0]?.ms ?? 0
 }

@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import { CommitUncertain, type Database, inTransaction } from '../../postgres/database.ts'
-import { type HistoryView, isOutlived, type LedgerStandby, type NamedRow } from './decideHistory.ts'
+import { type HistoryView, isAgreedSince, type LedgerStandby, type NamedRow } from './decideHistory.ts'
 import {
+  emptyMemory,
+  type InstanceMemory,
   type JudgedHistory,
   judgeHistory,
   type LastClaim,
-  nothingRemembered,
-  type Remembered,
   readCommitsWait,
 } from './readHistory.ts'
-import { agreeByDaemon, markHistory, raiseFound, tellStandbyMissed } from './writeHistory.ts'
+import { agreeByDaemon, markHistory, raiseHistoryProblem, writeStandbyMissing } from './writeHistory.ts'
 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
@@ -61,7 +61,7 @@ export interface HistoryDeps {
 const markEveryMs = 10_000
 
 export function createHistory({ pool, who, reachMs, standby, namedRows }: HistoryDeps): History {
-  let remembered: Remembered = nothingRemembered
+  let remembered: InstanceMemory = emptyMemory
 
   const judge = (db: Database, findNamed = namedRows.find): Promise<JudgedHistory> =>
     judgeHistory(db, remembered, { standby, findNamed })
@@ -71,7 +71,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
     const { memory, claim } = remembered
     remembered = {
       memory: { agreedAtMs, timeline: now.timeline },
-      claim: memory === null || isOutlived(view, memory) ? null : claim,
+      claim: memory === null || isAgreedSince(view, memory) ? null : claim,
       ...{ safeLsn, hasRecords: !isEmpty },
     }
   }
@@ -82,7 +82,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
   async function attend(view: HistoryView): Promise<void> {
     remember(view)
     if (Math.abs(view.markedForMs) > markEveryMs) await markHistory(pool)
-    if (isMissed(view) !== view.isStandbyMissed) await tellStandbyMissed(pool, isMissed(view))
+    if (isMissed(view) !== view.isStandbyMissed) await writeStandbyMissing(pool, isMissed(view))
   }
 
   return {
@@ -111,11 +111,11 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
           await inTransaction(pool, (db) => agreeByDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
-          await inTransaction(pool, (db) => raiseFound(db, verdict.detail, { who, reachMs }))
-          remembered = nothingRemembered
+          await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, reachMs }))
+          remembered = emptyMemory
           return verdict
         case 'waits':
-          remembered = nothingRemembered
+          remembered = emptyMemory
           return { kind: 'waits' }
         default:
           return verdict satisfies never

@@ -94,11 +94,11 @@ export function decideHistory(
 }
 
 /** Whether a person has agreed to the history since the instance last looked. */
-export const isOutlived = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
+export const isAgreedSince = ({ agreedAtMs, isByPerson }: HistoryView, memory: HistoryMemory): boolean =>
   isByPerson && agreedAtMs > memory.agreedAtMs
 
 function findObjection(view: HistoryView, memory: HistoryMemory | null): string | null {
-  if (memory === null || isOutlived(view, memory)) return null
+  if (memory === null || isAgreedSince(view, memory)) return null
   if (!view.hasLastClaim) return 'it does not have a record as sent that a daemon has claimed'
   if (view.agreedAtMs < memory.agreedAtMs) return 'it does not know what was agreed to last about its history'
   if (!view.isPastSeen && memory.timeline !== null && memory.timeline === view.now.timeline)
@@ -143,7 +143,7 @@ function decidePromotion({ agreed, now, markedForMs, hasTarget }: HistoryView, s
 }
 
 /** True if the ledger's tables are on another server, timeline or database, or were made anew. */
-export const liesElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
+export const isMovedElsewhere = (agreed: HistoryIdentity, now: HistoryIdentity): boolean =>
   otherDatabase(agreed, now) !== null || differ(agreed.timeline, now.timeline)
 
 /** What our role may not know counts as equal. */

@@ -1,11 +1,11 @@
-import { type Database, epochMs } from '../../postgres/database.ts'
+import { type Database, epochMsSql } from '../../postgres/database.ts'
 import {
   decideHistory,
   type HistoryIdentity,
   type HistoryMemory,
   type HistoryVerdict,
   type HistoryView,
-  isOutlived,
+  isAgreedSince,
   type LedgerStandby,
   type NamedRow,
 } from './decideHistory.ts'
@@ -17,7 +17,7 @@ export interface LastClaim {
 }
 
 /** What an instance remembers, to ask whether the ledger still has it. */
-export interface Remembered {
+export interface InstanceMemory {
   memory: HistoryMemory | null
   claim: LastClaim | null
   /** Up to where the instance has seen the log safe. */
@@ -25,7 +25,7 @@ export interface Remembered {
   hasRecords: boolean
 }
 
-export const nothingRemembered: Remembered = { memory: null, claim: null, safeLsn: null, hasRecords: false }
+export const emptyMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
 
 /** A failover keeps only those COMMITs that a standby has on its disk. */
 const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
@@ -40,8 +40,8 @@ const identitySql = (row: 'h' | 'n'): string =>
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
-  ${epochMs('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
-  ${epochMs('clock_timestamp()')} - ${epochMs('h.marked_at')} as "markedForMs",
+  ${epochMsSql('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
+  ${epochMsSql('clock_timestamp()')} - ${epochMsSql('h.marked_at')} as "markedForMs",
   n.safe_lsn::text as "safeLsn", n.has_target as "hasTarget",
   coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
     or h.marked_event is not null and not exists (select from outboxd.submission_event where id = h.marked_event) as "isPutBack",
@@ -58,7 +58,7 @@ const viewSql = `
 /** @returns null if the history's row was deleted */
 export async function readHistory(
   db: Database,
-  { claim, safeLsn, hasRecords }: Remembered,
+  { claim, safeLsn, hasRecords }: InstanceMemory,
 ): Promise<HistoryView | null> {
   const { rows } = await db.query<HistoryView>(`select ${viewSql} from outboxd.history h, outboxd.history_now() n`, [
     claim?.id ?? null,
@@ -79,12 +79,12 @@ export interface JudgedHistory {
 /** Looks at the history and decides. Asks the outbox's rows only if they matter. */
 export async function judgeHistory(
   db: Database,
-  remembered: Remembered,
+  remembered: InstanceMemory,
   { standby, findNamed }: { standby: LedgerStandby; findNamed(): Promise<NamedRow> },
 ): Promise<JudgedHistory> {
   const view = await readHistory(db, remembered)
   if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone } }
-  const memory = remembered.memory !== null && isOutlived(view, remembered.memory) ? null : remembered.memory
+  const memory = remembered.memory !== null && isAgreedSince(view, remembered.memory) ? null : remembered.memory
   const verdict = decideHistory(view, { memory, standby, named: { kind: 'unknown' } })
   if (verdict.kind !== 'asks') return { view, verdict }
   return { view, verdict: decideHistory(view, { memory, standby, named: await findNamed() }) }
@@ -98,7 +98,7 @@ export async function readCommitsWait(db: Database): Promise<boolean> {
 }
 
 /** SQL: another history was found. Until a person has looked, no daemon writes back to rows. */
-export const historyIsFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
+export const isHistoryFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
 export interface FoundHistory {
   detail: string
@@ -110,17 +110,16 @@ export interface FoundHistory {
   now: HistoryIdentity
 }
 
-/** @param said what a person says of the history if no daemon has found anything */
-export async function readFound(
-  db: Database,
-  said: Pick<FoundHistory, 'detail' | 'by'> | null = null,
-): Promise<FoundHistory | null> {
+export const restoredMessage = (who: string): string => `${who} says that it was put back as it had been before`
+
+/** @param restoredBy the operator who says that the ledger was restored, if no daemon has found anything */
+export async function readFoundHistory(db: Database, restoredBy: string | null = null): Promise<FoundHistory | null> {
   const { rows } = await db.query<FoundHistory>(
     `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,
-       ${epochMs('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMs('h.marked_at')} as "lastMarkMs",
+       ${epochMsSql('coalesce(h.found_at, clock_timestamp())')} as "atMs", ${epochMsSql('h.marked_at')} as "lastMarkMs",
        ${identitySql('h')} as agreed, ${identitySql('n')} as now
      from outboxd.history h, outboxd.history_now() n where coalesce(h.found, $1) is not null`,
-    [said?.detail, said?.by],
+    [restoredBy === null ? null : restoredMessage(restoredBy), restoredBy],
   )
   return rows[0] ?? null
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { boundText } from '../../boundText.ts'
-import { type Database, epochMs, inTransaction } from '../../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
@@ -34,7 +34,7 @@ const standby = 'standby'
  * the server's clock is behind the one before, a slot that was set later than now stays taken for as long as it
  * was set for. In a transaction.
  */
-export async function raiseFound(
+export async function raiseHistoryProblem(
   db: Database,
   detail: string,
   { who, reachMs }: { who: string; reachMs: number },
@@ -75,9 +75,9 @@ export async function agreeByDaemon(db: Database, who: string): Promise<void> {
 }
 
 /** Whether the finding is the one that the person has seen. Locks it until the transaction ends. */
-export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean> {
+export async function isSameFinding(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `select from outboxd.history where abs(${epochMs('found_at')} - $1) < 1 for update`,
+    `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
     [seenAtMs],
   )
   return (rowCount ?? 0) > 0
@@ -87,7 +87,7 @@ export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean>
 export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
-       doubtful_before = case when $2::boolean then h.found_at + ${clocksDifferBy} else h.doubtful_before end
+       doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end
      from outboxd.history_now() n`,
     [who, isOutboxInDoubt],
   )
@@ -95,8 +95,8 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
 }
 
 /** How much the clocks of the ledger and of the hosts that write rows may differ. */
-export const clocksDifferByMs = 5_000
-export const clocksDifferBy = `interval '${clocksDifferByMs} ms'`
+export const clockSkewMaxMs = 5_000
+export const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
 
 /** Later than the last agreement even if a clock was set back, because instances go by the order. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
@@ -107,14 +107,14 @@ const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid 
  * Pauses all instances while LEDGER_STANDBY declares a synchronous standby and COMMITs wait for none. Ends that
  * pause.
  */
-export async function tellStandbyMissed(pool: pg.Pool, isMissed: boolean): Promise<void> {
+export async function writeStandbyMissing(pool: pg.Pool, isMissed: boolean): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
     const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
     if (rowCount === 0) return
     if (!isMissed) return endHistoryPause(db, [standby])
-    await raiseHistoryPause(db, standbyMissed)
-    await raiseProblems(db, [{ kind, subject: standby, detail: standbyMissed, retryInMs: null }])
+    await raiseHistoryPause(db, standbyMissingMessage)
+    await raiseProblems(db, [{ kind, subject: standby, detail: standbyMissingMessage, retryInMs: null }])
   })
 }
 
@@ -132,5 +132,5 @@ async function endHistoryPause(db: Database, subjects: string[] | null): Promise
   await clearProblems(db, kind, subjects)
 }
 
-export const standbyMissed =
+export const standbyMissingMessage =
   'LEDGER_STANDBY is synchronous, but COMMITs in the ledger’s database wait for no synchronous standby (synchronous_standby_names, synchronous_commit), so nothing is sent. Give the server its standby again, or take LEDGER_STANDBY away'

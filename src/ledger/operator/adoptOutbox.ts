@@ -1,5 +1,5 @@
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { isAlive } from '../instances.ts'
+import { isAliveSql } from '../instances.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import {
   asServed,
@@ -109,7 +109,7 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
   const { id, served } = await readLedgerRow(db)
   const { rows: daemons } = await db.query<{ name: string }>(
     `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
-     join outboxd.instance_setting s on s.instance_id = i.id where ${isAlive('i')} order by 1`,
+     join outboxd.instance_setting s on s.instance_id = i.id where ${isAliveSql('i')} order by 1`,
   )
   const { rows: counts } = await db.query<{ state: string; records: number }>(
     `select state, count(*)::int as records from outboxd.submission

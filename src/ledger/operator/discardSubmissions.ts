@@ -1,15 +1,25 @@
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
-import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
+import {
+  type Actor,
+  actorDetailSql,
+  type Operator,
+  type SeenRecord,
+  withQueue,
+  withSubmissionsLocked,
+} from './operator.ts'
 
 /**
  * Gives up submissions that wait for a person, and accepted ones, which are then no longer polled. Their error and
  * transaction id stay.
  */
-export async function writeDiscards(operator: Operator, seen: readonly (Seen & { state: State })[]): Promise<string[]> {
+export async function writeDiscards(
+  operator: Operator,
+  seen: readonly (SeenRecord & { state: State })[],
+): Promise<string[]> {
   const discard = (queue: Queue | null) =>
-    inLinesOf(operator, seen, async (db) => {
+    withSubmissionsLocked(operator, seen, async (db) => {
       const discarded = await discardLocked(db, seen, operator.actor)
       const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
       if (jobs.length > 0) await queue?.remove(db, jobs)
@@ -21,7 +31,7 @@ export async function writeDiscards(operator: Operator, seen: readonly (Seen & {
 /** @returns each with its poll, which has to go */
 async function discardLocked(
   db: Database,
-  seen: readonly Seen[],
+  seen: readonly SeenRecord[],
   { who, reason, account }: Actor,
 ): Promise<{ id: string; formerJobId: string | null }[]> {
   const { rows } = await db.query<{ id: string; formerJobId: string | null }>(
@@ -37,7 +47,7 @@ async function discardLocked(
        from former f where s.id = f.id returning s.id
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select f.id, f.state, 'discarded', f.attempt, concat_ws(': ', 'discarded', $3::text), $4, ${actorDetail('$3', '$5')}
+       select f.id, f.state, 'discarded', f.attempt, concat_ws(': ', 'discarded', $3::text), $4, ${actorDetailSql('$3', '$5')}
        from former f join written using (id) order by f.seq
      )
      select f.id, f.job_id as "formerJobId" from former f join written using (id)`,

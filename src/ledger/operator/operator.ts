@@ -1,5 +1,5 @@
 import { type Database, inTransaction, type Pool } from '../../postgres/database.ts'
-import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
+import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
@@ -13,7 +13,7 @@ export interface Operator {
 }
 
 /** A submission as the operator saw it. It is left alone if it took a step since. */
-export interface Seen {
+export interface SeenRecord {
   id: string
   revision: number
   key: string | null
@@ -46,10 +46,10 @@ export type Act =
   | 'erase'
   | 'recover'
   | 'recover --restored'
-  | Sight['act']
+  | ValueAccess['act']
 
 /** A person saw, searched or downloaded values that pages mask. */
-export interface Sight {
+export interface ValueAccess {
   act: 'show' | 'search' | 'download'
   /** The records whose values these were, if they are named. */
   records: readonly { id: string; outboxId: string; type: string }[]
@@ -59,7 +59,10 @@ export interface Sight {
   detail?: Record<string, string | number | null>
 }
 
-export function logSight({ ledger, actor }: Operator, { act, records, unnamed, detail }: Sight): Promise<void> {
+export function logValueAccess(
+  { ledger, actor }: Operator,
+  { act, records, unnamed, detail }: ValueAccess,
+): Promise<void> {
   const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
   const more = unnamed === 0 ? {} : { unnamed }
   return logAct(ledger, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
@@ -78,16 +81,16 @@ export async function logAct(
 }
 
 /** SQL: reason and account of an actor, for the detail of an event. Parameters are placeholders. */
-export const actorDetail = (reason: string, account: string): string =>
+export const actorDetailSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
 /**
  * Runs `work` in a transaction that has locked these records, their polls, their lines and the ids that they get,
  * in the order of locks (queue.ts). Then releases the heads of the lines.
  */
-export function inLinesOf<T>(
+export function withSubmissionsLocked<T>(
   { ledger, keyOnFailure }: Operator,
-  seen: readonly Pick<Seen, 'id' | 'key'>[],
+  seen: readonly Pick<SeenRecord, 'id' | 'key'>[],
   work: (db: Database) => Promise<T>,
   ids: readonly TransactionRef[] = [],
 ): Promise<T> {
@@ -96,7 +99,7 @@ export function inLinesOf<T>(
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
     // A replay can give a record another key: lock the lines of both.
-    return inLines(db, [...seen, ...locked], keyOnFailure, () => work(db))
+    return withKeysLocked(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 

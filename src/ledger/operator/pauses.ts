@@ -1,6 +1,6 @@
 import type { PauseReason } from '../../model.ts'
 import { inTransaction } from '../../postgres/database.ts'
-import { activePause } from '../pauses.ts'
+import { isActivePauseSql } from '../pauses.ts'
 import { believeRefusals } from '../refusals.ts'
 import { logAct, type Operator, type StatedActor } from './operator.ts'
 
@@ -28,7 +28,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (
-       delete from outboxd.pause where reason = 'operator' returning detail, ${activePause} as is_on
+       delete from outboxd.pause where reason = 'operator' returning detail, ${isActivePauseSql} as is_on
      ), act as (
        insert into outboxd.operator_act (act, who, account, reason, detail)
        select 'resume', $1, $2, $3, jsonb_build_object('ended', detail) from ended where is_on

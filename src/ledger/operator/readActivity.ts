@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { daemonSessions } from '../../postgres/sessionSettings.ts'
-import { isAlive } from '../instances.ts'
-import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
+import { isAliveSql } from '../instances.ts'
+import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
 /** What moves now. Times in epoch milliseconds. */
 export interface Activity {
@@ -33,9 +33,9 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
           'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
           order by started_at), '[]')
-        from outboxd.instance i where ${isAlive('i')}) as instances,
+        from outboxd.instance i where ${isAliveSql('i')}) as instances,
        (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
-        where not ${isAlive('i')}) as "lastSilentMs",
+        where not ${isAliveSql('i')}) as "lastSilentMs",
        exists (select from pg_stat_activity
         where application_name = any($2) and datname = current_database()) as "daemonConnected",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
@@ -44,7 +44,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
           where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission
-          where key is not null and state in (${stoppingStates[onFailure]}) group by key
+          where key is not null and state in (${stoppingStatesSql[onFailure]}) group by key
         ) stop, lateral (
           select count(*) as n from outboxd.submission s
           where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held

@@ -1,10 +1,10 @@
 import type { PauseReason, State } from '../../model.ts'
-import { type Database, epochMs } from '../../postgres/database.ts'
+import { type Database, epochMsSql } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { isAlive } from '../instances.ts'
-import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
-import { activePause } from '../pauses.ts'
-import { unfinishedSince } from './selectSubmissions.ts'
+import { isAliveSql } from '../instances.ts'
+import { blockingStatesSql, type KeyOnFailure } from '../keyOrder.ts'
+import { isActivePauseSql } from '../pauses.ts'
+import { unfinishedSinceSql } from './selectSubmissions.ts'
 
 export interface LoggedEvent {
   atMs: number
@@ -108,25 +108,25 @@ export async function readSubmissionDetail(
        s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
        s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
-       s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
+       s.key is not null and s.state in (${blockingStatesSql[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
           and s.outbox = outboxd.current_outbox()) as conflict,
-       ${epochMs('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
-       ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
-       ${epochMs('s.recorded_at')} as "recordedMs", ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.ended_at')} as "endedMs",
-       ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs",
-       ${epochMs('s.due_at')} as "dueMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
-       ${epochMs('s.poll_at')} as "pollMs", ${epochMs('s.unknown_since')} as "unknownSinceMs", ${epochMs('clock_timestamp()')} as "nowMs",
+       ${epochMsSql('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
+       ${epochMsSql(`coalesce(s.ended_at, ${unfinishedSinceSql})`)} as "sinceMs",
+       ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs", ${epochMsSql('s.ended_at')} as "endedMs",
+       ${epochMsSql('s.emptied_at')} as "emptiedMs", ${epochMsSql('s.erased_at')} as "erasedMs",
+       ${epochMsSql('s.due_at')} as "dueMs", ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs",
+       ${epochMsSql('s.poll_at')} as "pollMs", ${epochMsSql('s.unknown_since')} as "unknownSinceMs", ${epochMsSql('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
-          where b.key = s.key and b.seq < s.seq and b.state in (${blockingStates[onFailure]})
+          where b.key = s.key and b.seq < s.seq and b.state in (${blockingStatesSql[onFailure]})
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
-          'sinceMs', ${epochMs('p.since')}, 'untilMs', ${epochMs('p.until')})), '[]') from outboxd.pause p where ${activePause}) as pauses,
+          'sinceMs', ${epochMsSql('p.since')}, 'untilMs', ${epochMsSql('p.until')})), '[]') from outboxd.pause p where ${isActivePauseSql}) as pauses,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
-       exists (select from outboxd.instance i where ${isAlive('i')}) as "daemonLives",
-       (select json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
+       exists (select from outboxd.instance i where ${isAliveSql('i')}) as "daemonLives",
+       (select json_agg(json_build_object('atMs', ${epochMsSql('e.at')}, 'from', e.from_state, 'to', e.to_state,
           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
      from outboxd.submission s where s.id = $1`,

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { boundText } from '../../boundText.ts'
 import type { CapturedRecord } from '../../model.ts'
-import { type Database, epochMs, inTransaction } from '../../postgres/database.ts'
+import { type Database, epochMsSql, inTransaction } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { insertCaptured } from '../capture.ts'
-import { agreeByPerson, isAsSeen, raiseFound } from '../history/writeHistory.ts'
-import { inLines, lockSubmissions } from '../keyOrder.ts'
-import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactions.ts'
-import { type Actor, actorDetail, logAct, type Operator, type Seen, withQueue } from './operator.ts'
-import { pollsOf, resolveArrived } from './resolveSubmission.ts'
+import { restoredMessage } from '../history/readHistory.ts'
+import { agreeByPerson, isSameFinding, raiseHistoryProblem } from '../history/writeHistory.ts'
+import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
+import { lockTransactionIds, readHolders, type TransactionRef, transactionName } from '../transactions.ts'
+import { type Actor, actorDetailSql, logAct, type Operator, type SeenRecord, withQueue } from './operator.ts'
+import { firstPolls, resolveArrived } from './resolveSubmission.ts'
 
 /*
  * What a person does after the ledger went back in time. Two rules: a record whose row names a transaction is
@@ -31,8 +32,8 @@ export interface DoubtfulRecords {
 
 export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   const { rows } = await db.query<DoubtfulRecords>(
-    `select count(*)::int as queued, ${epochMs('min(s.recorded_at)')} as "oldestMs",
-       ${epochMs('max(s.recorded_at)')} as "newestMs",
+    `select count(*)::int as queued, ${epochMsSql('min(s.recorded_at)')} as "oldestMs",
+       ${epochMsSql('max(s.recorded_at)')} as "newestMs",
        (select count(*)::int from outboxd.submission w where w.state = 'sending' and not w.probing or w.state = 'uncertain'
           and w.ended_at >= (select marked_at from outboxd.history)) as "onWire",
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
@@ -42,7 +43,7 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
 }
 
 /** A record of the served outbox that may have been sent, or sent again. */
-export interface DoubtfulRecord extends Seen {
+export interface DoubtfulRecord extends SeenRecord {
   outboxId: string
   resource: Resource
   isQueued: boolean
@@ -68,7 +69,7 @@ export interface NamedTransaction {
   heldBy: string | null
 }
 
-export async function readNamed(
+export async function readNamedTransactions(
   db: Database,
   named: readonly (TransactionRef & { id: string })[],
 ): Promise<NamedTransaction[]> {
@@ -94,7 +95,7 @@ export interface NamedRecord extends DoubtfulRecord {
   whyNot: string | null
 }
 
-export const rowNamesAnothers = (transactionId: string, outboxId: string): string =>
+export const transactionTakenMessage = (transactionId: string, outboxId: string): string =>
   `its outbox row names transaction ${transactionId}, which outbox:${outboxId} has already`
 
 /** @param why what is wrong with the transaction that the row names; null: the row names none */
@@ -110,20 +111,20 @@ export function recoverNamed(operator: Operator, records: readonly NamedRecord[]
   return withQueue(operator, (queue) =>
     inTransaction(ledger, async (db) => {
       await db.query('select pg_advisory_xact_lock(7161)')
-      if (!(await isAsSeen(db, seenAtMs))) return false
+      if (!(await isSameFinding(db, seenAtMs))) return false
       const { free, holders } = await findFree(
         db,
         records.filter(({ whyNot }) => whyNot === null),
       )
       await lockSubmissions(db, records)
-      await inLines(db, records, keyOnFailure, async () => {
+      await withKeysLocked(db, records, keyOnFailure, async () => {
         const arrivals = free.map(({ id, revision, transactionId }) => ({
           ...{ id, revision, transactionId, jobId: randomUUID() },
         }))
-        await queue.insert(db, pollsOf(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        await queue.insert(db, firstPolls(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
         const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
           const holder = holders.get(id)
-          const why = whyNot ?? (holder === undefined ? null : rowNamesAnothers(transactionId, holder))
+          const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
           return why === null ? [] : [{ id, revision, error: boundText(wentBack(why)) }]
         })
         await writeUncertain(db, doubts, actor)
@@ -139,14 +140,14 @@ async function findFree<T extends TransactionRef & { id: string; outboxId: strin
   named: readonly T[],
 ): Promise<{ free: T[]; holders: Map<string, string> }> {
   await lockTransactionIds(db, named)
-  const owners = new Map((await readHolders(db, named)).map((holder) => [nameOf(holder), holder.outboxId]))
+  const owners = new Map((await readHolders(db, named)).map((holder) => [transactionName(holder), holder.outboxId]))
   const free: T[] = []
   const holders = new Map<string, string>()
   for (const each of named) {
-    const owner = owners.get(nameOf(each))
+    const owner = owners.get(transactionName(each))
     if (owner !== undefined) holders.set(each.id, owner)
     else {
-      owners.set(nameOf(each), each.outboxId)
+      owners.set(transactionName(each), each.outboxId)
       free.push(each)
     }
   }
@@ -165,7 +166,7 @@ async function writeUncertain(
        where s.id = r.id and s.revision = r.revision and s.state = 'queued' returning s.id, s.attempt
      )
      insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-     select id, 'queued', 'uncertain', attempt, 'recovered as uncertain', $2, ${actorDetail('$3', '$4')} from taken`,
+     select id, 'queued', 'uncertain', attempt, 'recovered as uncertain', $2, ${actorDetailSql('$3', '$4')} from taken`,
     [JSON.stringify(records), who, reason, account],
   )
 }
@@ -201,15 +202,15 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
       const doubtOf = ({ id, transactionId, doubt }: LostRecord) => {
         const holder = holders.get(id)
         if (holder === undefined || transactionId === null) return doubt ?? null
-        return `the ledger had lost this row; ${rowNamesAnothers(transactionId, holder)}: it may have arrived`
+        return `the ledger had lost this row; ${transactionTakenMessage(transactionId, holder)}: it may have arrived`
       }
       const kept = records.map((record) => ({ ...record, doubt: doubtOf(record) }))
-      await inLines(db, records, keyOnFailure, async () => {
+      await withKeysLocked(db, records, keyOnFailure, async () => {
         await insertCaptured(db, kept, actor.who, actor)
         const arrivals = free.map(({ id, transactionId }) => ({
           ...{ id, revision: 0, transactionId, jobId: randomUUID() },
         }))
-        await queue.insert(db, pollsOf(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
+        await queue.insert(db, firstPolls(await resolveArrived(db, arrivals, { how: 'recovered', actor })))
         await db.query(
           `update outboxd.submission set may_have_arrived = true where id = any($1::uuid[]) and state = 'rejected'`,
           [records.flatMap(({ id, transactionId }) => (transactionId === null ? [] : [id]))],
@@ -244,7 +245,7 @@ export async function recoverHistory(
   actor: Actor,
 ): Promise<number | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
-  if (!(await isAsSeen(db, seenAtMs))) return null
+  if (!(await isSameFinding(db, seenAtMs))) return null
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
     const taken = await takeQueued(db, { as, after }, actor)
@@ -277,7 +278,7 @@ async function takeQueued(
        from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetail('$3', '$4')} from taken
+       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetailSql('$3', '$4')} from taken
      )
      select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
     [as, actor.who, actor.reason, actor.account, after, wentBack(null)],
@@ -286,12 +287,10 @@ async function takeQueued(
   return { count, after: count < takenMax ? null : last }
 }
 
-export const saysRestored = (who: string): string => `${who} says that it was put back as it had been before`
-
 /** A person says that the ledger was put back, which no daemon can notice: all stop. In a transaction. */
-export async function sayRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
+export async function declareRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
-  await raiseFound(db, saysRestored(who), { who, reachMs })
+  await raiseHistoryProblem(db, restoredMessage(who), { who, reachMs })
   await logAct(db, actor, 'recover --restored', null)
 }
 
@@ -303,7 +302,7 @@ export interface LastRecovery {
 
 export async function readLastRecovery(db: Database): Promise<LastRecovery | null> {
   const { rows } = await db.query<LastRecovery>(
-    `select who, ${epochMs('at')} as "atMs", detail ->> 'as' as "as" from outboxd.operator_act
+    `select who, ${epochMsSql('at')} as "atMs", detail ->> 'as' as "as" from outboxd.operator_act
      where act = 'recover' order by id desc limit 1`,
   )
   return rows[0] ?? null

@@ -4,8 +4,8 @@ import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { newerOfDocumentSql, requestDigest } from '../documents.ts'
-import { forgotten } from '../submissions.ts'
-import { type Actor, actorDetail, inLinesOf, type Operator } from './operator.ts'
+import { resetColumnsSql } from '../submissions.ts'
+import { type Actor, actorDetailSql, type Operator, withSubmissionsLocked } from './operator.ts'
 
 /** What a replay maps again. */
 export interface ReplayableSubmission {
@@ -61,7 +61,7 @@ export async function readReplayable(
 
 /**
  * Queues failed and rejected submissions again, as new but for their place in line, their number of attempts, and
- * the log. Keyed ones come back held, for `releaseNext`.
+ * the log. Keyed ones come back held, for `releaseHeads`.
  *
  * The idempotency key is new, because the service has answered under the former. It is kept for what may have
  * arrived without an answer, so that a service that recognises keys has the record once; unless `newKeys` says
@@ -69,7 +69,7 @@ export async function readReplayable(
  * doubt: E002 then says that it arrived.
  */
 export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
-  return inLinesOf(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
+  return withSubmissionsLocked(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
 }
 
 async function replayLocked(
@@ -92,15 +92,15 @@ async function replayLocked(
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
          request_digest = case when s.document is not null then r."requestDigest" end,
-         idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
+         idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
          in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
-         ${forgotten('start')}, accepted_at = null, ended_at = null, report_due = true
+         ${resetColumnsSql('start')}, accepted_at = null, ended_at = null, report_due = true
        from former f join replay r using (id) where s.id = f.id
        returning s.id
      )
      , event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
-       select f.id, f.state, 'queued', f.attempt, 'replay', $2, ${actorDetail('$4', '$5')} || jsonb_build_object('former', jsonb_strip_nulls(
+       select f.id, f.state, 'queued', f.attempt, 'replay', $2, ${actorDetailSql('$4', '$5')} || jsonb_build_object('former', jsonb_strip_nulls(
          jsonb_build_object('code', f.error_code, 'error', f.error, 'transactionId', f.transaction_id,
            'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
            'payload', case when f.payload <> r.payload then f.payload end))), r.amounts
@@ -128,5 +128,5 @@ async function replayLocked(
  * SQL: the service may have the record under its idempotency key, and has not processed it to its end. What it
  * processed under an id that a person gave may be another record's.
  */
-export const keepsKey = (table: string): string =>
+export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

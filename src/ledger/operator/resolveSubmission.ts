@@ -2,12 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { exactFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
-import { forgotten } from '../submissions.ts'
+import { resetColumnsSql } from '../submissions.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../transactions.ts'
-import { type Actor, actorDetail, inLinesOf, type Operator, type Seen, withQueue } from './operator.ts'
-import { keepsKey } from './replaySubmissions.ts'
+import {
+  type Actor,
+  actorDetailSql,
+  type Operator,
+  type SeenRecord,
+  withQueue,
+  withSubmissionsLocked,
+} from './operator.ts'
+import { keepsIdempotencyKeySql } from './replaySubmissions.ts'
 
-export type SeenSubmission = Pick<Seen, 'id' | 'revision'>
+export type SeenSubmission = Pick<SeenRecord, 'id' | 'revision'>
 
 export type ArrivalSettled =
   | { kind: 'settled'; tracked: boolean }
@@ -17,7 +24,11 @@ export type ArrivalSettled =
   | { kind: 'changed' }
 
 /** A person says that it arrived, and as which transaction. Its first poll is due at once. */
-export function writeArrived(operator: Operator, seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled> {
+export function writeArrived(
+  operator: Operator,
+  seen: SeenRecord,
+  transaction: TransactionRef,
+): Promise<ArrivalSettled> {
   const settle =
     (queue: Queue) =>
     async (db: Database): Promise<ArrivalSettled> => {
@@ -28,17 +39,21 @@ export function writeArrived(operator: Operator, seen: Seen, transaction: Transa
       const [settled] = await resolveArrived(db, [arrival], { how: 'resolved', actor: operator.actor })
       if (settled === undefined) return { kind: 'changed' }
       if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-      await queue.insert(db, pollsOf([settled]))
+      await queue.insert(db, firstPolls([settled]))
       return { kind: 'settled', tracked: settled.tracked }
     }
-  return withQueue(operator, (queue) => inLinesOf(operator, [seen], settle(queue), [transaction]))
+  return withQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
 }
 
 /** A person says that it never arrived: it is sent again. */
-export function writeNotArrived(operator: Operator, seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null> {
+export function writeNotArrived(
+  operator: Operator,
+  seen: SeenRecord,
+  newKey: boolean,
+): Promise<{ keptKey: boolean } | null> {
   const terms = { idempotencyKey: randomUUID(), newKey, actor: operator.actor }
   return withQueue(operator, (queue) =>
-    inLinesOf(operator, [seen], async (db) => {
+    withSubmissionsLocked(operator, [seen], async (db) => {
       const settled = await resolveNotArrived(db, seen, terms)
       if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
       return settled
@@ -47,9 +62,9 @@ export function writeNotArrived(operator: Operator, seen: Seen, newKey: boolean)
 }
 
 /** A person takes back the id that a person gave. @returns false if no person gave one, or it took a step since */
-export function writeTakenBack(operator: Operator, seen: Seen): Promise<boolean> {
+export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withQueue(operator, (queue) =>
-    inLinesOf(operator, [seen], async (db) => {
+    withSubmissionsLocked(operator, [seen], async (db) => {
       const taken = await takeBack(db, seen, operator.actor)
       if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
       return taken !== null
@@ -103,7 +118,7 @@ export async function resolveArrived(
      ), written as (
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
-         transaction_id = a."transactionId", id_by_person = true, in_doubt = true, ${forgotten('transaction')},
+         transaction_id = a."transactionId", id_by_person = true, in_doubt = true, ${resetColumnsSql('transaction')},
          held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
          job_id = case when s.tracked then a."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
          ended_at = case when not s.tracked then clock_timestamp() end, report_due = true
@@ -111,7 +126,7 @@ export async function resolveArrived(
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select w.id, f.state, w.state, w.attempt, $2 || ': arrived as ' || w.transaction_id, $3,
-         jsonb_build_object('transactionId', w.transaction_id, ${formerDetail}) || ${actorDetail('$4', '$5')}
+         jsonb_build_object('transactionId', w.transaction_id, ${formerDetail}) || ${actorDetailSql('$4', '$5')}
        from written w join former f using (id)
      )
      select w.id, w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
@@ -125,7 +140,7 @@ export async function resolveArrived(
 }
 
 /**
- * Queues it again, held if it has a key, for `releaseNext`. Persons err, so an attempt stays in doubt and the
+ * Queues it again, held if it has a key, for `releaseHeads`. Persons err, so an attempt stays in doubt and the
  * idempotency key is kept (see `writeReplays`).
  */
 async function resolveNotArrived(
@@ -137,14 +152,14 @@ async function resolveNotArrived(
     `with ${former}, written as (
        update outboxd.submission s set
          state = 'queued', revision = s.revision + 1, probing = false, held = s.key is not null, due_at = clock_timestamp(),
-         idempotency_key = case when ${keepsKey('f')} and not $4::boolean then s.idempotency_key else $3 end,
-         in_doubt = true, transaction_id = null, id_by_person = false, ${forgotten('start')},
+         idempotency_key = case when ${keepsIdempotencyKeySql('f')} and not $4::boolean then s.idempotency_key else $3 end,
+         in_doubt = true, transaction_id = null, id_by_person = false, ${resetColumnsSql('start')},
          accepted_at = null, job_id = null, poll_at = null, ended_at = null, report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select w.id, f.state, 'queued', w.attempt, 'resolved: not arrived', $5,
-         jsonb_build_object(${formerDetail}) || ${actorDetail('$6', '$7')}
+         jsonb_build_object(${formerDetail}) || ${actorDetailSql('$6', '$7')}
        from written w join former f using (id)
      )
      select w.tracked, f.job_id as "formerJobId", w.idempotency_key = f.idempotency_key as "keptKey"
@@ -162,13 +177,13 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
      ), written as (
        update outboxd.submission s set
          state = 'uncertain', revision = s.revision + 1, in_doubt = true, transaction_id = null, id_by_person = false,
-         ${forgotten('transaction', { error: takenBack })},
+         ${resetColumnsSql('transaction', { error: takenBack })},
          accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp(), report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select w.id, f.state, 'uncertain', w.attempt, 'resolved: taken back that it is ' || f.transaction_id, $3,
-         jsonb_build_object(${formerDetail}) || ${actorDetail('$4', '$5')}
+         jsonb_build_object(${formerDetail}) || ${actorDetailSql('$4', '$5')}
        from written w join former f using (id)
      )
      select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
@@ -180,5 +195,5 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
 const takenBack = "'the transaction id that a person had given was taken back: it may or may not have arrived'"
 
 /** The first polls of what has arrived and is tracked. */
-export const pollsOf = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
+export const firstPolls = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
   arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))

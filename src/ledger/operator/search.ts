@@ -2,12 +2,12 @@ import { systemClock } from '../../clock.ts'
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import {
-  causeColumn,
+  causeSql,
+  errorShapeSql,
   filterValues,
   matchingSql,
   type SubmissionFilter,
   selectIds,
-  shapeColumn,
 } from './selectSubmissions.ts'
 
 export interface SearchBounds {
@@ -92,7 +92,7 @@ export async function readCauses(
 }
 
 const columns = `s.outbox_id as "outboxId", s.state, s.error_code as code, s.may_have_arrived as "mayHaveArrived", s.type,
-  ${shapeColumn} as shape, ${causeColumn} as cause`
+  ${errorShapeSql} as shape, ${causeSql} as cause`
 
 const causesSql = `
   select cause, count(*)::int as count, min(state) as state, min(upper(code)) as code, "mayHaveArrived", min(shape) as shape,

@@ -1,5 +1,5 @@
 import { type State, states } from '../../model.ts'
-import { type Database, epochMs, isoTime } from '../../postgres/database.ts'
+import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
 /** A submission as lists show it, without its payload. Times in epoch milliseconds, null if there is none. */
@@ -65,14 +65,14 @@ export const anySubmission: SubmissionFilter = {
 export type ListOrder = 'longest' | 'newest'
 
 /** SQL: the columns of `ListedSubmission` but `sinceMs`, from a table with the alias `s`. */
-export const listedColumns = `
+export const listedColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
   s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
-  s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs", ${epochMs('s.captured_at')} as "capturedMs",
-  ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs", ${epochMs('s.ended_at')} as "endedMs", s.revision`
+  s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
+  ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 
 /** SQL: since when an unfinished submission is in its state: by its log, or since its capture. */
-export const unfinishedSince = `coalesce((
+export const unfinishedSinceSql = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
 ), s.captured_at)`
@@ -122,27 +122,27 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
-export const hasKey = (value: string): string => hasText('s.key', value)
+export const hasKeySql = (value: string): string => hasText('s.key', value)
 
 /**
  * SQL: the error of `s` without values, so that two records with the same fault in the same field have the same
  * shape. Values are what stands in quotes, and words with digits, except error codes, names such as `field1`, and
  * the status that the service answered.
  */
-export const shapeColumn = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
+export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
 /** SQL: a name of eight digits for all submissions with the same state, code, `mayHaveArrived` and shape of error. */
-export const causeColumn = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${shapeColumn})), 8)`
+export const causeSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
-  and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKey('$4')})
+  and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKeySql('$4')})
   and ($7::boolean is null or s.may_have_arrived = $7)
   and ($8::text is null or ${hasTransactionIdSql('$8')})
   and ($10::uuid[] is null or s.id = any($10))
-  and ($9::text is null or ${causeColumn} = $9)`
+  and ($9::text is null or ${causeSql} = $9)`
 const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
@@ -160,7 +160,7 @@ export function matchingSql(
   const way = order === 'newest' ? 'desc' : 'asc'
   return `
   select * from (
-    (select ${columns}, ${epochMs('s.ended_at')} as "sinceMs", s.seq
+    (select ${columns}, ${epochMsSql('s.ended_at')} as "sinceMs", s.seq
      from unnest($1::text[]) wanted(state) cross join lateral (
        select s.* from outboxd.submission s
        where s.state = wanted.state and s.ended_at is not null and ${matches} and ${within('s.ended_at')}
@@ -168,15 +168,15 @@ export function matchingSql(
        order by s.ended_at ${way}, s.seq ${way} limit $11
      ) s order by s.ended_at ${way}, s.seq ${way} limit $11)
     union all
-    (select ${columns}, ${epochMs('since.at')}, s.seq
-     from outboxd.submission s cross join lateral (select ${unfinishedSince} as at offset 0) since
+    (select ${columns}, ${epochMsSql('since.at')}, s.seq
+     from outboxd.submission s cross join lateral (select ${unfinishedSinceSql} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
        and ${beyond('since.at')}
      order by since.at ${way}, s.seq ${way} limit $11)
   ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
 }
 
-const selectSql = { longest: matchingSql(listedColumns, 'longest'), newest: matchingSql(listedColumns, 'newest') }
+const selectSql = { longest: matchingSql(listedColumnsSql, 'longest'), newest: matchingSql(listedColumnsSql, 'newest') }
 const selectIdsSql = matchingSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`
 
@@ -238,8 +238,8 @@ const beyond = (sign: '<' | '>') => (time: string) =>
   `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
 
 const fromPosition = {
-  longest: matchingSql(listedColumns, 'longest', beyond('>')),
-  newest: matchingSql(listedColumns, 'newest', beyond('<')),
+  longest: matchingSql(listedColumnsSql, 'longest', beyond('>')),
+  newest: matchingSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
 export type SubmissionReference =
@@ -287,7 +287,7 @@ function valuesOf(reference: SubmissionReference): (string | readonly string[])[
 }
 
 const find = (condition: string, order = 's.id') => `
-  select ${listedColumns}, ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs"
+  select ${listedColumnsSql}, ${epochMsSql(`coalesce(s.ended_at, ${unfinishedSinceSql})`)} as "sinceMs"
   from outboxd.submission s where ${condition} order by ${order} limit $1`
 
 /** Each has its index. $1 is the limit. */
@@ -298,5 +298,5 @@ export const findSql: Record<SubmissionReference['kind'], string> = {
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
   'idempotency-key': find('s.idempotency_key = $2::uuid'),
   transaction: find(hasTransactionIdSql('$2::text')),
-  key: find(hasKey('$2::text'), 's.seq desc'),
+  key: find(hasKeySql('$2::text'), 's.seq desc'),
 }

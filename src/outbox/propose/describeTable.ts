@@ -4,7 +4,7 @@ import type { Mappings } from '../../mapping/loadMappings.ts'
 import { endpointFor, proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { type Database, rolePathOf, type Sessions } from '../../postgres/database.ts'
+import { type Database, type Sessions, withRolePath } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
@@ -71,7 +71,7 @@ export async function describeTable(
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
   // A view, or a type of the client's, may need the role's search path.
-  const db = (await readHasClientCode(pool, qualifiedTable(table))) ? rolePathOf(pool) : pool
+  const db = (await readHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
   const words = await readAllWords(db, table, unseen)
   const rows = await countRows(db, table, unseen)
   const alone = proposeOutbox(table, wordsOf(words), rows)

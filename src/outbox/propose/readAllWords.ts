@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { type Database, isPassing } from '../../postgres/database.ts'
-import { wasCanceled } from '../../postgres/sqlState.ts'
+import { type Database, isTransient } from '../../postgres/database.ts'
+import { isStatementCanceled } from '../../postgres/sqlState.ts'
 import { resolveTable } from '../inspectTable.ts'
 import { type OutboxTable, qualifiedName } from '../outboxTable.ts'
 import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.ts'
@@ -36,7 +36,7 @@ export async function lookAt<T>(what: string, warnings: string[], look: () => Pr
     return await look()
   } catch (error) {
     // What took too long is passed over: it was no lock, which would have ended it sooner (55P03).
-    if (isPassing(error) && !wasCanceled(error)) throw error
+    if (isTransient(error) && !isStatementCanceled(error)) throw error
     warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
     return undefined
   }

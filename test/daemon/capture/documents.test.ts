@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { faultOf } from '../../../src/daemon/createCapturePart.ts'
 import { chainLogs } from '../../../src/ledger/audit/chain.ts'
-import { withoutOvertaken } from '../../../src/ledger/documents.ts'
+import { failOvertaken } from '../../../src/ledger/documents.ts'
 import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
 import { readReplayable, writeReplays } from '../../../src/ledger/operator/replaySubmissions.ts'
 import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
@@ -314,7 +314,7 @@ describe('an older version of a document is not sent after a newer one:', () => 
       error: 'failed with E002',
     } as const
     const transition: Transition = { submission: older, change, cause: 'failed with E002', job: null, request: null }
-    const [judged] = await inTransaction(ledger.pool, (db) => withoutOvertaken(db, [transition]))
+    const [judged] = await inTransaction(ledger.pool, (db) => failOvertaken(db, [transition]))
     return judged?.change
   }
 

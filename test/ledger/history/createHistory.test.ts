@@ -5,7 +5,7 @@ import { chainLogs } from '../../../src/ledger/audit/chain.ts'
 import { withCaptureLock } from '../../../src/ledger/capture.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import type { LedgerStandby, NamedRow } from '../../../src/ledger/history/decideHistory.ts'
-import { readFound } from '../../../src/ledger/history/readHistory.ts'
+import { readFoundHistory } from '../../../src/ledger/history/readHistory.ts'
 import { recoverHistory } from '../../../src/ledger/operator/recover.ts'
 import { pruneBatch } from '../../../src/ledger/retention.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
@@ -113,7 +113,7 @@ test('rows of a backup that are put back into the tables that stand are found, u
     kind: 'found',
     detail: expect.stringContaining('rows of a backup'),
   })
-  const found = await readFound(ledger.pool)
+  const found = await readFoundHistory(ledger.pool)
   const before = { arrived: 0, uncertain: 0, rows: 0 }
   const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
   await inTransaction(ledger.pool, (db) => recoverHistory(db, terms, testActor))
@@ -138,10 +138,10 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await history.look()).toEqual({ kind: 'stands' })
   await ledger.pool.query(`update outboxd.history set timeline = timeline + 5`)
   expect(await history.look()).toMatchObject({ kind: 'found' })
-  const found = await readFound(ledger.pool)
+  const found = await readFoundHistory(ledger.pool)
   expect(await history.look()).toEqual({ kind: 'waits' })
   expect(await historyOf().look()).toEqual({ kind: 'waits' })
-  expect(await readFound(ledger.pool)).toEqual(found)
+  expect(await readFoundHistory(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
     inTransaction(ledger.pool, (db) =>
       recoverHistory(
@@ -173,7 +173,7 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
   const [id] = await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
   const key = (await ledger.row(id as string)).idempotency_key
-  const seenAtMs = (await readFound(ledger.pool))?.atMs ?? 0
+  const seenAtMs = (await readFoundHistory(ledger.pool))?.atMs ?? 0
   await inTransaction(ledger.pool, (db) =>
     recoverHistory(
       db,

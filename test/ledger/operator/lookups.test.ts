@@ -5,7 +5,7 @@ import {
   countSubmissions,
   filterValues,
   findSql,
-  listedColumns,
+  listedColumnsSql,
   matchingSql,
   type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
@@ -57,7 +57,7 @@ describe('however many there are, an index finds them by', () => {
     ['--state accepted', { ...anySubmission, states: ['accepted'] }, 'submission_state'],
     ['--code', { ...anySubmission, code: 'e001' }, 'submission_code'],
   ])('%s', async (_, filter, index) => {
-    const plan = await planOf(matchingSql(listedColumns, 'longest'), [...filterValues(filter), 51])
+    const plan = await planOf(matchingSql(listedColumnsSql, 'longest'), [...filterValues(filter), 51])
     expect(plan).toContain(index)
     expect(plan).not.toContain('Seq Scan on submission')
   })

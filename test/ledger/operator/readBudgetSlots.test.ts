@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { giveBack, holdBack, takeSlots } from '../../../src/ledger/budget.ts'
+import { holdBackSlots, returnSlots, takeSlots } from '../../../src/ledger/budget.ts'
 import { type BusySlot, readBudgetSlots } from '../../../src/ledger/operator/readActivity.ts'
 import { fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
 
@@ -22,7 +22,7 @@ test('without a budget there are no slots', async () => {
 test('each slot that is not free says what its request was for, or that it is in hand, or neither where it is held back', async () => {
   await fitSlots(ledger.pool, 10)
   const spent = async (kinds: { submissions?: number; polls?: number; others?: number }) =>
-    giveBack(
+    returnSlots(
       ledger.pool,
       (await take(1)).map((slot) => ({ ...slot, used: true, submissions: 0, polls: 0, others: 0, ...kinds })),
     )
@@ -30,7 +30,7 @@ test('each slot that is not free says what its request was for, or that it is in
   await spent({ polls: 1 })
   await spent({ others: 1 })
   await take(1)
-  await giveBack(
+  await returnSlots(
     ledger.pool,
     (await take(1)).map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 })),
   )
@@ -48,11 +48,11 @@ test('each slot that is not free says what its request was for, or that it is in
 
 test('what is held back was spent on nothing, whatever the slot was spent on before', async () => {
   await fitSlots(ledger.pool, 10)
-  await giveBack(
+  await returnSlots(
     ledger.pool,
     (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 0, polls: 1, others: 0 })),
   )
   await ledger.pool.query(`update outboxd.slot set free_at = now() - interval '1 s'`)
-  expect(await holdBack(ledger.pool, 2, 0)).toBe(8)
+  expect(await holdBackSlots(ledger.pool, 2, 0)).toBe(8)
   expect((await readBudgetSlots(ledger.pool)).busy.map(seen)).toEqual(Array(8).fill(nothing))
 })
