@@ -14,7 +14,7 @@ import { ForeignOutbox, nameOutbox, readServedOutbox, type StartPosition } from 
 import { hiddenMessage, startMessage } from '../operations/databaseMessages.ts'
 import { type Databases, operatorOf, withOutbox } from '../operations/databases.ts'
 import { readBacklog } from '../outbox/backlog.ts'
-import { findNow, type HiddenRows, readHidden, whyNoStart } from '../outbox/startPosition.ts'
+import { countHiddenRows, findStartRefusal, type HiddenRows, readStartOfNow } from '../outbox/startPosition.ts'
 import { pluralize } from '../plainText.ts'
 import { isoTime, parseMoment } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -80,11 +80,12 @@ Examples:
           `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
         ])
       }
-      const position = start === 'now' ? await withOutbox(databases, findNow) : start
+      const position = start === 'now' ? await withOutbox(databases, readStartOfNow) : start
       const whyNotAllowed =
-        position === null ? null : await withOutbox(databases, (outbox) => whyNoStart(outbox, position))
+        position === null ? null : await withOutbox(databases, (outbox) => findStartRefusal(outbox, position))
       if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
-      const hidden = position === null ? null : await withOutbox(databases, (outbox) => readHidden(outbox, position))
+      const hidden =
+        position === null ? null : await withOutbox(databases, (outbox) => countHiddenRows(outbox, position))
       const isKnown = isServed && served.identity !== null && !options.new
       const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(databases) : 0
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }

@@ -13,7 +13,7 @@ import {
   previewWarnings,
 } from '../operations/mapRecords.ts'
 import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
-import { readNew } from '../outbox/rows.ts'
+import { readNew } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'

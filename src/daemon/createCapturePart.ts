@@ -7,13 +7,13 @@ import { renewReports } from '../ledger/reports.ts'
 import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
 import { showError } from '../observe/redact.ts'
-import { claimRow, claimRows } from '../outbox/claim.ts'
+import { claimRow, claimRows } from '../outbox/claimRows.ts'
 import { readContents } from '../outbox/readContents.ts'
-import { hasNew } from '../outbox/rows.ts'
+import { hasNew } from '../outbox/readRows.ts'
 import { blameFor } from '../postgres/database.ts'
 import { type CaptureDeps, createCaptureRounds } from './capture/capture.ts'
+import type { Fault } from './capture/captureRows.ts'
 import { createSleep } from './capture/sleep.ts'
-import type { Fault } from './capture/take.ts'
 import type { DaemonContext } from './context.ts'
 import type { Part } from './loop.ts'
 
@@ -55,7 +55,7 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     },
     skip: (rows) => skipRows(ledger, rows),
     forget: (outboxId) => forgetSkipped(ledger, outboxId),
-    async tellLater(outboxIds) {
+    async reportLater(outboxIds) {
       await renewReports(ledger, outboxIds)
       wakeups.report.wake()
     },

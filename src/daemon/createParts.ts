@@ -4,7 +4,7 @@ import { movePolls, readPlannedPolls } from '../ledger/queue.ts'
 import { readDueReports, readReports, writeReports } from '../ledger/reports.ts'
 import { readProcessingTimes } from '../ledger/snapshot.ts'
 import type { LoopName } from '../observe/metricRows.ts'
-import { tellRows } from '../outbox/tellRows.ts'
+import { writeBackRows } from '../outbox/writeBack.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
@@ -24,7 +24,7 @@ import {
 } from './heartbeat.ts'
 import type { Part } from './loop.ts'
 import { createMaintenance } from './maintenance.ts'
-import { createReporting, type Reporting } from './report/report.ts'
+import { createReportRounds, type ReportRounds } from './report/report.ts'
 import { createLearning, createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
 
 export interface Parts {
@@ -79,13 +79,13 @@ export function createParts(daemon: DaemonContext): Parts {
   }
 }
 
-function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): Reporting {
+function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): ReportRounds {
   const { ledger, outbox } = databases
-  return createReporting({
+  return createReportRounds({
     stopwatch: clock.stopwatch,
     readDue: (limits) => readDueReports(ledger, limits),
-    tell: (due) =>
-      databases.whileServing(() => tellRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
+    writeBack: (due) =>
+      databases.whileServing(() => writeBackRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
     async write(told) {
       await writeReports(ledger, told)
       telemetry.reported(told)

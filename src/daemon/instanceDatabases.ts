@@ -18,10 +18,10 @@ import {
 import { assertWhole } from '../ledger/structure.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
-import { createNamedRowSearch } from '../outbox/namingRows.ts'
 import { Outbox } from '../outbox/outbox.ts'
 import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
-import { readTaken } from '../outbox/takenRows.ts'
+import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
+import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
@@ -146,7 +146,7 @@ async function connect(
     },
     history: createHistory({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
-      namedRows: createNamedRowSearch((after) => readTaken(outbox, after, true)),
+      namedRows: createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)),
     }),
     keyOnFailure: config.keyOnFailure,
     backoff: pauseBackoff(config),

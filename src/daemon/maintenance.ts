@@ -12,8 +12,8 @@ import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { compactCounts } from '../ledger/snapshot.ts'
 import { findStuck } from '../ledger/transactions.ts'
 import { comparisonBounds, createComparison } from '../outbox/comparison.ts'
-import { findPresent } from '../outbox/rows.ts'
-import { notePlace } from '../outbox/tablePlace.ts'
+import { findPresent } from '../outbox/readRows.ts'
+import { recordTablePlace } from '../outbox/tablePlace.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './createDispatch.ts'
@@ -156,7 +156,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): Part {
       if (!(await databases.isFileInForce())) return compareLookMs
       const end = await comparison.runOnce(everyMs, () => !stopping.aborted)
       if (end !== 'not-due') everyMs = compareHourlyMs
-      if (end !== 'not-due' && (await databases.history.stands(ledger))) await notePlace(outbox)
+      if (end !== 'not-due' && (await databases.history.stands(ledger))) await recordTablePlace(outbox)
       return end === 'begun' ? 0 : compareLookMs
     },
   }

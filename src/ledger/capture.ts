@@ -73,7 +73,7 @@ async function insert(
   return { inConflict, discarded }
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
+interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown'> {
   instances: { name: string; types: string[] | null }[]
   /**
    * Rows recorded before this (epoch milliseconds) may have been sent by a ledger that has gone back since; null:
@@ -109,8 +109,8 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        ) held
      )
      select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
-       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
-        from line) as lines,
+       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'isHeld', coalesce(stuck, false))), '[]')
+        from line) as "waitingKeys",
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
           select outbox_id as id, captured from outboxd.skipped_row where ${isOfServedOutboxSql}
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
@@ -119,7 +119,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isAliveSql('i')}) as instances`,
   )
-  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [], doubtfulBeforeMs: null }
+  const standing = rows[0] ?? { queued: 0, waitingKeys: [], skipped: [], instances: [], doubtfulBeforeMs: null }
   return { ...standing, typesKnown: unionOfTypes(standing.instances) }
 }
 

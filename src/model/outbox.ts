@@ -32,7 +32,7 @@ export interface SkippedRow {
 export interface RowsRequest {
   limit: number
   /** The most rows of one key. */
-  lineMax: number
+  keyRowsMax: number
   exceptKeys: readonly string[]
   /** Left where they are. One that is not captured holds back the rows of its key behind it. */
   skipped: readonly SkippedRow[]
@@ -75,10 +75,10 @@ export interface RowStatus {
 
 export type WriteBackResult<R extends RowStatus> =
   | { kind: 'busy' }
-  | { kind: 'told'; rows: WrittenBackRow<R>[] }
+  | { kind: 'done'; rows: WrittenBackRow<R>[] }
   /** Nothing was written: the table refuses one of these rows, or one is locked. */
   | { kind: 'refused'; statuses: R[]; code: string; message: string; why: 'row' | 'lock' }
-  /** Nothing was written: the statement took longer than `tellMaxMs`. */
+  /** Nothing was written: the statement took longer than `writeBackMaxMs`. */
   | { kind: 'slow'; statuses: R[] }
 
 export type WrittenBackRow<R extends RowStatus> = { status: R } & RowOutcome
@@ -133,7 +133,7 @@ export interface CapturedRecord {
 
 export interface CaptureSession {
   queued: number
-  lines: readonly WaitingKey[]
+  waitingKeys: readonly WaitingKey[]
   /** Rows that are put off or in conflict: not to be claimed. */
   skipped: readonly SkippedRow[]
   /** Types that live instances know; null if one does not say. */
@@ -162,7 +162,7 @@ export interface WaitingKey {
   key: string
   length: number
   /** True if its head is held for a person. */
-  waitsForPerson: boolean
+  isHeld: boolean
 }
 
 export interface FailedRow extends SkippedRow {

@@ -8,16 +8,16 @@ import { readLongestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import type { OutboxRecord } from '../model.ts'
 import { comparisonBounds } from '../outbox/comparison.ts'
-import { commandRowsMax, findGap, type LedgerGap, tellGap } from '../outbox/ledgerGap.ts'
+import { canBeCausedByRow } from '../outbox/failingRows.ts'
+import { commandRowsMax, findLedgerGap, type LedgerGap, updateLedgerGapProblem } from '../outbox/ledgerGap.ts'
 import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
-import { createNamedRowSearch } from '../outbox/namingRows.ts'
-import { findPassedOver, type PassedOver } from '../outbox/passedOver.ts'
 import { readWholeRecord } from '../outbox/readContents.ts'
+import { findRowsBehindCursor, type RowsBehindCursor } from '../outbox/rowsBehindCursor.ts'
+import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
+import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
 import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
-import { readNotedPlace, readPlace } from '../outbox/tablePlace.ts'
-import { readTaken } from '../outbox/takenRows.ts'
-import { mayBeRowsFault } from '../outbox/unfilterable.ts'
-import { countUnknownStatuses, noStatuses, type StatusCount } from '../outbox/unknownStatuses.ts'
+import { readRecordedPlace, readTablePlace } from '../outbox/tablePlace.ts'
+import { countUnknownStatuses, noUnknownStatuses, type UnknownStatusCount } from '../outbox/unknownStatuses.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
 
@@ -43,7 +43,7 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
 export function readReadable(databases: Databases, mappings: Mappings, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
     readWholeRecord(outbox, mappings, outboxId).catch((error: unknown) => {
-      if (!mayBeRowsFault(error)) throw error
+      if (!canBeCausedByRow(error)) throw error
       return null
     }),
   )
@@ -55,7 +55,7 @@ export function readReadable(databases: Databases, mappings: Mappings, outboxId:
  */
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
-    findGap({
+    findLedgerGap({
       ...{ outbox, isWaitingToo },
       ...{ tellAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
     }),
@@ -63,15 +63,15 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
 }
 
 /** Finds waiting rows behind the position up to which the table was read. */
-export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<PassedOver> {
+export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
   const { sliceRows } = comparisonBounds
-  return withOutbox(databases, (outbox) => findPassedOver(outbox, null, { goOn: async () => goOn(), sliceRows }))
+  return withOutbox(databases, (outbox) => findRowsBehindCursor(outbox, null, { goOn: async () => goOn(), sliceRows }))
 }
 
-export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<StatusCount> {
+export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boolean): Promise<UnknownStatusCount> {
   const { sliceRows } = comparisonBounds
   return withOutbox(databases, (outbox) =>
-    countUnknownStatuses(outbox, noStatuses, { goOn: async () => goOn(), sliceRows }),
+    countUnknownStatuses(outbox, noUnknownStatuses, { goOn: async () => goOn(), sliceRows }),
   )
 }
 
@@ -81,18 +81,18 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
  * looks the same, so then the server decides.
  */
 export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
-  const { saysTaken, place } = await withOutbox(databases, async (outbox) => ({
-    saysTaken: outbox.saysTaken,
-    place: await readPlace(outbox),
+  const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
+    isMarkedOnCapture: outbox.isMarkedOnCapture,
+    place: await readTablePlace(outbox),
   }))
-  if (!saysTaken || place === null || place.text !== (await readNotedPlace(databases.ledger))) return true
+  if (!isMarkedOnCapture || place === null || place.text !== (await readRecordedPlace(databases.ledger))) return true
   return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
 /** True if the ledger's history differs from the agreed one, and no daemon has looked yet. */
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
-    withOutbox(databases, (outbox) => createNamedRowSearch((after) => readTaken(outbox, after, true)).find())
+    withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
   const standby = databases.config.ledgerStandby
   const { view, verdict } = await judgeHistory(databases.ledger, emptyMemory, { standby, findNamed })
   return view !== null && verdict.kind === 'found'
@@ -120,8 +120,8 @@ export async function compareOutbox(
     toldAgain += await renewEnds(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    findGap({ outbox, tellAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
+    findLedgerGap({ outbox, tellAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
   )
-  await tellGap(ledger, gap)
+  await updateLedgerGapProblem(ledger, gap)
   return toldAgain
 }

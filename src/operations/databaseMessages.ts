@@ -2,7 +2,7 @@ import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { OutboxHistory } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
-import { type HiddenRows, hiddenMax } from '../outbox/startPosition.ts'
+import { type HiddenRows, hiddenRowsMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
 import type { LockingSession } from '../postgres/locks.ts'
 import { showDuration } from '../time.ts'
@@ -61,7 +61,7 @@ export function hiddenMessage(hidden: HiddenRows | null): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
-  const more = rows >= hiddenMax ? ' or more' : ''
+  const more = rows >= hiddenRowsMax ? ' or more' : ''
   return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'says that it waits' : 'say that they wait'}${since}: never sent, unless outboxd adopt --start names an earlier position.`
 }
 

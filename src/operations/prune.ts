@@ -1,7 +1,7 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
 import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
-import { findPresent } from '../outbox/rows.ts'
+import { findPresent } from '../outbox/readRows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 /** Deletes and empties what the retention says, after chaining the logs. */

@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
-import { readOutboxGrants } from '../outbox/findRightProblems.ts'
+import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 

@@ -8,7 +8,7 @@ import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
 import { type OutboxBacklog, readBacklog } from '../outbox/backlog.ts'
-import { type HiddenRows, readHidden } from '../outbox/startPosition.ts'
+import { countHiddenRows, type HiddenRows } from '../outbox/startPosition.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 import { isLockTimeout } from '../postgres/sqlState.ts'
@@ -80,7 +80,7 @@ export async function readLedgerHalf(reads: LedgerReads): Promise<LedgerHalf> {
 export function outboxReads(databases: Databases) {
   return {
     readBacklog: () => withOutbox(databases, readBacklog),
-    readHidden: () => withOutbox(databases, readHidden),
+    countHiddenRows: () => withOutbox(databases, countHiddenRows),
     readReadOnly: () => readReadOnly(databases.erp),
     readLocks: () => readOutboxLocks(databases),
   }
@@ -103,7 +103,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
       reads.readBacklog(),
-      reads.readHidden().catch(() => null),
+      reads.countHiddenRows().catch(() => null),
       reads.readReadOnly().catch(() => null),
     ])
     return { kind: 'read', outbox, hidden, readOnly }

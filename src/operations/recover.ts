@@ -20,9 +20,9 @@ import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
-import { readInHand } from '../outbox/lockedRows.ts'
-import { type NamingRow, readNamingRows } from '../outbox/namingRows.ts'
-import { readNew } from '../outbox/rows.ts'
+import { readClaimedUnmarked } from '../outbox/lockedRows.ts'
+import { readNew } from '../outbox/readRows.ts'
+import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { batches } from './bulkChange.ts'
 import { compareOutbox, findLostRows, mayWaitingBeSent, readReadable } from './compareDatabases.ts'
@@ -52,7 +52,7 @@ export interface LostHistory {
   undatedRows: readonly LostRow[]
 }
 
-export type Named = NamedRecord & Pick<NamingRow, 'said'>
+export type Named = NamedRecord & Pick<RowWithTransactionId, 'said'>
 
 /** Of more rows without a date, those written meanwhile are not told apart. */
 const undatedMax = 10_000
@@ -77,7 +77,7 @@ export async function findLoss(
   const { ledger } = databases
   const found = await readFoundHistory(ledger, sayer)
   // Before the rows are compared, because a claimed row may say afterwards that it was taken.
-  const inHand = found === null ? [] : await withOutbox(databases, readInHand)
+  const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarked)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))
@@ -111,12 +111,12 @@ async function readNamedRecords(
   { goOn, onProgress }: Reading,
 ): Promise<{ named: Named[]; shared: ReadonlySet<string> }> {
   const records = await readDoubtfulRecords(databases.ledger)
-  const naming: (DoubtfulRecord & NamingRow & { heldBy: string | null })[] = []
+  const naming: (DoubtfulRecord & RowWithTransactionId & { heldBy: string | null })[] = []
   let read = 0
   for (const batch of batches(records, readAtOnce)) {
     if (!goOn()) break
     const ids = batch.map(({ outboxId }) => outboxId)
-    const rows = await withOutbox(databases, (outbox) => readNamingRows(outbox, ids))
+    const rows = await withOutbox(databases, (outbox) => readRowsWithTransactionId(outbox, ids))
     const rowsById = new Map(rows.map((row) => [row.outboxId, row]))
     const these = batch.flatMap((record) => {
       const row = rowsById.get(record.outboxId)

@@ -5,8 +5,8 @@ import {
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention.ts'
-import { readRecord, saysThatItWaits } from '../outbox/rows.ts'
-import { liesBefore } from '../outbox/startPosition.ts'
+import { isRowWaiting, readRecord } from '../outbox/readRows.ts'
+import { isBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
@@ -132,9 +132,9 @@ export async function explainMissingRow(databases: Databases, outboxId: string):
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
-  if (await withOutbox(databases, (outbox) => liesBefore(outbox, outboxId)).catch(() => false))
+  if (await withOutbox(databases, (outbox) => isBeforeStart(outbox, outboxId)).catch(() => false))
     return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
-  if (!(await withOutbox(databases, (outbox) => saysThatItWaits(outbox, outboxId)).catch(() => true)))
+  if (!(await withOutbox(databases, (outbox) => isRowWaiting(outbox, outboxId)).catch(() => true)))
     return `the ledger knows no record of the row ${outboxId}, and the row does not say that it waits, so nothing is sent of it: it was done before the ledger served this table, or the ledger has lost it; look at what the row says, and outboxd recover --dry-run shows those that say they are under way`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
   return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`

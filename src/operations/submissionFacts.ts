@@ -1,6 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { readRecord } from '../outbox/rows.ts'
+import { readRecord } from '../outbox/readRows.ts'
 import { isoTime, showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 

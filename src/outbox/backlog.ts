@@ -3,8 +3,8 @@ import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
+import { readSeenRows } from './readRows.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
-import { lookAt } from './rows.ts'
 
 /** What is left in the outbox. */
 export interface OutboxBacklog {
@@ -31,7 +31,7 @@ export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
     const { waiting, firstId } = await table.scan.countUnknown()
-    const rows: SeenRow[] = firstId === null ? [] : await lookAt(table, [firstId])
+    const rows: SeenRow[] = firstId === null ? [] : await readSeenRows(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }

@@ -24,9 +24,9 @@ export interface TableShape {
 }
 
 /** A column of the outbox row, which has the alias o in all statements. */
-export const column = (name: string): string => `o.${quoteIdentifier(name)}`
-export const literal = pg.escapeLiteral
-export const literals = (values: Iterable<string>): string => [...values].map(literal).join(', ')
+export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
+export const literalSql = pg.escapeLiteral
+export const literalsSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
 
 export function columnOf(shape: TableShape, name: string): Column {
   const found = shape.columns.get(name)
@@ -46,7 +46,7 @@ export const baseTypeSql = `cross join lateral (
 
 /** Selects the oids of a table and of its partitions. */
 export const tableAndPartitionsSql = (qualified: string): string =>
-  `select ${literal(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literal(qualified)}::regclass)`
+  `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
 export const isoSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
@@ -55,7 +55,7 @@ export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1
 
 /** A column's text, whatever its type. */
 export const textSql = (name: string, shape: TableShape): string =>
-  isJson(columnOf(shape, name)) ? `(${column(name)} #>> '{}')` : `(${column(name)})::text`
+  isJson(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
 
 /** The present time in the type of the column. */
 export function nowSql(shape: TableShape, name: string): string {

@@ -4,13 +4,20 @@ import { clearProblems } from '../ledger/problems.ts'
 import { renewEnds } from '../ledger/reports.ts'
 import { differsInContentSql, findDuplicates, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { tellEdited } from './differences.ts'
-import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
+import {
+  claimComparison,
+  clearStaleForeignProblems,
+  clearStaleSkippedRows,
+  findLedgerGap,
+  type LedgerGap,
+  updateLedgerGapProblem,
+} from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
-import { beginAnew, endPassedOver, findPassedOver } from './passedOver.ts'
-import { lookAt } from './rows.ts'
-import { countUnknownStatuses, noStatuses, tellUnknownStatuses } from './unknownStatuses.ts'
+import { readSeenRows } from './readRows.ts'
+import { updateEditedRowsProblem } from './rowDifferences.ts'
+import { clearRowsBehindCursor, findRowsBehindCursor, rereadFromStart } from './rowsBehindCursor.ts'
+import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } from './unknownStatuses.ts'
 
 export interface ComparisonOptions {
   ledger: pg.Pool
@@ -49,38 +56,38 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: 
   const tellAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
   let gap: LedgerGap | null = null
   let passedAfter: string | null = null
-  let statuses = noStatuses
+  let statuses = noUnknownStatuses
   /** The scan that is under way; null between two comparisons. */
   let stage: number | null = null
 
   const scans: readonly Scan[] = [
     async (goOn) => {
-      const found = await findGap({ tellAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
-      await tellGap(ledger, found)
+      const found = await findLedgerGap({ tellAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
+      await updateLedgerGapProblem(ledger, found)
       const isThrough = !found.isCut || found.rows.length >= gapRowsMax
       gap = isThrough ? null : found
       return isThrough
     },
     inParts(slicesMax, async (goOn) => {
-      const found = await findPassedOver(outbox, passedAfter, { goOn, sliceRows })
+      const found = await findRowsBehindCursor(outbox, passedAfter, { goOn, sliceRows })
       passedAfter = found.rows > 0 ? null : found.after
-      if (found.rows > 0) await inTransaction(ledger, (db) => beginAnew(db, found))
-      else if (passedAfter === null) await endPassedOver(ledger)
+      if (found.rows > 0) await inTransaction(ledger, (db) => rereadFromStart(db, found))
+      else if (passedAfter === null) await clearRowsBehindCursor(ledger)
       return passedAfter === null
     }),
     inParts(slicesMax, async (goOn) => {
       statuses = await countUnknownStatuses(outbox, statuses, { goOn, sliceRows })
-      await tellUnknownStatuses(ledger, statuses)
+      await updateUnknownStatusProblem(ledger, statuses)
       return statuses.after === null
     }),
   ]
 
   return {
     async runOnce(everyMs, mayGoOn) {
-      await forgetForeign(ledger)
-      await forgetUnfilterable(ledger)
+      await clearStaleForeignProblems(ledger)
+      await clearStaleSkippedRows(ledger)
       await reviewConflicts(outbox)
-      if (stage === null && !(await takeComparison(ledger, everyMs))) return 'not-due'
+      if (stage === null && !(await claimComparison(ledger, everyMs))) return 'not-due'
       const until = performance.now() + roundMaxMs
       const goOn = async () => {
         await setTimeout(betweenSlicesMs)
@@ -126,7 +133,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (told.length + noted.length === 0) return // without a look at the ERP's database, which may be away
   const table = await outbox.open()
   const looked = [...new Set([...told.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await lookAt(table, looked)
+  const rows = await readSeenRows(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
   const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
@@ -138,7 +145,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
     'delete from outboxd.edited_row where outbox = outboxd.current_outbox() and outbox_id = any($1::text[])',
     [over],
   )
-  if (rowCount) await tellEdited(ledger)
+  if (rowCount) await updateEditedRowsProblem(ledger)
 }
 
 /**

@@ -2,7 +2,7 @@ import type { SourceQuery } from '../mapping/mapping.ts'
 import { begin, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import type { CapturedTable } from './documents.ts'
 import type { Outbox } from './outbox.ts'
-import { batchBytesMax } from './rows.ts'
+import { batchBytesMax } from './readRows.ts'
 
 /*
  * The statements that read contents. Each has one parameter, a list of ids.

@@ -3,10 +3,10 @@ import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import { type ChoiceInLine, chooseInLine, cutIdSql, type MetRow, staysSql } from './chooseInLine.ts'
-import { Differences, type FoundDifferences } from './differences.ts'
-import type { Horizon, SafePosition } from './horizon.ts'
+import type { Horizon, SettledPosition } from './horizon.ts'
+import { chooseInKeyOrder, cutIdSql, type KeyOrderChoice, type ScannedRow, staysSql } from './keyOrder.ts'
 import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
+import { type FoundDifferences, RowDifferences } from './rowDifferences.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface UnknownRows {
@@ -40,7 +40,7 @@ export class CursorScan {
   /** All that it asks of the table, by name. */
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
-  readonly #differences = new Differences()
+  readonly #differences = new RowDifferences()
   #cursor: Cursor | null = null
   /** Where to go on when so many known rows lay behind the cursor that no unknown row was found among them. */
   #resumeAt: Position | null = null
@@ -58,14 +58,14 @@ export class CursorScan {
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
     // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldLines(skipped)
-    const choice = chooseInLine(request, skipped, held)
+    const choice = chooseInKeyOrder(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
     return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
   }
 
   /** Chooses rows page by page. @returns up to where all rows are known and settled */
-  async #readPages(choice: ChoiceInLine, upTo: string | null, request: RowsRequest): Promise<Position | null> {
+  async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<Position | null> {
     let passed: Position | null = null
     let isPassing = this.#resumeAt === null
     let at = this.#resumeAt ?? this.#cursor?.position ?? null
@@ -90,7 +90,7 @@ export class CursorScan {
     return passed
   }
 
-  async #advance(passed: Position | null, { outbox, sequenceFile }: SafePosition): Promise<void> {
+  async #advance(passed: Position | null, { outbox, sequenceFile }: SettledPosition): Promise<void> {
     const position = passed ?? this.#cursor?.position ?? null
     if (position === null || (passed === null && this.#cursor?.sequenceFile === sequenceFile)) return
     await this.#table.memory.advanceCursor(outbox, { position, sequenceFile })
@@ -118,7 +118,7 @@ export class CursorScan {
     const cursor = this.#cursor
     if (cursor === null) return ((await db.query(this.statements.any)).rowCount ?? 0) > 0
     const { rowCount } = await db.query(this.statements.anyAfter, [...cursor.position])
-    return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor)) || this.#differsBehind(cursor)
+    return (rowCount ?? 0) > 0 || (await horizon.hasRestartedSince(cursor)) || this.#differsBehind(cursor)
   }
 
   /** Reads up to where all rows were known and none could come; null: nowhere yet. */
@@ -158,7 +158,7 @@ export class CursorScan {
     return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
   }
 
-  async #readCursor({ outbox, upTo, drawn }: SafePosition): Promise<Cursor | null> {
+  async #readCursor({ outbox, upTo, drawn }: SettledPosition): Promise<Cursor | null> {
     const { memory, byTransaction } = this.#table
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
@@ -175,13 +175,13 @@ export class CursorScan {
     const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
     const stampOf = stampsOf(rows)
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: duplicateIdMessage }))
-    this.#differences.meetOthers([...conflicts, ...twice], stampOf)
-    this.#differences.meetEdited(edited, stampOf)
+    this.#differences.addConflicts([...conflicts, ...twice], stampOf)
+    this.#differences.addEdited(edited, stampOf)
     return { known, repeated }
   }
 
   /** Numbers that are drawn a second time stand before the position, where nobody looks. @throws ForeignOutbox */
-  async #assertAhead({ drawn, sequenceFile }: SafePosition): Promise<void> {
+  async #assertAhead({ drawn, sequenceFile }: SettledPosition): Promise<void> {
     const { name, byTransaction } = this.#table
     const cursor = this.#cursor
     if (cursor === null || byTransaction) return
@@ -197,13 +197,13 @@ export class CursorScan {
   }
 
   /** Compares the rows at the position with those that were taken there. */
-  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof testSample>> {
+  async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
     const { db, memory } = this.#table
     const { behind, behindSince } = this.statements
     const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
     const { rows } = await db.query<SeenRow>(cursor.sameUpto ? behindSince : behind, [...bounds])
     const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
-    const verdict = testSample({
+    const verdict = judgeSample({
       rows: rows.length,
       unknown: rows.length - known.size,
       another: conflicts.length,
@@ -211,7 +211,7 @@ export class CursorScan {
       byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'differs') this.#differences.meetEdited([...known], stampsOf(rows))
+    if (verdict === 'differs') this.#differences.addEdited([...known], stampsOf(rows))
     return verdict
   }
 
@@ -273,7 +273,7 @@ export interface Sample {
  * - It was set back by hand (setval), which leaves no trace; all rows are others by their times, which nobody edits: it is so.
  * - All rows differ, and nothing else says why: that is told, and nothing stops.
  */
-export function testSample(sample: Sample): 'same' | 'differs' | 'anew' {
+export function judgeSample(sample: Sample): 'same' | 'differs' | 'anew' {
   const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
   const differing = unknown + another + edited
   if (sequenceChanged && differing * 2 > rows) return 'anew'
@@ -282,7 +282,7 @@ export function testSample(sample: Sample): 'same' | 'differs' | 'anew' {
 }
 
 /** A row of `page` and `pageAfter`. */
-export interface PageRow extends SeenRow, MetRow {
+export interface PageRow extends SeenRow, ScannedRow {
   position: string[]
   settled: boolean | null
 }

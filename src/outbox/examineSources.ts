@@ -6,7 +6,7 @@ import { contentsQuery, type IdsQuery, meetingQuery, readOnly, SourceFailed } fr
 import { readCaptured } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { readEachContent } from './readContents.ts'
-import { readNew } from './rows.ts'
+import { readNew } from './readRows.ts'
 
 /** What is wrong with the queries that read contents. */
 export interface ExaminedSources {

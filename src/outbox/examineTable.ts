@@ -3,24 +3,24 @@ import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import { begin, type Database, isLockOrTimeout, quoteIdentifier, type Sessions } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { backlogStatements } from './backlog.ts'
-import { claimStatements } from './claim.ts'
+import { claimStatements } from './claimRows.ts'
 import { columnOf, type TableShape } from './columns.ts'
-import { findRightProblems } from './findRightProblems.ts'
+import { failingRowStatements } from './failingRows.ts'
+import { findPermissionProblems } from './findPermissionProblems.ts'
 import { findPolicyRemarks } from './findTableProblems.ts'
 import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
 import { resolveTable } from './inspectTable.ts'
 import { lockedStatements } from './lockedRows.ts'
-import { inspectNamed, type OpenTable, openTable, sessionsOf } from './openTable.ts'
+import { inspectWithIdentity, type OpenTable, openTable, sessionsOf } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, qualifiedName } from './outboxTable.ts'
-import { passedSql } from './passedOver.ts'
-import { readStatements } from './rows.ts'
+import { readStatements } from './readRows.ts'
+import { behindCursorSql } from './rowsBehindCursor.ts'
+import { underWayStatements } from './rowsUnderWay.ts'
 import { formOf } from './stateForms.ts'
-import { takenStatements } from './takenRows.ts'
-import { lockOneSql } from './tryRow.ts'
-import { filterStatements } from './unfilterable.ts'
+import { lockOneSql } from './tryWriteBack.ts'
 import { unknownStatusSql } from './unknownStatuses.ts'
-import { writeStatements } from './writeBack.ts'
+import { writeStatements } from './writeStatements.ts'
 
 /**
  * Looks at everything of a table that the daemon will meet, and needs no ledger for it: rights, columns, what is written, and every
@@ -30,13 +30,13 @@ import { writeStatements } from './writeBack.ts'
  */
 export async function examineTable(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   const table = await resolveTable(pool, described)
-  const rights = await findRightProblems(pool, table)
+  const rights = await findPermissionProblems(pool, table)
   if (rights.length > 0) return rights
-  const inspected = await inspectNamed(pool, table)
+  const inspected = await inspectWithIdentity(pool, table)
   const named = (clause: string) => `the table ${qualifiedName(described)} ${clause}`
   const written = await findWriteProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
-  const context = { served: anyServed, unfilterable: [] }
+  const context = { served: anyServed, failingIds: [] }
   // The ledger is not asked: nothing but the statements is wanted.
   const open = openTable(pool, table, inspected, context, pool)
   const refused = await findStatementProblems(sessionsOf(pool, inspected.shape), statementsOf(open))
@@ -66,17 +66,17 @@ const anyServed: ServedOutbox = {
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)
-  const taken = takenStatements(table)
+  const taken = underWayStatements(table)
   const { marked, free, held } = lockedStatements(table)
   const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneSql(table) }
-  const { candidates, ask } = filterStatements(table)
+  const { candidates, ask } = failingRowStatements(table)
   const unknownStatus = unknownStatusSql(table, true, true)
   return {
     ...readStatements(table),
     ...backlogStatements(table),
     candidates,
     ask,
-    ...(scan === null ? locking : { ...scan.statements, passed: passedSql(table, true, true) }),
+    ...(scan === null ? locking : { ...scan.statements, passed: behindCursorSql(table, true, true) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
     ...(taken.taken === null

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { begin, type Database, withRolePath } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 
 /** Reads which tables and views a view reads, quoted, with their schemas. */
 export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
@@ -19,21 +19,21 @@ export async function findTablesBelow(db: Database, qualified: string): Promise<
 }
 
 /** Says what to read instead. @param kind pg_class.relkind @param below quoted, with their schemas */
-export function describeInstead(kind: string, below: readonly string[]): string {
+export function suggestInstead(kind: string, below: readonly string[]): string {
   if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (below.length === 0) return 'describe the table below it'
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
 /** What is no table of rows that transactions have written, by pg_class.relkind. */
-export const kindNames: Readonly<Record<string, string>> = {
+export const relationKindNames: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
 /** Whether its rows must say that they are taken, since it does not show which transactions wrote them. @param kind pg_class.relkind */
-export const needsMark = (kind: string): boolean => kindNames[kind] !== undefined
+export const needsMark = (kind: string): boolean => relationKindNames[kind] !== undefined
 
 /**
  * Finds what keeps the daemon from reading a view or a foreign table as it is described; null if nothing does. The ledger remembers rows by the
@@ -48,10 +48,10 @@ export async function findKindProblem(
   kind: string,
   table: OutboxTable,
 ): Promise<string | null> {
-  if (!needsMark(kind) || (kind !== 'm' && saysTaken(table))) return null
-  const other = describeInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
-  if (kind === 'm') return `is ${kindNames[kind]}, in which no row can be locked or marked: ${other}`
-  return `is ${kindNames[kind]}, whose rows have to be marked as they are taken, since it does not show by which transactions they were written: let it show a column that we can set then (state with set: [queued], or a value for queued), or ${other}`
+  if (!needsMark(kind) || (kind !== 'm' && isMarkedOnCapture(table))) return null
+  const other = suggestInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
+  if (kind === 'm') return `is ${relationKindNames[kind]}, in which no row can be locked or marked: ${other}`
+  return `is ${relationKindNames[kind]}, whose rows have to be marked as they are taken, since it does not show by which transactions they were written: let it show a column that we can set then (state with set: [queued], or a value for queued), or ${other}`
 }
 
 interface IdState {
@@ -118,7 +118,7 @@ export async function findFilterProblems(
   columns: Iterable<string>,
 ): Promise<string[]> {
   const { filter } = table
-  if (filter === null || saysTaken(table)) return []
+  if (filter === null || isMarkedOnCapture(table)) return []
   await using transaction = await begin(withRolePath(pool))
   const { db } = transaction
   try {

@@ -3,10 +3,10 @@ import { textMax } from '../boundText.ts'
 import { endStates, type State, states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
-import { columnOf, isJson, literal, nowSql, type TableShape } from './columns.ts'
+import { columnOf, isJson, literalSql, nowSql, type TableShape } from './columns.ts'
 import { inspectTable } from './inspectTable.ts'
 import { sessionsOf } from './openTable.ts'
-import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
 /**
@@ -59,7 +59,7 @@ function stateTrials({ state }: OutboxTable, shape: TableShape): Trial[] {
   return writes.map((value) => textTrial(shape, column, value, `"${value}"`, true))
 }
 
-function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[] {
+function writeTrials({ column, what, on }: WrittenColumn, shape: TableShape): Trial[] {
   switch (what) {
     case 'now':
       return [timeTrial(shape, column, on !== null)]
@@ -83,9 +83,9 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
   const found = columnOf(shape, column)
   const { exactType, type } = found
   if (isJson(found))
-    return { column, exactType, what, written: `to_jsonb(${literal(text)}::text)::${exactType}`, whole: null }
-  const whole = isWhole ? `v = ${literal(text)}::${type}` : null
-  return { column, exactType, what, written: `${literal(text)}::text::${exactType}`, whole }
+    return { column, exactType, what, written: `to_jsonb(${literalSql(text)}::text)::${exactType}`, whole: null }
+  const whole = isWhole ? `v = ${literalSql(text)}::${type}` : null
+  return { column, exactType, what, written: `${literalSql(text)}::text::${exactType}`, whole }
 }
 
 /** @param isKept a time that stands there already stays */
@@ -128,10 +128,10 @@ function findNullProblems({ state, write }: OutboxTable, shape: TableShape): str
   ]
 }
 
-const mayBeEmptied = ({ what, on }: WriteBack): boolean =>
+const mayBeEmptied = ({ what, on }: WrittenColumn): boolean =>
   on === null ? !isAlwaysThere(what) : !isAlwaysThere(what) || endStates.some((state: State) => !on.includes(state))
 
-const isAlwaysThere = (what: WriteBack['what']) => what === 'state' || what === 'now'
+const isAlwaysThere = (what: WrittenColumn['what']) => what === 'state' || what === 'now'
 
 /** What may go on as it is, and is worth a word: clauses. */
 export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {

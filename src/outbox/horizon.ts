@@ -1,6 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { tableWritersSql } from '../postgres/locks.ts'
-import { column, literal, type TableShape, tableAndPartitionsSql } from './columns.ts'
+import { columnSql, literalSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
@@ -9,12 +9,12 @@ import type { OutboxTable } from './outboxTable.ts'
  * To be asked before the rows are read, so that they are seen as they were then or later.
  */
 export interface Horizon {
-  read(): Promise<SafePosition>
+  read(): Promise<SettledPosition>
   /** Whether the numbers began anew since a position was reached. */
-  isBehind(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
+  hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
-export interface SafePosition {
+export interface SettledPosition {
   /** Oids of database and table, and what puts rows in order: a table created anew begins anew, and so does one that gets other parts. */
   outbox: string
   /** Rows whose first sort value is at most this are settled; null if none is known to be. */
@@ -30,12 +30,12 @@ export function createHorizon(db: Database, table: OutboxTable, shape: TableShap
 }
 
 const outboxKey = (qualified: string) =>
-  `(select oid::text from pg_database where datname = current_database()) || '.' || ${literal(qualified)}::regclass::oid::text`
+  `(select oid::text from pg_database where datname = current_database()) || '.' || ${literalSql(qualified)}::regclass::oid::text`
 
 /** Stands for its partitions and the tables that inherit from it: what was in one before it came was written long ago. */
 const partsKey = (qualified: string) =>
   `coalesce((with recursive part as (
-      select inhrelid as id from pg_inherits where inhparent = ${literal(qualified)}::regclass::oid
+      select inhrelid as id from pg_inherits where inhparent = ${literalSql(qualified)}::regclass::oid
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
@@ -48,10 +48,10 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
     async read() {
-      const { rows } = await db.query<SafePosition>(sql)
-      return rows[0] as SafePosition
+      const { rows } = await db.query<SettledPosition>(sql)
+      return rows[0] as SettledPosition
     },
-    isBehind: async () => false, // no transaction is given its number twice
+    hasRestartedSince: async () => false, // no transaction is given its number twice
   }
 }
 
@@ -61,11 +61,11 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
  * between are still to come.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
-  const own = `pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass`
+  const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
-        then least(max(${column(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
+        then least(max(${columnSql(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
       array(${tableWritersSql(tableAndPartitionsSql(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
@@ -93,7 +93,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
       } else if (highest !== null && waiting === null) waiting = { highest, writers: new Set(writers), outbox }
       return { outbox, upTo, drawn, sequenceFile }
     },
-    async isBehind({ position, sequenceFile }) {
+    async hasRestartedSince({ position, sequenceFile }) {
       const { rowCount } = await db.query(
         `select where pg_sequence_last_value(${own})::text::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
         [position[0], sequenceFile],

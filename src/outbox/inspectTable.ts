@@ -4,7 +4,7 @@ import { type Database, readRoleSchemas, withRolePath } from '../postgres/databa
 import { didYouMean, nearestWord } from '../yaml/nearestWord.ts'
 import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems, findIdProblems, findKindProblem, findPolicyProblems } from './findTableProblems.ts'
-import { type OutboxTable, qualifiedName, saysTaken } from './outboxTable.ts'
+import { isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
 /** The outbox table is not as it was described. Says everything that does not fit. */
 export class OutboxTableUnusable extends Error {
@@ -124,7 +124,7 @@ function findProblems(table: OutboxTable, columns: ReadonlyMap<string, Column>):
     problems.push(`keeps created_at as a number: say its unit, { column: …, unit: milliseconds }`)
   else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
     problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
-  if (!saysTaken(table)) {
+  if (!isMarkedOnCapture(table)) {
     for (const name of [table.sequence, table.order, table.id]) {
       if (name !== null && columns.get(name)?.notNull === false)
         problems.push(`allows NULL in "${name}", by which rows are put in order: make it not null`)

@@ -4,8 +4,8 @@ import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { lookAt } from './rows.ts'
-import { lockHolder } from './writeBack.ts'
+import { readSeenRows } from './readRows.ts'
+import { lockHolder } from './writeStatements.ts'
 
 /** A row that waits, locked by a session that is not a daemon's. */
 export interface LockedRow {
@@ -75,7 +75,7 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
  * Reads the rows that a daemon has claimed and not marked yet, and that the ledger does not know. Rows whose holder cannot be seen
  * count, too.
  */
-export function readInHand(outbox: Outbox): Promise<SeenRow[]> {
+export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return []
     const { rows: marked } = await table.db.query<{ outboxId: string }>(lockedStatements(table).everyMarked)
@@ -84,7 +84,7 @@ export function readInHand(outbox: Outbox): Promise<SeenRow[]> {
       marked.map(({ outboxId }) => outboxId),
     )
     const ours = held.filter(({ application }) => application === null || application === daemonSessions.outbox)
-    const rows = await lookAt(
+    const rows = await readSeenRows(
       table,
       ours.map(({ outboxId }) => outboxId),
     )

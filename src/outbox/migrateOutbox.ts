@@ -8,7 +8,7 @@ import { resolveTable } from './inspectTable.ts'
 import { qualifiedName, splitTableName } from './outboxTable.ts'
 
 /** What holds in the ERP's database after `migrate --outbox`. */
-export interface OutboxMigrated {
+export interface OutboxMigration {
   /** Whether inserts wake the daemon. */
   wakes: boolean
   /** The server's max_prepared_transactions: above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
@@ -26,7 +26,7 @@ export async function migrateOutbox(
   databaseUrl: string,
   outboxTable: string,
   wake: boolean | null = null,
-): Promise<OutboxMigrated> {
+): Promise<OutboxMigration> {
   return inMigrationSession('DATABASE_URL', databaseUrl, async (client) => {
     const schema = await readCreationSchema(client)
     await client.query('set search_path = pg_catalog, pg_temp')

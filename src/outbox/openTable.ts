@@ -7,8 +7,8 @@ import { CursorScan } from './cursorScan.ts'
 import { createHorizon } from './horizon.ts'
 import { inspectTable, OutboxTableUnusable, readIdentity } from './inspectTable.ts'
 import { LedgerMemory } from './ledgerMemory.ts'
-import { type OutboxTable, saysTaken } from './outboxTable.ts'
-import { nameSelection, type RowExpressions, rowExpressions } from './rowExpressions.ts'
+import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
+import { type RowExpressions, rowExpressions, selectionDigest } from './rowExpressions.ts'
 
 /** What was looked up of a table. */
 export interface InspectedTable {
@@ -17,7 +17,7 @@ export interface InspectedTable {
 }
 
 /** Looks up the table of a description. @throws OutboxTableUnusable */
-export async function inspectNamed(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
+export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
   const refusal = refusedEncoding(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const shape = await inspectTable(pool, table)
@@ -44,19 +44,19 @@ export interface OpenTable extends InspectedTable {
 export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
-/** Puts together a table as it is and what the ledger knows of it. @param unfilterable ids of rows that the filter or the stamp fails for */
+/** Puts together a table as it is and what the ledger knows of it. @param failingIds ids of rows that the filter or the stamp fails for */
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,
   { shape, identity }: InspectedTable,
-  { served, unfilterable }: { served: ServedOutbox; unfilterable: readonly string[] },
+  { served, failingIds }: { served: ServedOutbox; failingIds: readonly string[] },
   ledger: Database,
 ): OpenTable {
-  const rows = rowExpressions(table, shape, served.start, unfilterable)
+  const rows = rowExpressions(table, shape, served.start, failingIds)
   const ideal = rowExpressions(table, shape, served.start)
-  const memory = new LedgerMemory(ledger, served.epoch, nameSelection(ideal, served.readings))
+  const memory = new LedgerMemory(ledger, served.epoch, selectionDigest(ideal, served.readings))
   const db = sessionsOf(pool, shape)
-  const scan = saysTaken(table)
+  const scan = isMarkedOnCapture(table)
     ? null
     : new CursorScan({
         ...{ db, rows, memory },

@@ -6,10 +6,10 @@ import {
   readServedOutbox,
   type ServedOutbox,
 } from '../ledger/servedOutbox.ts'
+import { canBeCausedByRow, createFailingRows, type FailingRows, failingRowStatements } from './failingRows.ts'
 import { readHasClientCode, resolveTable } from './inspectTable.ts'
-import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './openTable.ts'
-import { describeTable, type OutboxTable, qualifiedName, saysTaken } from './outboxTable.ts'
-import { createUnfilterable, filterStatements, mayBeRowsFault, type Unfilterable } from './unfilterable.ts'
+import { type InspectedTable, inspectWithIdentity, type OpenTable, openTable } from './openTable.ts'
+import { describeTable, isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
 /** A trigger that is added may need the role's search path. */
 const codeAgeMaxMs = 10_000
@@ -18,7 +18,7 @@ const codeAgeMaxMs = 10_000
  * The client's outbox: one table, read by the rows' own state or by the ledger's memory, and written only in the columns that are ours.
  *
  * It keeps what was looked up of the table and what the ledger said of it. The functions of this folder take it first:
- * `claimRows(outbox, …)`, `tellRows(outbox, …)`, `readRecord(outbox, …)`.
+ * `claimRows(outbox, …)`, `writeBackRows(outbox, …)`, `readRecord(outbox, …)`.
  */
 export class Outbox {
   readonly pool: pg.Pool
@@ -31,9 +31,9 @@ export class Outbox {
   /** The table's name, quoted, with its schema if one was named. */
   readonly qualified: string
   /** Whether a row says that it is taken as soon as it is. */
-  readonly saysTaken: boolean
+  readonly isMarkedOnCapture: boolean
   /** Rows that the filter or the stamp fails for. */
-  readonly unfilterable: Unfilterable
+  readonly failingRows: FailingRows
   #inspected: Promise<InspectedTable> | undefined
   #opened: { table: OpenTable; key: string } | undefined
   #codeReadAtMs = 0
@@ -47,13 +47,13 @@ export class Outbox {
     this.bytesMax = bytesMax
     this.channel = this.described.channel
     this.qualified = qualifiedName(this.described)
-    this.saysTaken = saysTaken(this.described)
-    this.unfilterable = createUnfilterable(ledger)
+    this.isMarkedOnCapture = isMarkedOnCapture(this.described)
+    this.failingRows = createFailingRows(ledger)
   }
 
   /** Looks the table up when it is first used, and now and then whether the client has put code on it. @throws OutboxTableUnusable */
   async inspect(): Promise<InspectedTable> {
-    this.#inspected ??= inspectNamed(this.pool, this.described).then(
+    this.#inspected ??= inspectWithIdentity(this.pool, this.described).then(
       (found) => {
         this.#codeReadAtMs = performance.now()
         return found
@@ -95,10 +95,10 @@ export class Outbox {
     const inspected = await this.inspect()
     const served = read ?? (await readServedOutbox(this.ledger))
     assertServed(served, inspected.identity)
-    const unfilterable = this.unfilterable.ids()
-    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, unfilterable])
+    const failingIds = this.failingRows.ids()
+    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, failingIds])
     if (this.#opened?.key !== key) {
-      const table = openTable(this.pool, this.described, inspected, { served, unfilterable }, this.ledger)
+      const table = openTable(this.pool, this.described, inspected, { served, failingIds }, this.ledger)
       this.#opened = { table, key }
     }
     return this.#opened.table
@@ -122,18 +122,18 @@ export class Outbox {
 
   /** Asks the table something that the filter, or a stamp, may raise an error in for a single row; then asks again without that row. */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
-    const before = this.unfilterable.ids()
+    const before = this.failingRows.ids()
     const first = await this.open(served)
-    await this.unfilterable.retest(filterStatements(first))
-    const known = this.unfilterable.ids()
+    await this.failingRows.retest(failingRowStatements(first))
+    const known = this.failingRows.ids()
     const table = known === before ? first : await this.open()
     try {
       return await question(table)
     } catch (error) {
       // Rows that do not say they are taken are read in pages with their stamps, which hash what a row holds.
-      const mayFail = this.described.filter !== null || !this.saysTaken
-      if (!mayFail || !mayBeRowsFault(error)) throw error
-      if (!(await this.unfilterable.find(filterStatements(table), known))) throw error
+      const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
+      if (!mayFail || !canBeCausedByRow(error)) throw error
+      if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error
       return question(await this.open())
     }
   }

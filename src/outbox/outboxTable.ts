@@ -28,7 +28,7 @@ export interface OutboxTable {
   readonly filter: string | null
   /** Null: the rows do not say whether they wait. */
   readonly state: StateColumn | null
-  readonly write: readonly WriteBack[]
+  readonly write: readonly WrittenColumn[]
   /** NOTIFY channel that announces new rows. */
   readonly channel: string | null
 }
@@ -52,7 +52,7 @@ export type PayloadSource =
   /** A JSON object built of the row: names in the payload and the columns they come from; null: all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
 
-export interface WriteBack {
+export interface WrittenColumn {
   readonly column: string
   readonly what: 'state' | 'transaction_id' | 'error_code' | 'error' | 'now'
   /** Written at these states and emptied when the record ends in another; null: written at every state. */
@@ -104,4 +104,4 @@ export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** Whether a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
-export const saysTaken = ({ state }: OutboxTable): boolean => formOf(state)?.saysTaken ?? false
+export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => formOf(state)?.isMarkedOnCapture ?? false

@@ -14,7 +14,7 @@ import {
 } from './contentQueries.ts'
 import { type CapturedTable, readCaptured, readReference } from './documents.ts'
 import type { Outbox } from './outbox.ts'
-import { readRecord, tooLarge } from './rows.ts'
+import { payloadTooLargeMessage, readRecord } from './readRows.ts'
 
 /** The mapping files, as far as contents are read by them. */
 export interface Sources {
@@ -223,6 +223,6 @@ function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesM
   const [row] = rows
   if (row === undefined) return unreadable(`${what} has no row for the record ${id}`)
   if (rows.length > 1) return unreadable(`${what} has ${rows.length} rows for the record ${id}: it must have one`)
-  if (row.bytes > bytesMax) return unreadable(`${what}: ${tooLarge(row.bytes, bytesMax)}`)
+  if (row.bytes > bytesMax) return unreadable(`${what}: ${payloadTooLargeMessage(row.bytes, bytesMax)}`)
   return row.json === null ? { kind: 'left' } : { kind: 'read', json: row.json }
 }

@@ -2,7 +2,7 @@ import { isObject, nameKind, type PayloadObject, type PayloadValue, quote } from
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { EntryReader } from './entryReader.ts'
 import { forms } from './outboxSchema.ts'
-import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 
 /** Reads what the type of a row is; null if that is wrong. */
 export function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
@@ -34,7 +34,7 @@ export function readCreatedAt(entry: EntryReader, value: PayloadValue | undefine
 }
 
 /** Reads what is written to which columns. */
-export function readWrite(entry: EntryReader, value: PayloadValue | undefined): WriteBack[] {
+export function readWrite(entry: EntryReader, value: PayloadValue | undefined): WrittenColumn[] {
   if (value === undefined || !isObject(value)) return []
   return Object.entries(value).flatMap(([column, what]) => {
     const at = ['write', column]

@@ -5,7 +5,7 @@ import { isObject, type PayloadValue } from '../yaml/exactJson.ts'
 import { type FileProblem, FilesInvalid, YamlDocument } from '../yaml/yamlDocument.ts'
 import { EntryReader } from './entryReader.ts'
 import { outboxFileSchema } from './outboxSchema.ts'
-import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
@@ -70,7 +70,7 @@ function judge(
   entry: EntryReader,
   top: z.infer<typeof outboxFileSchema>,
   state: StateColumn | null,
-  write: readonly WriteBack[],
+  write: readonly WrittenColumn[],
 ): void {
   // A row that came to wait only after the position had passed it would never be seen.
   if (top.sequence !== undefined && state !== null) {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, isoSql, literal, literals, type TableShape, unitsPerSecond } from './columns.ts'
+import { columnOf, columnSql, isoSql, literalSql, literalsSql, type TableShape, unitsPerSecond } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
-import { type CreatedAt, type OutboxTable, saysTaken } from './outboxTable.ts'
+import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { stampSql } from './stampSql.ts'
 import { formOf } from './stateForms.ts'
 
@@ -46,25 +46,25 @@ export interface SortValue {
 
 /**
  * @param start    rows before it are none of ours
- * @param unfilterable ids of rows that the filter or the stamp fails for: neither is asked for, and they count as ours
+ * @param failingIds ids of rows that the filter or the stamp fails for: neither is asked for, and they count as ours
  */
 export function rowExpressions(
   table: OutboxTable,
   shape: TableShape,
   start: StartPosition,
-  unfilterable: readonly string[] = [],
+  failingIds: readonly string[] = [],
 ): RowExpressions {
   const payload = payloadText(table, shape)
-  const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
+  const key = table.key === null ? 'null::text' : `${columnSql(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
-  const stamp = stampUnless(unfilterable, table, stampSql(table, shape, { type, key }))
+  const stamp = stampUnless(failingIds, table, stampSql(table, shape, { type, key }))
   const sort = sortExpressions(table, shape)
-  const idText = `(${column(table.id)})::text`
+  const idText = `(${columnSql(table.id)})::text`
   const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
-  const filtered = filterExpression(table, unfilterable)
+  const filtered = filterExpression(table, failingIds)
   const begins = startSql(table, shape, start)
   const waits = formOf(table.state)?.waitsSql ?? 'true'
   return {
@@ -79,7 +79,7 @@ export function rowExpressions(
     createdAt,
     stamp,
     record,
-    id: column(table.id),
+    id: columnSql(table.id),
     idType: columnOf(shape, table.id).type,
     idText,
     sort,
@@ -95,30 +95,30 @@ export function rowExpressions(
  * @param rows     those of `ideal`, because rows that the filter fails for come and go
  * @param readings how often the table was read from its beginning again
  */
-export function nameSelection({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
+export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
   const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
 /** `case`, because otherwise the planner decides which condition is evaluated first. */
-function filterExpression({ filter, id }: OutboxTable, unfilterable: readonly string[]): string {
+function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
-  if (unfilterable.length === 0) return ` and (${filter}\n)`
-  return ` and case when ${column(id)}::text in (${literals(unfilterable)}) then true else (${filter}\n) end`
+  if (failingIds.length === 0) return ` and (${filter}\n)`
+  return ` and case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then true else (${filter}\n) end`
 }
 
 /** A stamp of its own kind says nothing against the row. */
-function stampUnless(unfilterable: readonly string[], { id }: OutboxTable, stamp: string): string {
-  if (unfilterable.length === 0) return stamp
-  return `case when ${column(id)}::text in (${literals(unfilterable)}) then 'unreadable' else ${stamp} end`
+function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
+  if (failingIds.length === 0) return stamp
+  return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
 /** Never NULL: a record without a type is refused by name, not by the ledger's constraint. */
 function typeExpression({ type }: OutboxTable): string {
-  if (type.kind === 'constant') return `${literal(type.type)}::text`
-  const text = `coalesce(${column(type.column)}::text, '')`
+  if (type.kind === 'constant') return `${literalSql(type.type)}::text`
+  const text = `coalesce(${columnSql(type.column)}::text, '')`
   if (type.values.size === 0) return text
-  const cases = [...type.values].map(([from, to]) => `when ${literal(from)} then ${literal(to)}`)
+  const cases = [...type.values].map(([from, to]) => `when ${literalSql(from)} then ${literalSql(to)}`)
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
@@ -128,26 +128,26 @@ const mostSecond = 253_402_300_799
 
 function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): string {
   if (createdAt === null) return 'null::text'
-  const at = column(createdAt.column)
+  const at = columnSql(createdAt.column)
   if (createdAt.unit !== null) {
     const perSecond = unitsPerSecond[createdAt.unit]
     const inRange = `${at} between ${leastSecond * perSecond} and ${mostSecond * perSecond}`
     return `case when ${inRange} then ${isoSql(`to_timestamp(${at}::numeric / ${perSecond}) at time zone 'UTC'`)} end`
   }
   const zoned = columnOf(shape, createdAt.column).baseType === 'timestamp with time zone'
-  const instant = zoned ? at : `${at}::timestamp at time zone ${literal(createdAt.timezone)}`
+  const instant = zoned ? at : `${at}::timestamp at time zone ${literalSql(createdAt.timezone)}`
   return `case when isfinite(${at}) then ${isoSql(`(${instant}) at time zone 'UTC'`)} end`
 }
 
 function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   if (payload.kind === 'column') {
     const { baseType } = columnOf(shape, payload.column)
-    return baseType === 'bytea' ? column(payload.column) : `${column(payload.column)}::text`
+    return baseType === 'bytea' ? columnSql(payload.column) : `${columnSql(payload.column)}::text`
   }
   if (payload.columns === null) return 'row_to_json(o)::text'
   // row_to_json prints numeric with its own digits and times with their offset, as a cast to text would; and unlike
   // json_build_object it takes any number of columns.
-  const named = [...payload.columns].map(([name, from]) => `${column(from)} as ${quoteIdentifier(name)}`)
+  const named = [...payload.columns].map(([name, from]) => `${columnSql(from)} as ${quoteIdentifier(name)}`)
   return `(select row_to_json(built)::text from (select ${named.join(', ')}) built)`
 }
 
@@ -156,9 +156,10 @@ const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text:
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
 function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
-  const byColumn = (name: string) => ({ expression: column(name), type: columnOf(shape, name).type })
+  const byColumn = (name: string) => ({ expression: columnSql(name), type: columnOf(shape, name).type })
   const ofSystem = (expression: string, type: string) => ({ expression, type })
-  const byTransaction = saysTaken(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
+  const byTransaction =
+    isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
   // Within one transaction: the declared order, or that of its statements.
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
@@ -170,23 +171,24 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
  * ours: better sent than lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
-  const fromId = id === null ? '' : ` and ${column(table.id)} >= ${literal(id)}::${columnOf(shape, table.id).type}`
+  const fromId =
+    id === null ? '' : ` and ${columnSql(table.id)} >= ${literalSql(id)}::${columnOf(shape, table.id).type}`
   if (at === null) return fromId
   if (table.createdAt === null)
     throw new OutboxTableUnusable(
       `the ledger has the start position ${at}, and the table ${shape.qualified} is described without created_at: name the column, or give another with outboxd adopt --start`,
     )
-  const recorded = column(table.createdAt.column)
+  const recorded = columnSql(table.createdAt.column)
   return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`
 }
 
 /** The moment in the type of the column, so that its index serves. */
 function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShape, at: string): string {
-  const moment = `${literal(at)}::timestamptz`
+  const moment = `${literalSql(at)}::timestamptz`
   if (unit !== null) return `extract(epoch from ${moment}) * ${unitsPerSecond[unit]}`
   const { baseType } = columnOf(shape, name)
   if (baseType === 'timestamp with time zone') return moment
-  const local = `(${moment} at time zone ${literal(timezone)})`
+  const local = `(${moment} at time zone ${literalSql(timezone)})`
   return baseType === 'date' ? `${local}::date` : local
 }
 

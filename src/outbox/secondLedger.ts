@@ -34,7 +34,7 @@ export async function findSecondLedger(db: Database, ours: string, table: string
 }
 
 /** Which of these rows a second ledger has taken: they are not lost. @param ours the id of our ledger */
-export async function findTakenBySecond(
+export async function findCapturedBySecondLedger(
   db: Database,
   ours: string,
   outboxIds: readonly string[],

@@ -44,7 +44,7 @@ export async function readSlice(
 }
 
 /** Without an index on the id a slice is the whole table. */
-export async function unlessSlow<T>(read: () => Promise<T | null>): Promise<T | null> {
+export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {
     return await read()
   } catch (error) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, isoSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -35,7 +35,7 @@ const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify
 /** Without regard to the zone in the description. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
-  const at = column(createdAt.column)
+  const at = columnSql(createdAt.column)
   const { baseType } = columnOf(shape, createdAt.column)
   if (baseType === 'date') return null
   if (baseType === 'timestamp with time zone') return isoSql(`${at} at time zone 'UTC'`)
@@ -46,10 +46,10 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`
-  if (payload.kind === 'column') return { expression: column(payload.column), columns: [typed(payload.column)] }
+  if (payload.kind === 'column') return { expression: columnSql(payload.column), columns: [typed(payload.column)] }
   const ours = new Set([...write.map((each) => each.column), ...(state === null ? [] : [state.column])])
   const theirs = [...(payload.columns?.values() ?? shape.columns.keys())].filter((name) => !ours.has(name))
-  const named = theirs.map((name, i) => `${column(name)} as ${quoteIdentifier(`c${i}`)}`)
+  const named = theirs.map((name, i) => `${columnSql(name)} as ${quoteIdentifier(`c${i}`)}`)
   const expression = `(select row_to_json(built) from (select ${named.join(', ') || 'null'}) built)`
   return { expression, columns: theirs.map(typed) }
 }

@@ -2,23 +2,23 @@ import { setTimeout } from 'node:timers/promises'
 import { readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import { tableWritersSql } from '../postgres/locks.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import { column, columnOf, type TableShape, tableAndPartitionsSql } from './columns.ts'
+import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
 import { sessionsOf } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { saysTaken } from './outboxTable.ts'
+import { isMarkedOnCapture } from './outboxTable.ts'
 import { rowExpressions, startSql } from './rowExpressions.ts'
 
 /** Rows that say that they wait, and lie before a start position, so that nobody takes them. */
 export interface HiddenRows {
-  /** At most `hiddenMax`. */
+  /** At most `hiddenRowsMax`. */
   rows: number
   /** ISO 8601 text; null if there is none, or the table does not say. */
   oldest: string | null
 }
 
 /** More are not counted: the number need only be too large to overlook. */
-export const hiddenMax = 10_000
+export const hiddenRowsMax = 10_000
 
 /**
  * Counts the rows that say they wait before a start position.
@@ -26,28 +26,28 @@ export const hiddenMax = 10_000
  * @param start the ledger's own unless given
  * @returns null if rows do not say that they wait, or none lies before the start since there is none
  */
-export async function readHidden(outbox: Outbox, start?: StartPosition): Promise<HiddenRows | null> {
+export async function countHiddenRows(outbox: Outbox, start?: StartPosition): Promise<HiddenRows | null> {
   const position = start ?? (await readServedOutbox(outbox.ledger)).start
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  if (!saysTaken(described) || (position.id === null && position.at === null)) return null
+  if (!isMarkedOnCapture(described) || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
   const { rows } = await sessionsOf(outbox.pool, shape).query<HiddenRows>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
-       where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenMax}
+       where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenRowsMax}
      ) hidden`,
   )
   return rows[0] ?? null
 }
 
 /** Returns whether a row lies before the ledger's start position. */
-export async function liesBefore(outbox: Outbox, outboxId: string): Promise<boolean> {
+export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
   const { rowCount } = await sessionsOf(outbox.pool, shape).query(
-    `select from ${shape.qualified} o where ${column(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
+    `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
     [outboxId],
   )
   return (rowCount ?? 0) > 0
@@ -62,7 +62,7 @@ const aheadMax = 1_000
  *
  * @throws OutboxTableUnusable if the table lacks what the position speaks of
  */
-export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<string | null> {
+export async function findStartRefusal(outbox: Outbox, start: StartPosition): Promise<string | null> {
   const { pool, described } = outbox
   const { shape } = await outbox.inspect()
   try {
@@ -80,7 +80,7 @@ export async function whyNoStart(outbox: Outbox, start: StartPosition): Promise<
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
   const { rows } = await sessionsOf(pool, shape).query<{ highest: string }>(
-    `select greatest((select max(${column(described.id)}) from ${shape.qualified} o)::numeric,
+    `select greatest((select max(${columnSql(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
   )
@@ -99,7 +99,7 @@ const lookEveryMs = 100
  *
  * @throws OutboxTableUnusable if neither is to be had
  */
-export async function findNow(outbox: Outbox): Promise<StartPosition> {
+export async function readStartOfNow(outbox: Outbox): Promise<StartPosition> {
   const { pool, described } = outbox
   const { shape } = await outbox.inspect()
   const { qualified } = shape
@@ -118,7 +118,7 @@ export async function findNow(outbox: Outbox): Promise<StartPosition> {
 
 async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<string> {
   const { qualified } = shape
-  const sql = `select (coalesce(max(${column(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
+  const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await sessionsOf(pool, shape).query<{ next: string; busy: boolean }>(sql)

@@ -1,5 +1,5 @@
 import type { State } from '../model.ts'
-import { column, columnOf, literal, literals, nowSql, type TableShape } from './columns.ts'
+import { columnOf, columnSql, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
 
 /**
  * What a row's state column may be like. A new form is a member of this union, a row of `forms` below, and an entry in `stateEntries.ts`
@@ -15,7 +15,7 @@ export type StateColumn =
 export interface StateForm {
   readonly column: string
   /** True if a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
-  readonly saysTaken: boolean
+  readonly isMarkedOnCapture: boolean
   /** What the column holds in a row that waits; null for NULL. */
   readonly waiting: readonly (string | null)[]
   /** Which rows wait. */
@@ -23,15 +23,15 @@ export interface StateForm {
   /** What is written, for a trial: texts, or the time. None if the description has no word for what becomes of a row. */
   readonly writes: readonly string[] | 'time'
   /** True if something is written at this state. */
-  writesAt(state: State): boolean
+  isWrittenAt(state: State): boolean
   /** What is written, an expression that reads the state in `r.state`. */
   markSql(shape: TableShape): string
   /** Which rows may still be told something: what is completed or discarded stays so. */
   readonly openSql: string
   /** Which rows say that they are under way; null if none can. @param since follows a condition: only rows recorded since the ledger serves the table; null if rows do not say when */
-  takenSql(since: string | null): string | null
+  underWaySql(since: string | null): string | null
   /** True if each end has a value of its own, so that a row that says it is under way was not told its end. */
-  readonly saysEnds: boolean
+  readonly hasEndValues: boolean
   /** Which rows have a value that the description does not name; null if no row can. */
   unknownSql(shape: TableShape): string | null
 }
@@ -49,37 +49,37 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'
 
 function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kind: 'value' }>): StateForm {
-  const now = column(name)
+  const now = columnSql(name)
   const texts = [...new Set(values.values())]
   const statesOf = (value: string) => [...values].flatMap(([state, each]) => (each === value ? [state] : []))
   const waitingTexts = waiting.filter((value) => value !== null)
   const finals = texts.filter((value) => statesOf(value).every(isFinal))
   return {
     column: name,
-    saysTaken: values.has('queued'),
+    isMarkedOnCapture: values.has('queued'),
     waiting,
     waitsSql: valuesSql(now, waiting),
     writes: texts,
-    writesAt: (state) => values.has(state),
+    isWrittenAt: (state) => values.has(state),
     markSql() {
-      const cases = [...values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
+      const cases = [...values].map(([at, value]) => `when ${literalSql(at)} then ${literalSql(value)}`)
       return `case r.state ${cases.join(' ')} else ${now}::text end`
     },
-    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literals(finals)}))`,
-    takenSql(since) {
+    openSql: finals.length === 0 ? 'true' : `(${now} is null or ${now} not in (${literalsSql(finals)}))`,
+    underWaySql(since) {
       const taken = new Set(underWay.flatMap((at) => values.get(at) ?? []))
       for (const at of ['completed', 'discarded'] as const) taken.delete(values.get(at) ?? '')
       if (taken.size === 0) return null
-      const says = `${now} in (${literals(taken)})`
+      const says = `${now} in (${literalsSql(taken)})`
       if (values.has('completed')) return says
       return since ? `${says}${since}` : null
     },
-    saysEnds: values.has('completed') && values.has('discarded'),
+    hasEndValues: values.has('completed') && values.has('discarded'),
     unknownSql(shape) {
       if (values.size === 0 || columnOf(shape, name).baseType === 'boolean') return null
       const known = new Set([...waitingTexts, ...texts])
       const isNull = waiting.includes(null) ? 'false' : `${now} is null`
-      return `(${isNull} or ${now} not in (${literals(known)}))`
+      return `(${isNull} or ${now} not in (${literalsSql(known)}))`
     },
   }
 }
@@ -87,7 +87,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
 // Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
 function valuesSql(now: string, waiting: readonly (string | null)[]): string {
   const values = waiting.filter((value) => value !== null)
-  const isOne = values.length === 1 ? `= ${literals(values)}` : `in (${literals(values)})`
+  const isOne = values.length === 1 ? `= ${literalsSql(values)}` : `in (${literalsSql(values)})`
   const either = [
     ...(values.length > 0 ? [`${now} ${isOne}`] : []),
     ...(waiting.includes(null) ? [`${now} is null`] : []),
@@ -96,20 +96,20 @@ function valuesSql(now: string, waiting: readonly (string | null)[]): string {
 }
 
 function timestampForm({ column: name, set }: Extract<StateColumn, { kind: 'timestamp' }>): StateForm {
-  const now = column(name)
-  const saysTaken = set.includes('queued')
+  const now = columnSql(name)
+  const isMarkedOnCapture = set.includes('queued')
   return {
     column: name,
-    saysTaken,
+    isMarkedOnCapture,
     waiting: [null],
     waitsSql: `${now} is null`,
     writes: 'time',
-    writesAt: (state) => set.includes(state),
+    isWrittenAt: (state) => set.includes(state),
     markSql: (shape) =>
-      `case when r.state in (${literals(set)}) then coalesce(${now}, ${nowSql(shape, name)}) else ${now} end`,
+      `case when r.state in (${literalsSql(set)}) then coalesce(${now}, ${nowSql(shape, name)}) else ${now} end`,
     openSql: 'true',
-    takenSql: (since) => (saysTaken && since ? `${now} is not null${since}` : null),
-    saysEnds: false,
+    underWaySql: (since) => (isMarkedOnCapture && since ? `${now} is not null${since}` : null),
+    hasEndValues: false,
     unknownSql: () => null,
   }
 }

@@ -9,7 +9,7 @@ export interface TablePlace {
 }
 
 /** Reads where the outbox lies; null if the server does not let our role know, or is a standby. */
-export async function readPlace(outbox: Outbox): Promise<TablePlace | null> {
+export async function readTablePlace(outbox: Outbox): Promise<TablePlace | null> {
   const place = `select c.system_identifier::text as "systemId", pg_catalog.concat_ws('/', c.system_identifier::text,
       pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8), d.oid::text,
       pg_catalog.to_regclass($1)::oid::text) as text
@@ -24,15 +24,15 @@ export async function readPlace(outbox: Outbox): Promise<TablePlace | null> {
 }
 
 /** Notes in the ledger where the outbox lies. Only if the ledger's history stands: `recover` compares it after the ledger went back. */
-export async function notePlace(outbox: Outbox): Promise<void> {
-  const place = await readPlace(outbox)
+export async function recordTablePlace(outbox: Outbox): Promise<void> {
+  const place = await readTablePlace(outbox)
   await outbox.ledger.query(
     'update outboxd.outbox set place = $1 where is_current and place is distinct from $1 and $1::text is not null',
     [place?.text ?? null],
   )
 }
 
-export async function readNotedPlace(ledger: Database): Promise<string | null> {
+export async function readRecordedPlace(ledger: Database): Promise<string | null> {
   const { rows } = await ledger.query<{ place: string | null }>('select place from outboxd.outbox where is_current')
   return rows[0]?.place ?? null
 }

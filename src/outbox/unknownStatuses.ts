@@ -4,7 +4,7 @@ import { textSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { startSql } from './rowExpressions.ts'
-import { readSlice, sliceStatements, unlessSlow } from './slices.ts'
+import { nullIfCanceled, readSlice, sliceStatements } from './slices.ts'
 import { formOf } from './stateForms.ts'
 
 /** A status that the description does not name, and the rows of a slice that have it. */
@@ -48,7 +48,7 @@ function readUnknownStatuses(
   after: string | null,
   sliceRows: number,
 ): Promise<{ unknown: UnknownStatus[]; upTo: string | null } | null> {
-  return unlessSlow(() =>
+  return nullIfCanceled(() =>
     outbox.ask(async (table) => {
       if (unknownStatusSql(table, false, false) === null) return null
       const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
@@ -60,21 +60,21 @@ function readUnknownStatuses(
 }
 
 /** What was found of unknown statuses so far. */
-export interface StatusCount {
+export interface UnknownStatusCount {
   statuses: readonly UnknownStatus[]
   /** The id from which to go on; null if the table's end was reached. */
   after: string | null
 }
 
-export const noStatuses: StatusCount = { statuses: [], after: null }
+export const noUnknownStatuses: UnknownStatusCount = { statuses: [], after: null }
 
 /** Reads the outbox in slices, in the order of its ids, and counts rows with a status that nobody configured. */
 export async function countUnknownStatuses(
   outbox: Outbox,
-  begun: StatusCount,
+  begun: UnknownStatusCount,
   { goOn, sliceRows }: { goOn(): Promise<boolean>; sliceRows: number },
-): Promise<StatusCount> {
-  let { statuses, after } = begun.after === null ? noStatuses : begun
+): Promise<UnknownStatusCount> {
+  let { statuses, after } = begun.after === null ? noUnknownStatuses : begun
   for (;;) {
     const slice = await readUnknownStatuses(outbox, after, sliceRows)
     if (slice === null) return { statuses, after: null }
@@ -95,7 +95,7 @@ function joined(before: readonly UnknownStatus[], found: readonly UnknownStatus[
 }
 
 /** In words, for the problem and for `check`. */
-export function unknownStatusMessage({ statuses, after }: StatusCount): string {
+export function unknownStatusMessage({ statuses, after }: UnknownStatusCount): string {
   const named = statuses.map(
     ({ status, rows, firstId }) =>
       `${status === null ? 'NULL' : `"${status}"`} (${rows} ${rows === 1 ? 'row' : 'rows'}, the first is ${firstId})`,
@@ -107,7 +107,7 @@ export const unknownStatusAdvice =
   'Correct the status of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
 
 /** Raises the problem, or ends it if the whole table was read and no such row was found. */
-export async function tellUnknownStatuses(ledger: Database, count: StatusCount): Promise<void> {
+export async function updateUnknownStatusProblem(ledger: Database, count: UnknownStatusCount): Promise<void> {
   if (count.statuses.length > 0)
     await raiseProblems(ledger, [
       { kind: 'unknown_status', subject: '', detail: unknownStatusMessage(count), retryInMs: null },

@@ -1,112 +1,161 @@
-import {
-  awaitsRepairSql,
-  differsInContentSql,
-  mayBeEditedSql,
-  sameStampKindSql,
-  stampsAgreeSql,
-} from '../ledger/rowConflicts.ts'
-import { endStates, type State, states } from '../model.ts'
-import { quoteIdentifier } from '../postgres/database.ts'
-import { column, columnOf, isJson, literal, literals, nowSql, type TableShape } from './columns.ts'
-import type { OpenTable } from './openTable.ts'
-import type { OutboxTable, WriteBack } from './outboxTable.ts'
-import { formOf } from './stateForms.ts'
+import { boundText } from '../boundText.ts'
+import type { RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
+import { begin, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
+import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
+import type { Outbox } from './outbox.ts'
+import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
-/** How states are written to rows. */
-export interface WriteStatements {
-  /**
-   * Marks rows that were claimed. $1: the statuses as JSON. Gives the ids of those that were changed, so that they no
-   * longer wait.
-   */
-  readonly mark: string
-  /**
-   * Tells rows, but for those that somebody has locked. $1 as above. Gives each id with what became of it: `held`, we
-   * had its lock, and `written`, it was changed.
-   */
-  readonly report: string
-  /**
-   * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
-   * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
-   * the session that has each locked, if that can be seen, whether it is a daemon's (`isOurs`), and whether row-level security holds for us.
-   */
-  readonly unheld: string
-  /** The states that change something in the table. */
-  readonly states: ReadonlySet<State>
+interface Writing {
+  sessions: Sessions
+  /** Quoted. */
+  table: string
+  writing: WriteStatements
 }
 
-/** Makes the statements that write states to rows; null if the description has nothing to write. A row of the same id with another stamp is told nothing. */
-export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
-  const { waits, stamp } = rows
-  const { write } = table
-  const form = formOf(table.state)
-  const assignments = [
-    ...(form === null || form.writes.length === 0 ? [] : [assign(shape, form.column, form.markSql(shape))]),
-    ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
-  ]
-  if (assignments.length === 0) return null
-  const { id, idType: type } = rows
-  const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
-  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
-  const open = form?.openSql ?? 'true'
-  // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
-  const isTaken = `(${waits}) is not true`
-  const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
-  // The stamp reads the whole row: once is enough.
-  const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
-  const differs = ofRow(differsInContentSql('r.stamp', 'here.stamp'))
-  const same = ofRow(
-    `(${isOfStamp('here.stamp')} or ${differsInContentSql('r.stamp', 'here.stamp')} and ${isTaken}
-      or ${mayBeEditedSql('r.stamp', 'here.stamp')} and ${isMeant})`,
-  )
-  return {
-    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
-      returning r."outboxId", (${waits}) is not true as written`,
-    report: `with r as materialized (select * from ${statuses}),
-      held as materialized (
-        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
-        for no key update of o skip locked
-      ), written as (
-        ${set} from held r where ${id} = r."outboxId"::${type} returning r."outboxId"
-      )
-      select "outboxId", "outboxId" in (select "outboxId" from held) as held,
-        "outboxId" in (select "outboxId" from written) as written from r`,
-    unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literal(shape.qualified)}::regclass) as secured,
-        holder.pid as holder, holder.application like 'outboxd%' as "isOurs"
-      from json_to_recordset($1) as r("outboxId" text, state text, stamp text)
-        join ${shape.qualified} o on ${id} = r."outboxId"::${type}
-        left join lateral (
-          select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
-          from (select ${shape.hasSystemColumns ? lockHolder : 'null::int'} as pid) l
-        ) holder on true`,
-    states: new Set(states.filter((each) => matters(table, each))),
+/**
+ * Tells rows their states in one transaction, while no other instance tells any: what they are to be told is asked for
+ * when that is certain, so that nobody, however late, writes an earlier state over a later one. The lock lies in the
+ * outbox's own database and ends with the transaction that writes. Rows that somebody has locked are left out.
+ *
+ * @param read what to write
+ * @throws Error if nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
+ */
+export async function writeBackRows<R extends RowStatus>(
+  outbox: Outbox,
+  read: () => Promise<R[]>,
+): Promise<WriteBackResult<R>> {
+  const open = await outbox.open()
+  const statements = writeStatements(open)
+  if (statements === null) return { kind: 'done', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
+  const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
+  const attempt = await tryToTell(writing, read)
+  if (attempt.kind !== 'failed') return attempt
+  if (!isStatementError(attempt.error)) throw attempt.error
+  // What fails without any row is no row's fault.
+  const empty = await tryToTell(writing, async () => [])
+  if (empty.kind === 'failed') throw empty.error
+  if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
+    return refusal(attempt)
+  // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
+  const again = await tryToTell(writing, read)
+  if (again.kind !== 'failed') return again
+  if (!isStatementError(again.error)) throw again.error
+  return refusal(again)
+}
+
+function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBackResult<R> {
+  if (isStatementCanceled(error)) return { kind: 'slow', statuses }
+  const message = boundText(error.message, 200)
+  return { kind: 'refused', statuses, code: String(codeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
+}
+
+/** A lock that was not to be had in time, or a deadlock: within a trigger, most likely. */
+const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
+
+/** The most time for one batch. A statement that takes longer is endStates by us, and waits for nobody's lock. */
+export const writeBackMaxMs = 10_000
+
+interface Failed<R extends RowStatus> {
+  kind: 'failed'
+  statuses: R[]
+  error: Error
+}
+type Attempt<R extends RowStatus> = Exclude<WriteBackResult<R>, { kind: 'refused' }> | Failed<R>
+
+async function tryToTell<R extends RowStatus>(
+  { sessions, table, writing }: Writing,
+  read: () => Promise<R[]>,
+): Promise<Attempt<R>> {
+  await using transaction = await begin(sessions)
+  const { db } = transaction
+  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '${writeBackMaxMs}'`)
+  if (!(await withLock(db, table))) return { kind: 'busy' }
+  const statuses = await read()
+  try {
+    const rows = await write(db, writing, statuses)
+    await transaction.commit()
+    return { kind: 'done', rows }
+  } catch (error) {
+    return { kind: 'failed', statuses, error: error as Error }
   }
 }
 
-/** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
-export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
-
-/** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
-const isOfStamp = (stamp: string): string =>
-  `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
-
-function matters({ state, write }: OutboxTable, at: State): boolean {
-  return formOf(state)?.writesAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+async function withLock(db: Database, table: string): Promise<boolean> {
+  const { rows } = await db.query<{ turn: boolean }>(
+    'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as turn',
+    [table],
+  )
+  return rows[0]?.turn ?? false
 }
 
-const isEnd = (state: State): boolean => endStates.some((each) => each === state)
-
-// Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
-function assign(shape: TableShape, name: string, value: string): string {
-  const type = columnOf(shape, name)
-  return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`
+async function write<R extends RowStatus>(
+  db: Database,
+  writing: WriteStatements,
+  all: R[],
+): Promise<WrittenBackRow<R>[]> {
+  const statuses = all.filter(({ state }) => writing.states.has(state))
+  const { rows } = await db.query<{ outboxId: string; held: boolean; written: boolean }>(writing.report, [
+    JSON.stringify(statuses),
+  ])
+  const byId = new Map(rows.map((row) => [row.outboxId, row]))
+  const unheld = await findHolders(
+    db,
+    writing,
+    statuses.filter(({ outboxId }) => byId.get(outboxId)?.held === false),
+  )
+  return all.map((status) => {
+    const row = byId.get(status.outboxId)
+    if (row === undefined || row.written) return { status, kind: 'written' }
+    return { status, ...(row.held ? ignored : (unheld.get(status.outboxId) ?? gone)) }
+  })
 }
 
-function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
-  const value = { ...sources, now: nowSql(shape, name) }[what]
-  if (on === null) return value
-  const kept = what === 'now' ? `coalesce(${column(name)}, ${value})` : value
-  const typed = what === 'now' ? column(name) : `${column(name)}::text`
-  return `case when r.state in (${literals(on)}) then ${kept} when r.state in (${literals(endStates)}) then null else ${typed} end`
+type Outcome =
+  | { kind: 'written' }
+  | { kind: 'gone' }
+  | { kind: 'ineffective'; why: string }
+  | { kind: 'locked'; holder: number | null }
+  | { kind: 'in_hand' }
+  | { kind: 'another' }
+  | { kind: 'differs' }
+
+const gone: Outcome = { kind: 'gone' }
+const ignored: Outcome = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
+const hidden: Outcome = {
+  kind: 'ineffective',
+  why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
 }
 
-const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
+/** Why rows could not be held: those that are not there are missing. */
+async function findHolders(
+  db: Database,
+  writing: WriteStatements,
+  statuses: readonly RowStatus[],
+): Promise<Map<string, Outcome>> {
+  if (statuses.length === 0) return new Map()
+  const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
+  return new Map(
+    rows.map(({ outboxId, open, same, differs, secured, holder, isOurs }) => [
+      outboxId,
+      !same
+        ? { kind: differs ? 'differs' : 'another' }
+        : !open
+          ? { kind: 'written' }
+          : holder === null && secured
+            ? hidden
+            : isOurs
+              ? { kind: 'in_hand' }
+              : { kind: 'locked', holder },
+    ]),
+  )
+}
+
+interface UnheldRow {
+  outboxId: string
+  open: boolean
+  same: boolean
+  differs: boolean
+  secured: boolean
+  holder: number | null
+  isOurs: boolean | null
+}

@@ -9,7 +9,7 @@ import { readStoreConfig } from '../../src/config.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { withOutbox } from '../../src/operations/databases.ts'
-import { notePlace } from '../../src/outbox/tablePlace.ts'
+import { recordTablePlace } from '../../src/outbox/tablePlace.ts'
 import { daemonSessions } from '../../src/postgres/sessionSettings.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
@@ -279,7 +279,7 @@ test('rows that wait are in doubt unless their outbox lies where it lay, and the
   await using databases = await openDatabasesOf(readStoreConfig(fixture.context().env))
   await find()
   expect(await isInDoubt()).toBe(true)
-  await withOutbox(databases, notePlace)
+  await withOutbox(databases, recordTablePlace)
   // Put back in place: the outbox lies on the same server.
   expect(await isInDoubt()).toBe(true)
   await query('update outboxd.history set ledger_oid = 1')

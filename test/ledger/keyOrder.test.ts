@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { roomIn } from '../../src/daemon/capture/pace.ts'
+import { limitsFor } from '../../src/daemon/capture/capturePace.ts'
 import { type KeyOnFailure, releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
 import type { Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
@@ -117,16 +117,16 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
 describe('capture', () => {
   const captureLock = (keyOnFailure: KeyOnFailure) => openCaptureLock(ledger.pool, keyOnFailure)
   const room = (keyOnFailure: KeyOnFailure = 'continue') =>
-    captureLock(keyOnFailure).withLock(async (turn) => roomIn(turn, 800))
+    captureLock(keyOnFailure).withLock(async (turn) => limitsFor(turn, 800))
 
   test('counts what is queued', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])
-    expect(await room()).toEqual({ limit: 798, lineMax: 20, exceptKeys: [] })
+    expect(await room()).toEqual({ limit: 798, keyRowsMax: 20, exceptKeys: [] })
   })
 
   test('leaves keys alone whose line is long', async () => {
     await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
-    expect(await room()).toEqual({ limit: 759, lineMax: 20, exceptKeys: ['long'] })
+    expect(await room()).toEqual({ limit: 759, keyRowsMax: 20, exceptKeys: ['long'] })
   })
 
   test.each([

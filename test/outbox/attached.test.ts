@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
 import { rests, setup } from './setup.ts'
 
 /** Rows that come into a table by its partitions, or the tables that inherit from it: their transactions are long past. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claim.ts'
-import { hasNew, readNew, readRecord } from '../../src/outbox/rows.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
+import { hasNew, readNew, readRecord } from '../../src/outbox/readRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {

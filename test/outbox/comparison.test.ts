@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { comparisonBounds, createComparison } from '../../src/outbox/comparison.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
 /** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew, readNew } from '../../src/outbox/rows.ts'
+import { hasNew, readNew } from '../../src/outbox/readRows.ts'
 import { setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`

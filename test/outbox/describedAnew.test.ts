@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tellRows } from '../../src/outbox/tellRows.ts'
+import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { type Setup, setup } from './setup.ts'
 
 /** Another outbox.yaml makes other stamps of the same rows, while their records are under way. */
@@ -35,12 +35,12 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
   const { rows } = await ledger.query(
     'select outbox_id as "outboxId", row_stamp as stamp from outboxd.submission order by 1',
   )
-  const told = await tellRows(outbox, async () =>
+  const told = await writeBackRows(outbox, async () =>
     rows.map((row) => ({ ...row, state: 'completed' as const, transactionId: 't', errorCode: null, error: null })),
   )
   const said = (await pool.query('select said from source order by id')).rows.map((row) => row.said)
   const problems = (await ledger.query('select kind, detail from outboxd.problem')).rows
-  return { kinds: told.kind === 'told' ? told.rows.map(({ kind }) => kind) : told.kind, said, problems }
+  return { kinds: told.kind === 'done' ? told.rows.map(({ kind }) => kind) : told.kind, said, problems }
 }
 
 const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'], problems: [] }

@@ -4,7 +4,7 @@ import { countTypes } from '../../src/outbox/backlog.ts'
 import { examineTable, findRemarks } from '../../src/outbox/examineTable.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { standardTable } from '../../src/outbox/outboxTable.ts'
-import { tryRow } from '../../src/outbox/tryRow.ts'
+import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { rests, type Setup, setup, tableOf } from './setup.ts'
 
@@ -61,7 +61,7 @@ state: { status: State, new: new, queued: queued, completed: completed }\nwrite:
   ])
   expect(await examineTable(clerk, table)).toEqual([])
   const outbox = new Outbox(clerk, table, 1_000, given.ledger)
-  expect(await tryRow(outbox)).toMatchObject({ kind: 'tried', refusals: [] })
+  expect(await tryWriteBack(outbox)).toMatchObject({ kind: 'tried', refusals: [] })
   expect(await countTypes(outbox)).toEqual([{ type: 'data', waiting: 1 }])
 })
 
@@ -236,7 +236,7 @@ test('a column for ids of transactions that must be uuids is worth a word', asyn
     yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
   })
   expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
-  expect(await tryRow(outbox)).toEqual({ kind: 'no-row', waits: false })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'no-row', waits: false })
 })
 
 test('a table that somebody has locked is said to be so at once, not by each statement', async () => {
@@ -254,7 +254,7 @@ test('an id of a transaction fits into a uuid, for a trial', async () => {
     yaml: yaml(status, 'write: { tx: transaction_id }'),
   })
   await pool.query('insert into source (id) values (1)')
-  expect(await tryRow(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowsRequest } from '../../src/model.ts'
-import { claimRow, claimRows } from '../../src/outbox/claim.ts'
+import { claimRow, claimRows } from '../../src/outbox/claimRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 /** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
@@ -50,7 +50,7 @@ for (const [name, form] of Object.entries(forms)) {
 
   test(`${name}: of one key no more than a few are taken, and others fill the room`, async () => {
     const values = `${`('data', 'k'), `.repeat(20)}('data', 'l'), ('data', null)`
-    expect((await claim(values, { limit: 5, lineMax: 2 })).outboxIds).toEqual(['1', '2', '21', '22'])
+    expect((await claim(values, { limit: 5, keyRowsMax: 2 })).outboxIds).toEqual(['1', '2', '21', '22'])
   })
 
   test(`${name}: one row is claimed by its id, once it waits`, async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
 import { openPool } from '../support/postgres.ts'
 import { setup, tableOf } from './setup.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowStatus } from '../../src/model.ts'
-import { readRecord } from '../../src/outbox/rows.ts'
+import { readRecord } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 /** Two values each that a careless cast would take for one another, in the order in which they sort. */

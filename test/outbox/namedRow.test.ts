@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createNamedRowSearch } from '../../src/outbox/namingRows.ts'
+import { createNamedRowSearch } from '../../src/outbox/rowsWithTransactionId.ts'
 
 type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]>>
 
@@ -15,7 +15,7 @@ const unknown = { kind: 'unknown' }
 function table(rows: Slice['unknown']) {
   let nowMs = 0
   const asked: (string | null)[] = []
-  const readTaken = async (after: string | null): Promise<Slice> => {
+  const readRowsUnderWay = async (after: string | null): Promise<Slice> => {
     asked.push(after)
     nowMs += 600
     const index = rows.findIndex(({ outboxId }) => outboxId === after) + 1
@@ -25,7 +25,7 @@ function table(rows: Slice['unknown']) {
   const wait = (ms: number) => {
     nowMs += ms
   }
-  return { ...createNamedRowSearch(readTaken, () => nowMs), asked, wait }
+  return { ...createNamedRowSearch(readRowsUnderWay, () => nowMs), asked, wait }
 }
 
 test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
@@ -63,13 +63,13 @@ test('rows that say only that they are under way are none: nobody sends them twi
 test('after a slice that takes too long the next search begins anew, and what was found holds no longer each time', async () => {
   let nowMs = 0
   const asked: (string | null)[] = []
-  const readTaken = async (after: string | null): Promise<Slice> => {
+  const readRowsUnderWay = async (after: string | null): Promise<Slice> => {
     asked.push(after)
     nowMs += 100
     if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })
     return { unknown: [], upTo: '1' }
   }
-  const { find } = createNamedRowSearch(readTaken, () => nowMs)
+  const { find } = createNamedRowSearch(readRowsUnderWay, () => nowMs)
   for (const waitMs of [1_999, 2_000, 2_000]) {
     expect(await find()).toEqual(none)
     nowMs += waitMs

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasNew, readPayloadText } from '../../src/outbox/rows.ts'
+import { hasNew, readPayloadText } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 const yaml = (payload: string, more = '') => `

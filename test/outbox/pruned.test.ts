@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { readBacklog, readHistory } from '../../src/outbox/backlog.ts'
-import { readPassedOver } from '../../src/outbox/passedOver.ts'
-import { findPresent } from '../../src/outbox/rows.ts'
-import { readTaken } from '../../src/outbox/takenRows.ts'
+import { findPresent } from '../../src/outbox/readRows.ts'
+import { readSliceBehindCursor } from '../../src/outbox/rowsBehindCursor.ts'
+import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
 import { completeAgo, pruneAll } from '../support/retention.ts'
 import { rests, setup } from './setup.ts'
 
@@ -47,7 +47,7 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     await pool.query('update outboxd.outbox set readings = readings + 1')
     expect(await describedAs(yaml).capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
-    expect((await readPassedOver(outbox, null, 100))?.unknown ?? []).toEqual([])
+    expect((await readSliceBehindCursor(outbox, null, 100))?.unknown ?? []).toEqual([])
     expect(await readHistory(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
@@ -82,7 +82,7 @@ describe('rows that say themselves that they wait', () => {
     await completeAgo(pool, 31)
     await pool.query(`update source set status = 'C', tx = 'tx-1'`)
     await pruneAll(pool, gone)
-    expect((await readTaken(outbox, null))?.unknown).toEqual([])
+    expect((await readRowsUnderWay(outbox, null))?.unknown).toEqual([])
     await pool.query(`update source set status = 'N', tx = null`)
     await capture()
     const { rows } = await pool.query(
@@ -117,7 +117,7 @@ describe('rows that say themselves that they wait', () => {
     await capture()
     await completeAgo(pool, 31)
     await pruneAll(pool, gone)
-    expect((await readTaken(outbox, null))?.unknown).toEqual([])
+    expect((await readRowsUnderWay(outbox, null))?.unknown).toEqual([])
   })
 })
 

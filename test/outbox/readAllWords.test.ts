@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { lookAt } from '../../src/outbox/propose/readAllWords.ts'
+import { readSeenRows } from '../../src/outbox/propose/readAllWords.ts'
 
 const failing = (code: string) => () => Promise.reject(Object.assign(new Error('canceling statement'), { code }))
 
 test('what takes too long to look at, as a view may, is not known; a lock or a lost connection ends the look', async () => {
   const warnings: string[] = []
-  expect(await lookAt('what "a" holds', warnings, failing('57014'))).toBeUndefined()
+  expect(await readSeenRows('what "a" holds', warnings, failing('57014'))).toBeUndefined()
   expect(warnings).toEqual(['what "a" holds could not be looked at: canceling statement'])
-  await expect(lookAt('what "a" holds', warnings, failing('55P03'))).rejects.toThrow()
-  await expect(lookAt('what "a" holds', warnings, failing('57P01'))).rejects.toThrow()
+  await expect(readSeenRows('what "a" holds', warnings, failing('55P03'))).rejects.toThrow()
+  await expect(readSeenRows('what "a" holds', warnings, failing('57P01'))).rejects.toThrow()
 })

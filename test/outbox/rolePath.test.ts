@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { claimRows } from '../../src/outbox/claim.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { findTableRemarks } from '../../src/outbox/examineTable.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { claimRows } from '../../src/outbox/claim.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { reviewConflicts } from '../../src/outbox/comparison.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
-import { tellRows } from '../../src/outbox/tellRows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
+import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
@@ -38,9 +38,9 @@ for (const [name, form] of Object.entries(forms)) {
     expect(await capture()).toEqual(['2'])
     const [first] = (await pool.query(`select outbox_id, row_stamp from outboxd.submission where outbox_id = '1'`)).rows
     const status = { state: 'completed' as const, transactionId: 't', errorCode: null, error: null }
-    const told = await tellRows(outbox, async () => [{ outboxId: '1', stamp: first.row_stamp, ...status }])
+    const told = await writeBackRows(outbox, async () => [{ outboxId: '1', stamp: first.row_stamp, ...status }])
     const byContent = !form.yaml.includes('created_at')
-    expect(told).toMatchObject({ kind: 'told', rows: [{ kind: byContent ? 'differs' : 'another' }] })
+    expect(told).toMatchObject({ kind: 'done', rows: [{ kind: byContent ? 'differs' : 'another' }] })
     const { rows } = await pool.query('select id, said from source where id = 1')
     expect(rows).toEqual([{ id: '1', said: null }])
     const subject = byContent && form.yaml.includes('none') ? '' : '1' // rows that the ERP edits may be thousands
@@ -59,7 +59,7 @@ for (const [name, form] of Object.entries(forms)) {
     if (form.yaml.includes('created_at')) await pool.query(`update source set taken = false, payload = '{"n": 9}'`)
     await capture()
     const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
-    await tellRows(outbox, async () => [
+    await writeBackRows(outbox, async () => [
       { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
     ])
     expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
@@ -317,7 +317,7 @@ test('rows without created_at that the ERP edits by the thousand: told once for 
   expect(await capture()).toEqual(['2003'])
   expect((await pool.query(`${problems} where subject = ''`)).rows).toEqual([])
   const [first] = (await pool.query(`select row_stamp as stamp from outboxd.submission where outbox_id = '1'`)).rows
-  await tellRows(outbox, async () => [
+  await writeBackRows(outbox, async () => [
     { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
   ])
   expect((await pool.query('select said from source where id = 1')).rows).toEqual([{ said: 'completed' }])
@@ -329,7 +329,7 @@ test('a row that says it is taken is told its outcome though the ERP has edited 
   await capture()
   const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
   await pool.query(`update source set payload = '{"n": 2}'`)
-  await tellRows(outbox, async () => [
+  await writeBackRows(outbox, async () => [
     { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
   ])
   expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
@@ -343,7 +343,7 @@ test('a ledger belongs to one table, by its database, schema and id, and refuses
     /the ledger belongs to the outbox public\.source .*by its column id, and the configuration names public\.outbox/
   await expect(claimRows(other, anyRows)).rejects.toThrow(why)
   await expect(readBacklog(other)).rejects.toThrow(why)
-  await expect(tellRows(other, async () => [])).rejects.toThrow(why)
+  await expect(writeBackRows(other, async () => [])).rejects.toThrow(why)
 })
 
 test.each(

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { hasNew, readNew } from '../../src/outbox/rows.ts'
+import { hasNew, readNew } from '../../src/outbox/readRows.ts'
 import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 

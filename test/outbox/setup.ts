@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
 import type { OutboxRecord, RowStatus, RowsRequest, WriteBackResult } from '../../src/model.ts'
-import { claimRows } from '../../src/outbox/claim.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
-import { tellRows } from '../../src/outbox/tellRows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
+import { writeBackRows } from '../../src/outbox/writeBack.ts'
 import { createDatabase } from '../support/database.ts'
 import { openCaptureLock } from '../support/ledger.ts'
 
@@ -31,7 +31,7 @@ export interface Setup {
 /** A claim that leaves nothing where it is. */
 export const anyRows: RowsRequest = {
   limit: 10,
-  lineMax: 1_000,
+  keyRowsMax: 1_000,
   exceptKeys: [],
   skipped: [],
   types: { known: [], elsewhere: [] },
@@ -98,7 +98,7 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     return inLedger
   }
 
-  const report = (...statuses: RowStatus[]) => tellRows(outbox, async () => statuses)
+  const report = (...statuses: RowStatus[]) => writeBackRows(outbox, async () => statuses)
 
   return {
     outbox,

@@ -1,139 +1,182 @@
-import { expect, test } from 'vitest'
-import type { State } from '../../src/model.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
-import { setup } from './setup.ts'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { RowStatus, State } from '../../src/model.ts'
+import { Outbox } from '../../src/outbox/outbox.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
+import { writeBackRows } from '../../src/outbox/writeBack.ts'
+import { type Setup, setup } from './setup.ts'
 
-const status = (state: State, more: { error?: string; transactionId?: string; errorCode?: string } = {}) => ({
-  outboxId: '1',
+const status = (outboxId: string, state: State = 'completed'): RowStatus => ({
+  outboxId,
   state,
-  transactionId: null,
+  transactionId: `TX-${outboxId}`,
   errorCode: null,
   error: null,
-  ...more,
 })
 
-test('a status column gets its own values; what the file does not map is not written', async () => {
-  const { pool, report, capture } = await setup({
-    ddl: `create type progress as enum ('PENDING', 'BUSY', 'SENT', 'ERROR');
-      create table message (id int primary key, status progress not null default 'PENDING', note varchar(5), tx text, code text,
-        at timestamp)`,
-    yaml: `
-table: message
-id: id
-type: { constant: data }
-payload: { columns: [id] }
-state: { status: status, new: PENDING, queued: BUSY, completed: SENT, failed: ERROR }
-write: { note: error, tx: transaction_id, code: error_code, at: now }`,
-  })
-  await pool.query('insert into message values (1)')
-  const row = async () => (await pool.query('select status, note, tx, code, at is not null as at from message')).rows[0]
-  expect(await capture()).toEqual(['1'])
-  expect(await row()).toEqual({ status: 'BUSY', note: null, tx: null, code: null, at: true })
-  await report(status('uncertain', { error: 'too long a text' }))
-  expect(await row()).toMatchObject({ status: 'BUSY', note: 'too l' })
-  await report(status('failed', { errorCode: 'E001' }))
-  expect(await row()).toMatchObject({ status: 'ERROR', code: 'E001', note: null })
-  await report(status('completed', { transactionId: 'TX-1' }))
-  await report(status('failed'))
-  expect(await row()).toMatchObject({ status: 'SENT', tx: 'TX-1' })
-})
+async function withRows(count: number): Promise<Setup> {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, $1)`, [count])
+  await given.capture()
+  return given
+}
 
-test('a row that does not map is no longer new, whether or not the file has a word for it', async () => {
-  const { pool, capture } = await setup({
-    ddl: `create table message (id int primary key, state text default 'N', body bytea)`,
-    yaml: `
-table: message
-id: id
-type: { constant: data }
-payload: body
-state: { status: state, new: [N, null], queued: T }`,
+const statusOf = async ({ pool }: Setup, id: string) =>
+  (await pool.query('select status from outbox where id = $1', [id])).rows[0].status
+
+async function trigger({ pool }: Setup, id: string, what: string): Promise<void> {
+  await pool.query(`create function meddle() returns trigger language plpgsql as $$
+    begin if old.id = ${id} then ${what}; end if; return new; end $$;
+    create trigger meddle before update on outbox for each row execute function meddle()`)
+}
+
+test('rows that are locked are passed over, with the process that has them; the others are told', async () => {
+  const given = await withRows(3)
+  const form = await given.connect()
+  await form.query('begin')
+  const { rows } = await form.query('select pg_backend_pid() as pid from outbox where id = 2 for update')
+  const telling = await given.report(status('1'), status('2'), status('3'))
+  expect(telling).toMatchObject({
+    kind: 'done',
+    rows: [{ kind: 'written' }, { kind: 'locked', holder: rows[0].pid }, { kind: 'written' }],
   })
-  await pool.query(`insert into message values (1, 'N', null), (2, null, '{}'), (3, 'X', '{}')`)
-  expect(await capture()).toEqual(['1', '2'])
-  expect(await capture()).toEqual([])
-  expect((await pool.query('select state from message order by id')).rows.map(({ state }) => state)).toEqual([
-    'T',
-    'T',
-    'X',
+  expect(await Promise.all(['1', '2', '3'].map((id) => statusOf(given, id)))).toEqual([
+    'completed',
+    'queued',
+    'completed',
   ])
+  await form.query(`update outbox set type = 'changed by the form' where id = 2; commit`)
+  expect(await given.report(status('2'))).toMatchObject({ rows: [{ kind: 'written' }] })
+})
+
+test('a row that says already that it is completed counts as told, and one that is gone is said to be gone', async () => {
+  const given = await withRows(1)
+  await given.report(status('1'))
+  expect(await given.report(status('1', 'failed'), status('99'))).toMatchObject({
+    rows: [{ kind: 'written' }, { kind: 'gone' }],
+  })
+  expect(await statusOf(given, '1')).toBe('completed')
+})
+
+test('a trigger that refuses one row lets nothing be written, and says so with its words', async () => {
+  const given = await withRows(2)
+  await trigger(given, '2', `raise exception 'period is closed'`)
+  expect(await given.report(status('1'), status('2'))).toMatchObject({
+    kind: 'refused',
+    statuses: [{ outboxId: '1' }, { outboxId: '2' }],
+    code: 'P0001',
+    message: 'period is closed',
+    why: 'row',
+  })
+  expect(await statusOf(given, '1')).toBe('queued')
 })
 
 test.each([
-  ['boolean', 'true', 'false', ''],
-  ['smallint', '2', '0', ', new: 0, done: 2'],
-])('a flag of type %s is set at the states that the file names', async (type, done, open, more) => {
-  const { pool, report, capture } = await setup({
-    ddl: `create table message (id int primary key, sent ${type} default '${open}')`,
-    yaml: `
-table: message
-id: id
-type: { constant: data }
-payload: { columns: [id] }
-state: { flag: sent, set: [completed, discarded]${more} }`,
-  })
-  await pool.query('insert into message values (1)')
-  const sent = async () => (await pool.query('select sent::text from message')).rows[0].sent
-  expect(await capture()).toEqual(['1'])
-  expect(await capture()).toEqual([])
-  await report(status('failed'))
-  expect(await sent()).toBe(open)
-  await report(status('completed'))
-  expect(await sent()).toBe(done)
+  '40001',
+  '25006',
+  '53200',
+  '57P01',
+])('a trigger that refuses one row with %s, as a database does that is away, refuses this row', async (code) => {
+  const given = await withRows(2)
+  await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
+  expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, why: 'row' })
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'done' })
 })
 
-test('a time is set once, and emptied when the record ends otherwise; rows that fail do not keep new ones waiting', async () => {
-  const { pool, report, capture } = await setup({
-    ddl: 'create table message (id int primary key, done_at timestamptz, given_up date)',
-    yaml: `
-table: message
-id: id
-type: { constant: data }
-payload: { columns: [id] }
-state: { timestamp: done_at, set: [completed] }
-write: { given_up: { what: now, on: [failed, rejected] } }`,
-  })
-  await pool.query('insert into message select generate_series(1, 3000)')
-  const row = async () => (await pool.query('select done_at, given_up from message where id = 1')).rows[0]
-  for (let i = 0; i < 30; i++) await capture()
-  await report(status('failed'))
-  expect(await row()).toMatchObject({ done_at: null, given_up: expect.any(Date) })
-  await pool.query('insert into message values (3001)')
-  expect(await capture()).toEqual(['3001'])
-  await report(status('completed'))
-  const first = await row()
-  expect(first).toMatchObject({ done_at: expect.any(Date), given_up: null })
-  await report(status('completed'))
-  expect(await row()).toEqual(first)
+test('a constraint that is checked at the commit refuses, too', async () => {
+  const given = await withRows(1)
+  await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'at the end' using errcode = '23514'; end $$;
+    create constraint trigger refuse after update on outbox deferrable initially deferred for each row execute function refuse()`)
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '23514' })
 })
 
-test('columns that the table does not have, and types that cannot serve, are named all at once', async () => {
-  const { outbox } = await setup({
-    ddl: 'create table message (id int primary key, created int, body xml)',
-    yaml: `
-table: message
-id: id
-type: kind
-payload: body
-state: { status: stat, new: N, queued: T }
-write: { nots: error }`,
-  })
-  const refusal = await hasNew(outbox).catch((error: Error) => error.message)
-  expect(refusal).toBe(
-    ['kind" (type)', 'stat" (state)', 'nots" (write)']
-      .map((what) => `outbox.yaml: the table "message" has no column "${what}; it has id, created, body`)
-      .join('\n'),
-  )
+test('a lock that a trigger waits for is a lock', async () => {
+  const given = await withRows(1)
+  await given.pool.query('create table customer (id int primary key); insert into customer values (1)')
+  await trigger(given, '1', 'perform from customer where id = 1 for update')
+  const form = await given.connect()
+  await form.query('begin; update customer set id = 1')
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '55P03', why: 'lock' })
 })
 
-test('a status of which the file says only when a row waits is read and never written; other columns are', async () => {
-  const { pool, capture, report } = await setup({
-    ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
-    yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,
+test.each([
+  ['a column is gone', 'alter table outbox drop column error'],
+  ['the database became read-only', 'alter database :name set default_transaction_read_only = on'],
+  [
+    'a trigger refuses each statement',
+    `create function refuse() returns trigger language plpgsql as $$
+     begin raise exception 'closed'; end $$;
+     create trigger refuse before update on outbox for each statement execute function refuse()`,
+  ],
+])('%s: that is no row’s fault, and thrown', async (_, sql) => {
+  const given = await withRows(1)
+  await given.report(status('1', 'accepted')) // it is open
+  const name = new URL(given.url).pathname.slice(1)
+  await given.pool.query(sql.replace(':name', name))
+  const { createPool } = await import('../../src/postgres/database.ts')
+  const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
+  onTestFinished(() => pool.end())
+  const outbox = new Outbox(pool, 'outbox', 1_000, pool)
+  await hasNew(outbox).catch(() => {})
+  await expect(writeBackRows(outbox, async () => [status('1')])).rejects.toThrow()
+})
+
+test('a table that is locked as a whole is no row’s fault', async () => {
+  const given = await withRows(1)
+  const form = await given.connect()
+  await form.query('begin; lock table outbox in share mode')
+  await expect(given.report(status('1'))).rejects.toMatchObject({ code: '55P03' })
+})
+
+describe('an update that changes nothing is noticed', () => {
+  test('where a trigger suppresses it', async () => {
+    const given = await withRows(2)
+    await trigger(given, '2', 'return null')
+    expect(await given.report(status('1'), status('2'))).toMatchObject({
+      rows: [{ kind: 'written' }, { kind: 'ineffective', why: expect.stringContaining('trigger') }],
+    })
   })
-  await pool.query(`insert into sale (body) values ('{}')`)
-  expect(await capture()).toEqual(['1'])
-  await report({ outboxId: '1', state: 'failed', transactionId: null, errorCode: null, error: 'it was refused' })
-  const { rows } = await pool.query('select progress, trouble from sale')
-  expect(rows).toEqual([{ progress: 'open', trouble: 'it was refused' }])
-  expect(await capture()).toEqual([])
+
+  test('where row-level security has no policy for it', async () => {
+    const given = await withRows(1)
+    const role = `clerk_${new URL(given.url).pathname.slice(6)}`
+    await given.pool.query(`create role ${role} login; grant select, update on outbox to ${role};
+      grant usage on schema outboxd to ${role}; grant select on outboxd.outbox to ${role};
+      alter table outbox enable row level security; create policy see on outbox for select using (true);
+      create policy write on outbox for update using (id <> 1)`)
+    onTestFinished(() => given.pool.query(`drop owned by ${role}; drop role ${role}`).then(() => {}))
+    await given.pool.query(`alter database ${new URL(given.url).pathname.slice(1)} set role = '${role}'`)
+    const { createPool } = await import('../../src/postgres/database.ts')
+    const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
+    onTestFinished(() => pool.end())
+    const outbox = new Outbox(pool, 'outbox', 1_000, pool)
+    expect(await writeBackRows(outbox, async () => [status('1')])).toMatchObject({
+      rows: [{ kind: 'ineffective', why: expect.stringContaining('row-level security') }],
+    })
+  })
+})
+
+describe('a later state is never written over by an earlier one', () => {
+  test('nobody reads what to tell while another tells', async () => {
+    const given = await withRows(1)
+    const inner: string[] = []
+    await writeBackRows(given.outbox, async () => {
+      inner.push((await given.report(status('1'))).kind)
+      return [status('1', 'accepted')]
+    })
+    expect(inner).toEqual(['busy'])
+    expect(await statusOf(given, '1')).toBe('accepted')
+  })
+
+  test('whoever lost the lock while being stopped writes nothing more', async () => {
+    const given = await withRows(1)
+    const late = writeBackRows(given.outbox, async () => {
+      await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163
+        and database = (select oid from pg_database where datname = current_database())`)
+      await expect.poll(async () => (await given.report(status('1', 'failed'))).kind).toBe('done')
+      return [status('1', 'accepted')]
+    })
+    await expect(late).rejects.toThrow()
+    expect(await statusOf(given, '1')).toBe('failed')
+  })
 })

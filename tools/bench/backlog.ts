@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { countEveryMs } from '../../src/daemon/observing.ts'
-import { claimRows } from '../../src/outbox/claim.ts'
+import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
@@ -24,7 +24,7 @@ const claims = 60
 const batchRows = 10
 const tenRows = {
   limit: batchRows,
-  lineMax: batchRows,
+  keyRowsMax: batchRows,
   exceptKeys: [],
   skipped: [],
   types: { known: [], elsewhere: [] },

@@ -22,20 +22,20 @@ import { countTypes, readBacklog, readHistory } from '../../outbox/backlog.ts'
 import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
 import { examineSources } from '../../outbox/examineSources.ts'
 import { examineTable, findRemarks } from '../../outbox/examineTable.ts'
-import { findRightProblems } from '../../outbox/findRightProblems.ts'
+import { findPermissionProblems } from '../../outbox/findPermissionProblems.ts'
 import { findShortIdColumns } from '../../outbox/findWriteProblems.ts'
 import { findNearestTable } from '../../outbox/inspectTable.ts'
-import { gapMessage } from '../../outbox/ledgerGap.ts'
+import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
-import { type OutboxTable, saysTaken, splitTableName, standardTable } from '../../outbox/outboxTable.ts'
-import { passedOverMessage } from '../../outbox/passedOver.ts'
+import { isMarkedOnCapture, type OutboxTable, splitTableName, standardTable } from '../../outbox/outboxTable.ts'
 import { findUnusedSentColumns } from '../../outbox/propose/readAllWords.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
+import { readNew } from '../../outbox/readRows.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
-import { readNew } from '../../outbox/rows.ts'
+import { rowsBehindCursorMessage } from '../../outbox/rowsBehindCursor.ts'
 import { type SecondLedger, secondLedgerMessage } from '../../outbox/secondLedger.ts'
-import { readHidden } from '../../outbox/startPosition.ts'
-import { type RowTrial, tryRow } from '../../outbox/tryRow.ts'
+import { countHiddenRows } from '../../outbox/startPosition.ts'
+import { tryWriteBack, type WriteBackTrial } from '../../outbox/tryWriteBack.ts'
 import { unknownStatusAdvice, unknownStatusMessage } from '../../outbox/unknownStatuses.ts'
 import { pluralize } from '../../plainText.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
@@ -104,7 +104,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
       // A table that our user must not see looks as if it did not exist.
-      const hidden = missing.length === 0 ? [] : await findRightProblems(pool, table)
+      const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
       const problems = [
         ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await examineTable(pool, table)),
@@ -158,16 +158,17 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const gap = await findLostRows(databases, goOn, history !== null)
   const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
-  if (gap.rows.length > 0) return ['problem', gapMessage(gap)]
+  if (gap.rows.length > 0) return ['problem', ledgerGapMessage(gap)]
   const passed = await findRowsPassedOver(databases, goOn)
-  if (passed.rows > 0) return ['warning', `${passedOverMessage(passed)}. A daemon finds and takes them within the hour`]
+  if (passed.rows > 0)
+    return ['warning', `${rowsBehindCursorMessage(passed)}. A daemon finds and takes them within the hour`]
   const unknown = await countRowsOfUnknownStatus(databases, goOn)
   if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
-  const [mark, message] = judgeTrial(await withOutbox(databases, tryRow))
+  const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
   if (mark !== 'ok') return [mark, message]
   const start = startMessage((await readServedOutbox(databases.ledger)).start)
   const before = historyMessage(history)
-  const hidden = hiddenMessage(await withOutbox(databases, readHidden))
+  const hidden = hiddenMessage(await withOutbox(databases, countHiddenRows))
   const remarks = await withOutbox(databases, findRemarks)
   const also = [
     start === null ? '' : `. ${start}`,
@@ -184,7 +185,7 @@ const namedMessage = (outboxId: string) =>
 /** The daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
 
-function judgeTrial(trial: RowTrial): Judged {
+function judgeTrial(trial: WriteBackTrial): Judged {
   switch (trial.kind) {
     case 'never-written':
       return ['ok', 'nothing is written to the table']
@@ -214,7 +215,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   const waiting = await withOutbox(databases, countTypes)
   const problems = typeProblems(known, typesNamed(table), waiting)
   if (problems.length > 0) return finding(what, 'problem', ...problems)
-  return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)))
+  return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, isMarkedOnCapture(table)))
 }
 
 /** Plans the queries that read contents, and runs them on rows that wait. Returns nothing if there are none. */

@@ -4,7 +4,7 @@ import type { OutboxRecord } from '../../model.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { explain } from '../../operations/explainError.ts'
 import { type MapPreview, previewWarnings } from '../../operations/mapRecords.ts'
-import { readNew } from '../../outbox/rows.ts'
+import { readNew } from '../../outbox/readRows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }

@@ -102,7 +102,7 @@ export function createOutboxReading(
 
 function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
   const reads = async () => outboxReads(await databases())
-  const readHidden = shareReading(clock, hiddenAgeMs, async () => (await reads()).readHidden())
+  const countHiddenRows = shareReading(clock, hiddenAgeMs, async () => (await reads()).countHiddenRows())
   const readReadOnly = shareReading(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
-  return async () => ({ ...(await reads()), readHidden, readReadOnly })
+  return async () => ({ ...(await reads()), countHiddenRows, readReadOnly })
 }

@@ -7,11 +7,19 @@ import type {
   RowsRequest,
   SkippedRow,
 } from '../../model.ts'
-import { fullPace, nextPace, type Pace, roomIn } from './pace.ts'
+import { fullPace, limitsFor, nextPace, type Pace } from './capturePace.ts'
+import {
+  type CaptureFailure,
+  type CaptureRowsDeps,
+  type CaptureRowsResult,
+  captureRecord,
+  captureRows,
+  type RowSelection,
+  unreadableRecord,
+} from './captureRows.ts'
 import type { Sleep } from './sleep.ts'
-import { type Attempt, captureRecord, type Failure, type TakeDeps, type Taken, take, unreadableRecord } from './take.ts'
 
-export interface CaptureDeps extends TakeDeps {
+export interface CaptureDeps extends CaptureRowsDeps {
   /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
   windowMax: number
   /** The record types that there are mappings for. */
@@ -126,7 +134,7 @@ export function createCapture(deps: CaptureDeps): Capture {
   async function leaveToReport(outboxIds: readonly string[]): Promise<void> {
     const untilMs = deps.elapsedMs() + ofReportMs
     for (const id of outboxIds) ofReport.set(id, untilMs)
-    await deps.tellLater(outboxIds)
+    await deps.reportLater(outboxIds)
   }
 
   async function captureNew(): Promise<CaptureRound> {
@@ -169,26 +177,26 @@ type Batch =
   | { kind: 'waits' }
   | { kind: 'nothing' }
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
-  | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & Failure)
+  | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & CaptureFailure)
 
 /** Far longer than the report takes for a batch, and soon enough for rows that it was kept from telling. */
 const ofReportMs = 300_000
 
-const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: Failure) =>
+const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: CaptureFailure) =>
   deps.faultOf(error, isCaptured).code === statementTimeout
 const statementTimeout = '57014'
 
 async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
   let limit = 0
-  const taken = await take(deps, {
+  const taken = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, lineMax, exceptKeys } = roomIn(session, deps.windowMax)
+      const { limit: room, keyRowsMax, exceptKeys } = limitsFor(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const types = typesIn(session, deps.knownTypes())
       const rows = await deps.claim({
         limit,
-        lineMax,
+        keyRowsMax,
         exceptKeys,
         skipped: [...session.skipped, ...leftToReport],
         types,
@@ -223,15 +231,15 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 async function captureAlone(
   deps: CaptureDeps,
   outboxId: string,
-  failure: Failure | null,
+  failure: CaptureFailure | null,
 ): Promise<Exclude<CaptureRound, 'idle'>> {
   if (failure === null) {
-    const taken = await take(deps, asItIs(deps, outboxId))
+    const taken = await captureRows(deps, asItIs(deps, outboxId))
     return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
-  const taken = await take(deps, {
+  const taken = await captureRows(deps, {
     claim: () => deps.claimOne(outboxId),
     read: async () => [unreadableRecord(deps, outboxId, message)],
   })
@@ -240,7 +248,7 @@ async function captureAlone(
   return forget(deps, outboxId, taken)
 }
 
-function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
+function asItIs(deps: CaptureDeps, outboxId: string): RowSelection {
   return {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
@@ -255,7 +263,7 @@ function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
 const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
   (await deps.readContents(await rows.read())).map((row) => captureRecord(deps, row))
 
-type Tried = Exclude<Taken, { kind: 'failed' }>
+type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 
 async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
   if (tried.kind !== 'taken') return tried.kind
@@ -264,7 +272,7 @@ async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promis
   return 'again'
 }
 
-async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: Failure): Promise<'again'> {
+async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: CaptureFailure): Promise<'again'> {
   const { code, blame } = deps.faultOf(error, isCaptured)
   const detail = isCaptured
     ? `captured, and sent once; its table refuses our mark (${code}), so the row still says that it waits: look at the table's triggers and constraints`

@@ -1,13 +1,13 @@
 import type { ProblemKind, RowOutcome } from '../../model.ts'
 
-export type Outcome =
+export type WriteBackOutcome =
   | RowOutcome
   /** By the table, and only this row. */
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
   /** Told by itself, its triggers take longer than a statement may. */
   | { kind: 'slow' }
 
-export interface Judgement {
+export interface ReportDecision {
   /** Null if the row knows. */
   againInMs: number | null
   problem: { kind: ProblemKind; detail: string; retryInMs: number } | null
@@ -26,7 +26,7 @@ const lockedLongMs = 5_000
  * @param failures how often in a row it could not be told before
  * @param isEnd false for a step on the way, which another report follows
  */
-export function decideReport(outcome: Outcome, failures: number, isEnd = true): Judgement {
+export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd = true): ReportDecision {
   switch (outcome.kind) {
     case 'written':
       return { againInMs: null, problem: null }
@@ -64,7 +64,7 @@ const slowMessage =
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
 /** Tried again each hour for a day: a detached partition may come back, a deleted row does not. */
-function isMissing(failures: number, isEnd: boolean): Judgement {
+function isMissing(failures: number, isEnd: boolean): ReportDecision {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
   const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
   return { againInMs: goneAgainMs, problem }
@@ -77,14 +77,14 @@ const goneMessage =
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 
-function waitsForLock(detail: string, failures: number): Judgement {
+function waitsForLock(detail: string, failures: number): ReportDecision {
   const againInMs = lockedMs(failures)
   const waitedMs = Array.from({ length: Math.min(failures, 10) }, (_, i) => lockedMs(i)).reduce((a, b) => a + b, 0)
   const isLong = waitedMs >= lockedLongMs
   return { againInMs, problem: isLong ? { kind: 'report_locked', detail, retryInMs: againInMs } : null }
 }
 
-function putOff(kind: ProblemKind, detail: string, failures: number): Judgement {
+function putOff(kind: ProblemKind, detail: string, failures: number): ReportDecision {
   const againInMs = Math.min(refusedMaxMs, refusedMinMs * 2 ** Math.min(failures, 10))
   return { againInMs, problem: { kind, detail, retryInMs: againInMs } }
 }

@@ -1,11 +1,11 @@
 import { type DueReport, endStates, type Report, type ReportResult, type WriteBackResult } from '../../model.ts'
-import { decideReport, type Outcome } from './decideReport.ts'
+import { decideReport, type WriteBackOutcome } from './decideReport.ts'
 
 export interface ReportDeps {
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
   /** @throws Error if none can be told, whichever it is */
-  tell(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
+  writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
   write(told: readonly ReportResult[]): Promise<void>
 }
 
@@ -14,7 +14,7 @@ const limits = { freshMax: 500, againMax: 50 }
 const partsMaxMs = 10_000
 const parts = 10
 
-export const rowsMax = limits.freshMax
+export const reportRowsMax = limits.freshMax
 /** A batch that takes longer is not followed by a larger one, which might exceed what a statement may take. */
 const quickMs = 2_500
 
@@ -29,7 +29,7 @@ export interface ReportRound {
  *
  * @param rowsAtOnce what the round before found
  */
-export async function reportOnce(deps: ReportDeps, rowsAtOnce = rowsMax): Promise<ReportRound> {
+export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
   const first = await tellAll(deps, fresh, rowsAtOnce)
   if (first.isBusy) return { hasMore: false, rowsAtOnce: first.rowsAtOnce }
@@ -53,11 +53,12 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: 
     const [part = [], ...rest] = waiting
     waiting = rest
     const beginsMs = elapsedMs()
-    const telling = await deps.tell(part)
+    const telling = await deps.writeBack(part)
     if (telling.kind === 'busy') return { isBusy: true, isLeft: true, rowsAtOnce: most }
-    if (telling.kind === 'told') {
+    if (telling.kind === 'done') {
       await deps.write(telling.rows.map(({ status, ...outcome }) => toldReport(status, outcome)))
-      if (part.length === most && elapsedMs() - beginsMs < quickMs) most = Math.min(rowsMax, Math.ceil(most * 1.5))
+      if (part.length === most && elapsedMs() - beginsMs < quickMs)
+        most = Math.min(reportRowsMax, Math.ceil(most * 1.5))
     } else if (part.length > 1 && telling.kind === 'slow') {
       most = Math.ceil(part.length / 2)
       waiting = chunks([part, ...waiting].flat(), most)
@@ -67,7 +68,7 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: 
   return { isBusy: false, isLeft: waiting.length > 0, rowsAtOnce: most }
 }
 
-function toldReport(report: Report, outcome: Outcome): ReportResult {
+function toldReport(report: Report, outcome: WriteBackOutcome): ReportResult {
   const { againInMs, problem } = decideReport(
     outcome,
     report.failures,
@@ -83,13 +84,13 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 }
 
-export interface ReportingDeps extends ReportDeps {
+export interface ReportRoundsDeps extends ReportDeps {
   /** Begins a round. */
   wake(): void
 }
 
 /** Tells the outbox rows what becomes of their submissions, round after round. */
-export interface Reporting {
+export interface ReportRounds {
   /** One round. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
   /** Begins a round in a moment, for these steps and those written until then. */
@@ -99,9 +100,9 @@ export interface Reporting {
 const idleMs = 2_000
 const gatherMs = 50
 
-export function createReporting({ wake, ...deps }: ReportingDeps): Reporting {
+export function createReportRounds({ wake, ...deps }: ReportRoundsDeps): ReportRounds {
   let isGathering = false
-  let rowsAtOnce = rowsMax
+  let rowsAtOnce = reportRowsMax
   return {
     async runOnce() {
       const round = await reportOnce(deps, rowsAtOnce)

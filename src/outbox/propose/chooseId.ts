@@ -1,5 +1,5 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { kindNames } from '../findTableProblems.ts'
+import { relationKindNames } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
 import { findNamed } from './columnNames.ts'
 
@@ -79,7 +79,7 @@ function noIdWarning(table: CatalogTable, nullable: CatalogColumn | undefined): 
 
 function kindName({ kind, hasHeirs }: CatalogTable): string {
   if (hasHeirs) return 'a table that others inherit from'
-  return kind === 'p' ? 'partitioned by another column' : (kindNames[kind] ?? 'no table')
+  return kind === 'p' ? 'partitioned by another column' : (relationKindNames[kind] ?? 'no table')
 }
 
 const namesOf = (columns: readonly CatalogColumn[]) => columns.map(({ name }) => name).join(', ')

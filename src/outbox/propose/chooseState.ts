@@ -1,6 +1,6 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { describeInstead, needsMark } from '../findTableProblems.ts'
+import { needsMark, suggestInstead } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isAnyStatus, isStatus, saysDone, stateWords } from './columnNames.ts'
 import {
@@ -64,7 +64,7 @@ function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoic
     {
       text: 'state:',
       trial: 'state: none',
-      fillIn: `${what} ${describeInstead(kind, below)}`,
+      fillIn: `${what} ${suggestInstead(kind, below)}`,
     },
   ])
 }
@@ -209,7 +209,7 @@ function byPerson(
         comment: column.exactType,
       })),
       needsMark(table.kind)
-        ? { text: '', comment: `Without one it cannot be read: ${describeInstead(table.kind, table.below)}` }
+        ? { text: '', comment: `Without one it cannot be read: ${suggestInstead(table.kind, table.below)}` }
         : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
     ],
   }

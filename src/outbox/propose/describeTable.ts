@@ -9,7 +9,7 @@ import type { Resource } from '../../resources.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
-import { findRightProblems, findSchemaProblem } from '../findRightProblems.ts'
+import { findPermissionProblems, findSchemaProblem } from '../findPermissionProblems.ts'
 import { findPolicyProblems } from '../findTableProblems.ts'
 import {
   findNearestTable,
@@ -26,7 +26,7 @@ import type { WordsOf } from './findSentColumns.ts'
 import { proposeCapture } from './proposeCapture.ts'
 import { type OutboxProposal, plainName, proposeOutbox } from './proposeOutbox.ts'
 import { proposeSource } from './proposeSource.ts'
-import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
+import { readAllWords, readSeenRows, type Words, wordsOf } from './readAllWords.ts'
 import { readDocument, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
@@ -139,7 +139,7 @@ async function describeDocument(
   asked: Resource | null,
   unseen: string[],
 ): Promise<DescribedDocument | null> {
-  const document = await lookAt('which tables it belongs to', unseen, () => readDocument(db, table))
+  const document = await readSeenRows('which tables it belongs to', unseen, () => readDocument(db, table))
   if (document == null) return null
   const endpoint = asked ?? endpointFor(document.lines === null ? 'transaction' : 'order')
   const source = proposeSource(document, endpoint === endpointFor('order'))
@@ -151,7 +151,7 @@ async function describeDocument(
     unseen.push(
       `${role} must not read ${tables}; the owner grants it so:\ngrant select on ${tables} to ${sqlName(role)};`,
     )
-  else await lookAt('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
+  else await readSeenRows('what the proposed query reads', unseen, () => db.query(source.sql.join('\n'), [[]]))
   const { lines } = document
   const type = plainName(table.name)
   return {
@@ -165,7 +165,7 @@ async function describeDocument(
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
-  return (await lookAt('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
+  return (await readSeenRows('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
 }
 
 /** The types that rows may have; what a person has to name instead, if nobody knows them. */
@@ -209,7 +209,7 @@ async function readFields(
     return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
   if (type === 'bytea' || !isReadable) return null
-  const payloads = await lookAt(`what "${name}" holds`, warnings, () => readSomePayloads(pool, table, name))
+  const payloads = await readSeenRows(`what "${name}" holds`, warnings, () => readSomePayloads(pool, table, name))
   const fields = fieldsOfPayloads(payloads ?? [])
   return fields.length === 0 ? null : fields
 }
@@ -218,7 +218,7 @@ async function readFields(
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrial(lines))
   if (described === null) return problems.map(({ message }) => message)
-  const rights = await findRightProblems(pool, described)
+  const rights = await findPermissionProblems(pool, described)
   if (rights.length > 0 || !hasId) {
     const qualified = qualifiedTable(table)
     const policies = await findPolicyProblems(pool, qualified, described)

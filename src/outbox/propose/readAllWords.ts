@@ -16,7 +16,7 @@ export async function readAllWords(db: Database, table: CatalogTable, warnings: 
   for (const column of findWordColumns(table)) {
     const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
     if (!isReadable) continue
-    const found = await lookAt(`what "${column}" holds`, warnings, () => readWords(db, table, column))
+    const found = await readSeenRows(`what "${column}" holds`, warnings, () => readWords(db, table, column))
     if (found !== undefined) words.set(column, found)
   }
   return words
@@ -31,7 +31,11 @@ export const wordsOf =
   }
 
 /** What cannot be looked at (a view that fails, or takes too long) is not known: that is no reason to propose nothing. */
-export async function lookAt<T>(what: string, warnings: string[], look: () => Promise<T>): Promise<T | undefined> {
+export async function readSeenRows<T>(
+  what: string,
+  warnings: string[],
+  look: () => Promise<T>,
+): Promise<T | undefined> {
   try {
     return await look()
   } catch (error) {

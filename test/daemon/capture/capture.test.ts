@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
+import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
-import { hasNew } from '../../../src/outbox/rows.ts'
+import { hasNew } from '../../../src/outbox/readRows.ts'
 import { begin, blameFor } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 import { openPool } from '../../support/postgres.ts'
@@ -31,7 +31,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
-    async tellLater() {},
+    async reportLater() {},
     map: ({ type, payload, unreadable }) =>
       type === 'wrong' || unreadable !== null
         ? { kind: 'refused', resource: null, reason: unreadable ?? 'it does not map' }
@@ -119,7 +119,7 @@ test('rows whose mark took too long are left to the report, and batches stay as 
   const sizes: number[] = []
   const capture = createCapture(
     deps({
-      async tellLater(outboxIds) {
+      async reportLater(outboxIds) {
         for (const id of outboxIds) left.add(id)
         sizes.push(outboxIds.length)
       },

@@ -33,7 +33,7 @@ function setup(given: {
   const calls: string[] = []
   const session: CaptureSession = {
     queued: 0,
-    lines: [],
+    waitingKeys: [],
     skipped: [],
     typesKnown: null,
     hasHistory: state.hasHistory,
@@ -67,7 +67,7 @@ function setup(given: {
       readAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
       skip: async () => {},
       forget: async () => {},
-      tellLater: async () => {},
+      reportLater: async () => {},
       map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}', amounts: {} }),
       newId: () => 'id',
       newKey: () => 'key',

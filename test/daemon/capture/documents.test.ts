@@ -11,10 +11,10 @@ import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import type { State, Transition } from '../../../src/model.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
+import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readContents } from '../../../src/outbox/readContents.ts'
-import { hasNew } from '../../../src/outbox/rows.ts'
+import { hasNew } from '../../../src/outbox/readRows.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -81,7 +81,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
-    async tellLater() {},
+    async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
     newKey: randomUUID,

@@ -5,10 +5,10 @@ import { faultOf } from '../../../src/daemon/createCapturePart.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
-import { claimRow, claimRows } from '../../../src/outbox/claim.ts'
+import { claimRow, claimRows } from '../../../src/outbox/claimRows.ts'
 import { Outbox } from '../../../src/outbox/outbox.ts'
 import { readContents } from '../../../src/outbox/readContents.ts'
-import { hasNew } from '../../../src/outbox/rows.ts'
+import { hasNew } from '../../../src/outbox/readRows.ts'
 import { mappingFrom } from '../../mapping/mappingOf.ts'
 import { tableOf } from '../../outbox/setup.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
@@ -53,7 +53,7 @@ async function captureAll(sql: string, changes: Partial<CaptureDeps> = {}, maxMs
     readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
-    async tellLater() {},
+    async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
     newKey: randomUUID,

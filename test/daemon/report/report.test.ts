@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type ReportDeps, reportOnce } from '../../../src/daemon/report/report.ts'
 
 type Due = Awaited<ReturnType<ReportDeps['readDue']>>['fresh'][number]
-type Tell = ReportDeps['tell']
+type Tell = ReportDeps['writeBack']
 type Told = Parameters<ReportDeps['write']>[0][number]
 
 const dueOf = (count: number): Due[] => Array.from({ length: count }, (_, i) => ({ submissionId: `${i}`, failures: 0 }))
@@ -18,7 +18,7 @@ const reportOf = (due: Due): Told['report'] => ({
 })
 
 const takesAll: Tell = async (due) => ({
-  kind: 'told',
+  kind: 'done',
   rows: due.map((each) => ({ status: reportOf(each), kind: 'written' })),
 })
 
@@ -31,7 +31,7 @@ const refuses =
   }
 
 /** Reports that are due, and a table that takes them as `tell` says; each telling takes `tellMs`. */
-function setup(due: { fresh?: Due[]; again?: Due[] }, tell: Tell = takesAll, tellMs = 0) {
+function setup(due: { fresh?: Due[]; again?: Due[] }, writeBack: Tell = takesAll, tellMs = 0) {
   const told: Due[][] = []
   const written: Told[] = []
   let nowMs = 0
@@ -43,10 +43,10 @@ function setup(due: { fresh?: Due[]; again?: Due[] }, tell: Tell = takesAll, tel
           return () => nowMs - startMs
         },
         readDue: async () => ({ fresh: [], again: [], ...due }),
-        tell(part) {
+        writeBack(part) {
           told.push([...part])
           nowMs += tellMs
-          return tell(part)
+          return writeBack(part)
         },
         write: async (results) => void written.push(...results),
       },
@@ -119,7 +119,7 @@ test('a slow table: half as many rows at once, until it takes them, and no more 
       {
         stopwatch: () => () => nowMs,
         readDue: async () => ({ fresh: left, again: [] }),
-        async tell(part) {
+        async writeBack(part) {
           const telling = await slow(part)
           nowMs += tellMs
           if (telling.kind === 'slow') failures += 1

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { createReporting } from '../../../src/daemon/report/report.ts'
+import { createReportRounds } from '../../../src/daemon/report/report.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -9,13 +9,13 @@ afterEach(() => {
 function setup(due = 0) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const wake = vi.fn()
-  const reporting = createReporting({
+  const reporting = createReportRounds({
     stopwatch: () => () => 0,
     readDue: async () => ({
       fresh: Array.from({ length: due }, () => ({ submissionId: 'a', failures: 0 })),
       again: [],
     }),
-    tell: async () => ({ kind: 'told', rows: [] }),
+    writeBack: async () => ({ kind: 'done', rows: [] }),
     write: async () => {},
     wake,
   })

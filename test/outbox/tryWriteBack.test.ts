@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { findPolicyProblems } from '../../src/outbox/findTableProblems.ts'
 import { standardTable } from '../../src/outbox/outboxTable.ts'
-import { tryRow } from '../../src/outbox/tryRow.ts'
+import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -20,7 +20,7 @@ test('a row is told each state that it may come to, and is as it was', async () 
   await given.pool.query(`create function note() returns trigger language plpgsql as $$ begin
       perform nextval('told'); return new; end $$;
     create sequence told; create trigger note before update on outbox for each row execute function note()`)
-  expect(await tryRow(given.outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  expect(await tryWriteBack(given.outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
   expect(await everything(given)).toEqual(before)
   expect((await given.pool.query('select last_value::int as n from told')).rows).toEqual([{ n: 8 }])
 })
@@ -33,7 +33,7 @@ test('what the table refuses is named with its words, the other states are tried
       if new.status = 'completed' and old.status <> 'accepted' then raise exception 'not in order'; end if;
       return new; end $$;
     create trigger meddle before update on outbox for each row execute function meddle()`)
-  expect(await tryRow(given.outbox)).toEqual({
+  expect(await tryWriteBack(given.outbox)).toEqual({
     kind: 'tried',
     outboxId: '1',
     refusals: [
@@ -48,7 +48,7 @@ test('a constraint that is checked at the commit is tried, too', async () => {
   await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
     begin if new.status = 'completed' then raise exception 'at the end'; end if; return new; end $$;
     create constraint trigger refuse after update on outbox deferrable initially deferred for each row execute function refuse()`)
-  expect(await tryRow(given.outbox)).toMatchObject({
+  expect(await tryWriteBack(given.outbox)).toMatchObject({
     refusals: [{ state: 'completed', why: 'SQLSTATE P0001: at the end' }],
   })
 })
@@ -57,9 +57,9 @@ test('it waits for nobody: a row that is locked is not tried', async () => {
   const given = await withRow()
   const form = await given.connect()
   await form.query('begin; select from outbox for update')
-  expect(await tryRow(given.outbox)).toEqual({ kind: 'no-row', waits: true })
+  expect(await tryWriteBack(given.outbox)).toEqual({ kind: 'no-row', waits: true })
   await form.query('delete from outbox; commit')
-  expect(await tryRow(given.outbox)).toEqual({ kind: 'no-row', waits: false })
+  expect(await tryWriteBack(given.outbox)).toEqual({ kind: 'no-row', waits: false })
 })
 
 test('a table that is only read is not written to', async () => {
@@ -67,7 +67,7 @@ test('a table that is only read is not written to', async () => {
     ddl: 'create table message (id int primary key); insert into message values (1)',
     yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none',
   })
-  expect(await tryRow(outbox)).toEqual({ kind: 'never-written' })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'never-written' })
 })
 
 test('row-level security without a policy for our updates is refused before anything is read', async () => {
@@ -92,9 +92,9 @@ test('check called the example sales_order a problem: a row that the ledger reme
   await pool.query(
     `insert into sales_order (customer_no, status, net_amount, ordered_at) values ('C1', 'released', 1, now())`,
   )
-  expect(await tryRow(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  expect(await tryWriteBack(outbox)).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
   await pool.query('alter table sales_order add check (synced_at is null)')
-  expect(await tryRow(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
+  expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
 
 test('a trigger that changes what the row is known by: check says that it would be told nothing more', async () => {
@@ -107,7 +107,7 @@ test('a trigger that changes what the row is known by: check says that it would 
 state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`,
   })
   await given.pool.query('insert into source (amount) values (1)')
-  const trial = await tryRow(given.outbox)
+  const trial = await tryWriteBack(given.outbox)
   expect(trial).toMatchObject({
     kind: 'tried',
     // An edit of a rejected or failed row is its repair, so what the trigger changes there does no harm.
@@ -118,5 +118,5 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
   })
   const named = given.describedAs(`table: source\nid: id\ntype: { constant: data }\npayload: { columns: [amount] }
 state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`)
-  expect(await tryRow(named.outbox)).toMatchObject({ kind: 'tried', refusals: [] })
+  expect(await tryWriteBack(named.outbox)).toMatchObject({ kind: 'tried', refusals: [] })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { chooseInLine, idCharsMax, type MetRow } from '../../src/outbox/chooseInLine.ts'
+import { chooseInKeyOrder, idCharsMax, type ScannedRow } from '../../src/outbox/keyOrder.ts'
 
-const row = (outboxId: string, line: string | null, some: Partial<MetRow> = {}): MetRow => ({
+const row = (outboxId: string, line: string | null, some: Partial<ScannedRow> = {}): ScannedRow => ({
   outboxId,
   line,
   excepted: false,
@@ -12,17 +12,17 @@ const row = (outboxId: string, line: string | null, some: Partial<MetRow> = {}):
 })
 
 function choose(
-  rows: readonly MetRow[],
-  { limit = 100, lineMax = 100, skipped = [], held = [] }: Partial<Options> = {},
+  rows: readonly ScannedRow[],
+  { limit = 100, keyRowsMax = 100, skipped = [], held = [] }: Partial<Options> = {},
 ): { outboxIds: string[]; leftTypes: string[]; isFull: boolean } {
-  const choice = chooseInLine({ limit, lineMax }, new Set(skipped), new Set(held))
+  const choice = chooseInKeyOrder({ limit, keyRowsMax }, new Set(skipped), new Set(held))
   for (const each of rows) choice.meet(each)
   return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes], isFull: choice.isFull() }
 }
 
 interface Options {
   limit: number
-  lineMax: number
+  keyRowsMax: number
   skipped: string[]
   held: string[]
 }
@@ -45,9 +45,9 @@ test('a row without a key stays alone', () => {
   expect(choose([row('1', null), row('2', null), row('3', null)], { skipped: ['2'] }).outboxIds).toEqual(['1', '3'])
 })
 
-test('of one key no more than lineMax are taken, and none of a line that is held', () => {
+test('of one key no more than keyRowsMax are taken, and none of a line that is held', () => {
   const rows = [row('1', 'k'), row('2', 'k'), row('3', 'k'), row('4', 'held'), row('5', 'l')]
-  expect(choose(rows, { lineMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
+  expect(choose(rows, { keyRowsMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
 })
 
 test('the types that are left to others are told, each once', () => {
@@ -62,13 +62,13 @@ test('it is full with as many as were asked for', () => {
 test('of each key those that are taken are the first ones of it', () => {
   const anyRow = fc.record({ line: fc.constantFrom('k', 'l', 'm'), excepted: fc.boolean() })
   fc.assert(
-    fc.property(fc.array(anyRow, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), (met, lineMax) => {
+    fc.property(fc.array(anyRow, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), (met, keyRowsMax) => {
       const rows = met.map(({ line, excepted }, i) => row(String(i), line, { excepted }))
-      const taken = new Set(choose(rows, { lineMax }).outboxIds)
+      const taken = new Set(choose(rows, { keyRowsMax }).outboxIds)
       for (const line of ['k', 'l', 'm']) {
         const ofKey = rows.filter((each) => each.line === line)
         const count = ofKey.filter(({ outboxId }) => taken.has(outboxId)).length
-        expect(count).toBeLessThanOrEqual(lineMax)
+        expect(count).toBeLessThanOrEqual(keyRowsMax)
         expect(ofKey.slice(0, count).every(({ outboxId }) => taken.has(outboxId))).toBe(true)
       }
     }),

@@ -1,16 +1,16 @@
 import { type Database, readRoleSchemas } from '../postgres/database.ts'
-import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
 /** The columns that the daemon reads and writes. */
-export interface NeededRights {
+export interface NeededPermissions {
   /** Null: every column of the table. */
   readonly select: readonly string[] | null
   readonly update: readonly string[]
 }
 
 /** Lists what the daemon needs of a table as it is described. Pure. */
-function neededRights(table: OutboxTable): NeededRights {
+function neededRights(table: OutboxTable): NeededPermissions {
   const { payload, type, createdAt, state, write } = table
   const form = formOf(state)
   const written = [
@@ -42,7 +42,7 @@ export async function findSchemaProblem(
 }
 
 /** Finds what the daemon does with the table and our user must not, with the statements that grant it. */
-export async function findRightProblems(db: Database, table: OutboxTable): Promise<string[]> {
+export async function findPermissionProblems(db: Database, table: OutboxTable): Promise<string[]> {
   const found = await findTable(db, table)
   if (found === null) return []
   const { role, schema, name, mayUse } = found
@@ -125,7 +125,7 @@ const listed = (names: readonly string[]) => names.join(', ')
 
 /** Rows locked by others are known by xmax, and rows without a state are put in the order of their transactions. */
 const systemColumns = (table: OutboxTable): string[] =>
-  saysTaken(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
+  isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
 interface FoundSchema {
   /** Quoted, as all names here. */
@@ -177,7 +177,7 @@ interface Rights {
 async function readRights(
   db: Database,
   oid: string,
-  { select, update, system, sequence }: NeededRights & { system: readonly string[]; sequence: string | null },
+  { select, update, system, sequence }: NeededPermissions & { system: readonly string[]; sequence: string | null },
 ): Promise<Rights> {
   const { rows } = await db.query<Rights>(
     `select

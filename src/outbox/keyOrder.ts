@@ -1,7 +1,7 @@
 import type { RowsRequest } from '../model.ts'
 
 /** What there is to know of a row before it may be taken. */
-export interface MetRow {
+export interface ScannedRow {
   outboxId: string
   /** Stands for the row's key. */
   line: string | null
@@ -12,12 +12,12 @@ export interface MetRow {
 }
 
 /** The rows that were chosen so far. */
-export interface ChoiceInLine {
+export interface KeyOrderChoice {
   readonly outboxIds: string[]
   /** The types of rows left to other instances. */
   readonly leftTypes: ReadonlySet<string>
   isFull(): boolean
-  meet(row: MetRow): void
+  meet(row: ScannedRow): void
 }
 
 /**
@@ -26,12 +26,12 @@ export interface ChoiceInLine {
  * @param skipped ids of rows that are put off
  * @param held    lines of which none may be taken
  */
-export function chooseInLine(
-  { limit, lineMax }: Pick<RowsRequest, 'limit' | 'lineMax'>,
+export function chooseInKeyOrder(
+  { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,
   skipped: ReadonlySet<string>,
   held: ReadonlySet<string>,
-): ChoiceInLine {
-  const goes = createKeyOrder(lineMax, held)
+): KeyOrderChoice {
+  const goes = createKeyOrder(keyRowsMax, held)
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()
   return {
@@ -47,21 +47,21 @@ export function chooseInLine(
 }
 
 /**
- * Keeps the rows of each key in their order, as they are met in it: up to `lineMax` of one key go, and behind the first
+ * Keeps the rows of each key in their order, as they are met in it: up to `keyRowsMax` of one key go, and behind the first
  * that stays, all of them stay.
  *
  * @param held lines that must not go at all
  * @returns tells of the next row whether it goes, given whether anything else is against it
  */
 export function createKeyOrder(
-  lineMax: number,
+  keyRowsMax: number,
   held: Iterable<string> = [],
 ): (line: string | null, mayGo: boolean) => boolean {
   const lengths = new Map([...held].map((line) => [line, Number.POSITIVE_INFINITY]))
   return (line, mayGo) => {
     if (line === null) return mayGo
     const length = lengths.get(line) ?? 0
-    const goes = mayGo && length < lineMax
+    const goes = mayGo && length < keyRowsMax
     lengths.set(line, goes ? length + 1 : Number.POSITIVE_INFINITY)
     return goes
   }

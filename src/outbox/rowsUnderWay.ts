@@ -1,17 +1,17 @@
 import { readLedgerId } from '../ledger/servedService.ts'
 import type { Database } from '../postgres/database.ts'
-import { column, type TableShape, textSql } from './columns.ts'
+import { columnSql, type TableShape, textSql } from './columns.ts'
+import { isolateFailingRows } from './failingRows.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { startSql } from './rowExpressions.ts'
-import { findTakenBySecond } from './secondLedger.ts'
+import { findCapturedBySecondLedger } from './secondLedger.ts'
 import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
 import { formOf } from './stateForms.ts'
-import { failingRows } from './unfilterable.ts'
 
 /** A row that says that it is under way. */
-export interface TakenRow {
+export interface RowUnderWay {
   outboxId: string
   stamp: string
   createdAt: string | null
@@ -19,11 +19,11 @@ export interface TakenRow {
   transactionId: string | null
 }
 
-export interface TakenStatements extends SliceStatements {
+export interface UnderWayStatements extends SliceStatements {
   /** False if a row looks new until its end. */
   readonly canTell: boolean
   /** True if each end has its own value: a row that says "under way" was not told its end. */
-  readonly saysEnds: boolean
+  readonly hasEndValues: boolean
   /** A condition on rows; null if no row can say it. */
   readonly taken: string | null
   /** The same, or a row that waits and names a transaction: the ledger may have lost its record. */
@@ -42,12 +42,12 @@ export interface TakenStatements extends SliceStatements {
  * Statements that find rows under way. If one value means both "under way" and "done", only rows count that were recorded since the
  * ledger serves the table: another program may have done older ones.
  */
-export function takenStatements({ table, shape, rows: expressions, served }: OpenTable): TakenStatements {
+export function underWayStatements({ table, shape, rows: expressions, served }: OpenTable): UnderWayStatements {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = expressions
   const form = formOf(state)
   const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
-  const taken = form?.takenSql(since) ?? null
+  const taken = form?.underWaySql(since) ?? null
   const transaction = transactionSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
@@ -61,12 +61,12 @@ export function takenStatements({ table, shape, rows: expressions, served }: Ope
     unstamped: these(`'unreadable'`),
     ...slices,
     canTell: taken !== null,
-    saysEnds: form?.saysEnds ?? false,
+    hasEndValues: form?.hasEndValues ?? false,
     taken,
     takenOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
     rows(condition, after, upTo) {
       return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
-          ${state ? `coalesce(${column(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
+          ${state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${startSql(table, shape, served.start)}${slices.within(after, upTo, 1)} order by ${id}`
     },
   }
@@ -75,9 +75,9 @@ export function takenStatements({ table, shape, rows: expressions, served }: Ope
 /** Takes some ten milliseconds. */
 const sliceMax = 10_000
 
-export interface TakenSlice {
+export interface UnderWaySlice {
   /** Not in the ledger. */
-  unknown: TakenRow[]
+  unknown: RowUnderWay[]
   /** Ids of rows whose records have ended, although the rows say "under way". */
   known: string[]
   /** The id that ends the slice; null for the last. */
@@ -91,19 +91,25 @@ export interface TakenSlice {
  * @param after        the id that ended the slice before
  * @param isWaitingToo also those that wait and name a transaction
  */
-export async function readTaken(outbox: Outbox, after: string | null, isWaitingToo = false): Promise<TakenSlice> {
+export async function readRowsUnderWay(
+  outbox: Outbox,
+  after: string | null,
+  isWaitingToo = false,
+): Promise<UnderWaySlice> {
   const table = await outbox.open()
-  const taken = takenStatements(table)
+  const taken = underWayStatements(table)
   const { canTell } = taken
   const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
   if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
   const { upTo, bounds } = await readSlice(table.db, taken, after, sliceMax)
-  const { rows } = await table.db.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
+  const { rows } = await table.db.query<RowUnderWay>(taken.rows(condition, after !== null, upTo !== null), bounds)
   const { known, conflicts } = await table.memory.findKnown(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
   const missedIds = missed.map(({ outboxId }) => outboxId)
   const theirs =
-    missed.length === 0 ? new Set() : await findTakenBySecond(outbox.pool, await readLedgerId(outbox.ledger), missedIds)
+    missed.length === 0
+      ? new Set()
+      : await findCapturedBySecondLedger(outbox.pool, await readLedgerId(outbox.ledger), missedIds)
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
   return {
     unknown: await stampOurs(
@@ -111,7 +117,7 @@ export async function readTaken(outbox: Outbox, after: string | null, isWaitingT
       taken,
       missed.filter(({ outboxId }) => !theirs.has(outboxId)),
     ),
-    known: taken.saysEnds ? [...known.difference(others)] : [],
+    known: taken.hasEndValues ? [...known.difference(others)] : [],
     ...{ upTo, canTell },
   }
 }
@@ -122,17 +128,17 @@ export async function readTaken(outbox: Outbox, after: string | null, isWaitingT
  */
 async function stampOurs(
   db: Database,
-  { stamped, unstamped }: TakenStatements,
-  rows: readonly TakenRow[],
-): Promise<TakenRow[]> {
+  { stamped, unstamped }: UnderWayStatements,
+  rows: readonly RowUnderWay[],
+): Promise<RowUnderWay[]> {
   const stamps = new Map<string, string>()
   const ask = async (statement: string, ids: readonly string[]) => {
     const found = await db.query<{ outboxId: string; stamp: string }>(statement, [ids])
     for (const { outboxId, stamp } of found.rows) stamps.set(outboxId, stamp)
   }
   const ids = rows.map(({ outboxId }) => outboxId)
-  const unread = await failingRows(ids, (those) => ask(stamped, those))
-  await failingRows(unread, (those) => ask(unstamped, those))
+  const unread = await isolateFailingRows(ids, (those) => ask(stamped, those))
+  await isolateFailingRows(unread, (those) => ask(unstamped, those))
   return rows.flatMap((row) => {
     const stamp = stamps.get(row.outboxId)
     return stamp === undefined ? [] : [{ ...row, stamp }]

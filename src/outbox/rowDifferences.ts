@@ -3,7 +3,7 @@ import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject
 import type { Database } from '../postgres/database.ts'
 
 /** Rows whose ids the ledger knows and that are not as they were taken, and that nobody was told of yet. */
-export class Differences {
+export class RowDifferences {
   readonly #waiting = new Map<string, RowConflict>()
   readonly #waitingEdited = new Set<string>()
   /** By id and stamp: the row that comes after one that was taken out is another again. */
@@ -11,11 +11,11 @@ export class Differences {
   readonly #edited = new Set<string>()
 
   /** Notes rows that are others than those that were taken: each is told by its id. */
-  meetOthers(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
+  addConflicts(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
     for (const conflict of conflicts) {
       const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
       if (this.#named.has(name)) continue
-      if (this.#named.size >= namedMax) this.meetEdited([conflict.outboxId], stampOf)
+      if (this.#named.size >= namedMax) this.addEdited([conflict.outboxId], stampOf)
       else {
         this.#waiting.set(conflict.outboxId, conflict)
         this.#named.add(name)
@@ -24,7 +24,7 @@ export class Differences {
   }
 
   /** Notes rows that were edited, or are others that are alike: they are told together. */
-  meetEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
+  addEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
     for (const id of outboxIds) {
       const name = `${id} ${stampOf(id)}`
       if (this.#edited.size >= editedMax || this.#edited.has(name)) continue
@@ -57,7 +57,7 @@ const namedMax = 100
 const editedMax = 10_000
 
 /** Notes rows that are others than those that the ledger knows by their ids, and rows that were edited. */
-export async function noteDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
+export async function recordDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
   await raiseProblems(
     ledger,
     conflicts.map(({ outboxId, detail }: RowConflict) => ({
@@ -73,11 +73,11 @@ export async function noteDifferences(ledger: Database, { conflicts, edited }: F
      on conflict do nothing`,
     [edited],
   )
-  await tellEdited(ledger)
+  await updateEditedRowsProblem(ledger)
 }
 
 /** Says how many rows are noted as edited, as one problem of the whole table. */
-export async function tellEdited(ledger: Database): Promise<void> {
+export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
   const { rows } = await ledger.query<{ count: number; examples: string[] }>(
     `select count(*)::int as count, coalesce((array_agg(outbox_id order by length(outbox_id), outbox_id))[1:5], '{}') as examples
      from outboxd.edited_row where outbox = outboxd.current_outbox()`,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
-import { hasNew } from '../../src/outbox/rows.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 /** A filter that raises an error for one row: that row is put off, and the others go on. */

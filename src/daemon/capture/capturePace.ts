@@ -14,7 +14,7 @@ const batchMax = 500
 export const fullPace: Pace = { limit: batchMax, isNarrowing: false, isSlow: false }
 
 /** What came of a batch of so many rows. */
-export type BatchEnd =
+export type BatchOutcome =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
   /** To read their contents, or to mark them, took too long. */
@@ -27,7 +27,7 @@ export type BatchEnd =
  * fails too, or leaves the culprit at the head of what comes then: in nine steps it is alone. Then it goes on by twos, fours and
  * so on, since such rows seldom come alone. One that took too long says nothing of its rows, but of how many may be marked at once. Pure.
  */
-export function nextPace(pace: Pace, end: BatchEnd): Pace {
+export function nextPace(pace: Pace, end: BatchOutcome): Pace {
   switch (end.kind) {
     case 'slow':
       return { limit: half(Math.min(pace.limit, end.rows)), isNarrowing: false, isSlow: true }
@@ -59,14 +59,14 @@ function grown(limit: number, isSlow: boolean): Pace {
  *
  * @param windowMax at most so many records are queued
  */
-export function roomIn(
-  { queued, lines }: { queued: number; lines: readonly WaitingKey[] },
+export function limitsFor(
+  { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },
   windowMax: number,
-): { limit: number; lineMax: number; exceptKeys: string[] } {
-  const stuck = lines.reduce((sum, line) => sum + (line.waitsForPerson ? line.length : 0), 0)
-  const lineMax = Math.max(1, Math.floor(windowMax / lineShare))
-  const closed = lines.filter(({ length, waitsForPerson }) => waitsForPerson || length >= lineMax)
-  return { limit: windowMax - (queued - stuck), lineMax, exceptKeys: closed.map(({ key }) => key) }
+): { limit: number; keyRowsMax: number; exceptKeys: string[] } {
+  const stuck = waitingKeys.reduce((sum, line) => sum + (line.isHeld ? line.length : 0), 0)
+  const keyRowsMax = Math.max(1, Math.floor(windowMax / lineShare))
+  const closed = waitingKeys.filter(({ length, isHeld }) => isHeld || length >= keyRowsMax)
+  return { limit: windowMax - (queued - stuck), keyRowsMax, exceptKeys: closed.map(({ key }) => key) }
 }
 
 const lineShare = 40

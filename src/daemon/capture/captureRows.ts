@@ -21,7 +21,7 @@ export interface Fault {
   code: string
 }
 
-export interface TakeDeps extends RecordMaker {
+export interface CaptureRowsDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Reads the contents of records that a query gives; returns others as they are. @returns the first of them, at least one */
@@ -29,27 +29,27 @@ export interface TakeDeps extends RecordMaker {
   /** Runs the work while no other instance captures, in a transaction of the ledger; null if another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   /** These rows do not say that they are taken, so we tell them later. */
-  tellLater(outboxIds: readonly string[]): Promise<void>
+  reportLater(outboxIds: readonly string[]): Promise<void>
   /** @param isMark it was a mark that failed, which the table's own triggers may do */
   faultOf(error: unknown, isMark: boolean): Fault
   /** Records are in the ledger and may be sent; their rows are yet to be marked. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
-export interface Attempt {
+export interface RowSelection {
   /** Null if there is no room for any. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
 
 /** How rows failed, and how far they had come. */
-export interface Failure {
+export interface CaptureFailure {
   error: unknown
   /** In the ledger: only the mark was refused. */
   isCaptured: boolean
 }
 
-export type Taken =
+export type CaptureRowsResult =
   /** Another instance captures. */
   | { kind: 'busy' }
   /** The ledger went back in time. */
@@ -60,7 +60,7 @@ export type Taken =
    */
   | { kind: 'taken'; claimed: number; read: number; unmarked: readonly string[] }
   /** `outboxIds`: the rows in hand, as far as that was known. */
-  | ({ kind: 'failed'; outboxIds: readonly string[] } & Failure)
+  | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
  * Claims rows, reads them, keeps them in the ledger and marks them.
@@ -70,7 +70,7 @@ export type Taken =
  *
  * @throws what is about everyone, such as a database that is away
  */
-export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
+export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSelection): Promise<CaptureRowsResult> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
   let captured: (Marking & { rows: ClaimedRows | null; read: number }) | 'waits' | null = null
@@ -108,10 +108,14 @@ interface Marking extends Pick<Insertion, 'discarded'> {
 }
 
 /** @returns the rows that still say that they wait, since the table ignored the mark */
-async function mark(deps: TakeDeps, rows: ClaimedRows, { records, discarded }: Marking): Promise<readonly string[]> {
+async function mark(
+  deps: CaptureRowsDeps,
+  rows: ClaimedRows,
+  { records, discarded }: Marking,
+): Promise<readonly string[]> {
   deps.onCaptured(records)
   const unmarked = await rows.mark(records.map((record) => rowStatus(record, discarded.get(record.outboxId) ?? null)))
-  if (unmarked.length > 0) await deps.tellLater(unmarked)
+  if (unmarked.length > 0) await deps.reportLater(unmarked)
   return rows.isRemembered ? [] : unmarked
 }
 

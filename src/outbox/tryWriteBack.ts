@@ -5,11 +5,11 @@ import { codeOf } from '../postgres/sqlState.ts'
 import { anyTransactionId } from './findWriteProblems.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readStatements } from './rows.ts'
-import { type WriteStatements, writeStatements } from './writeBack.ts'
+import { readStatements } from './readRows.ts'
+import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
 /** What came of telling one row, for a trial, all that a record can become. */
-export type RowTrial =
+export type WriteBackTrial =
   /** Nothing is written to this table. */
   | { kind: 'never-written' }
   /** `waits`: there is one, and it could not be locked. */
@@ -18,7 +18,7 @@ export type RowTrial =
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
 /** Tells one row that waits, in one transaction, each state that it may come to, and takes all of it back. Waits for no lock for long. */
-export async function tryRow(outbox: Outbox): Promise<RowTrial> {
+export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
   if (writing === null) return { kind: 'never-written' }

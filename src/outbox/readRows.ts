@@ -2,7 +2,7 @@ import type { ServedOutbox } from '../ledger/servedOutbox.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import { cutIdSql } from './chooseInLine.ts'
+import { cutIdSql } from './keyOrder.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
@@ -40,7 +40,7 @@ export async function readRecord(outbox: Outbox, outboxId: string): Promise<Outb
 }
 
 /** Returns whether the row of this id says that it waits; true of a table whose rows never say it. */
-export async function saysThatItWaits(outbox: Outbox, outboxId: string): Promise<boolean> {
+export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
   return ((await table.db.query(readStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
 }
@@ -55,14 +55,14 @@ export async function readNew(outbox: Outbox, limit: number): Promise<OutboxReco
       return rows.map((row) => toRecord(described, bytesMax, row))
     }
     if (table.scan === null) return read(sql.waiting, limit)
-    const skipped = outbox.unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
+    const skipped = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const { outboxIds } = await table.scan.findUnknown({ ...everything, limit, skipped })
     return read(sql.byIds, outboxIds)
   })
 }
 
 const everything = {
-  lineMax: Number.POSITIVE_INFINITY,
+  keyRowsMax: Number.POSITIVE_INFINITY,
   exceptKeys: [],
   types: { known: [], elsewhere: [] },
 }
@@ -77,7 +77,7 @@ export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> 
 }
 
 /** Reads the rows of these ids that are there, whether or not they wait. */
-export async function lookAt(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
+export async function readSeenRows(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
   const { db } = table
   const { look, lookByText } = readStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
@@ -88,14 +88,14 @@ export async function lookAt(table: OpenTable, outboxIds: readonly string[]): Pr
 }
 
 export async function findPresent(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await lookAt(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
+  return new Set((await readSeenRows(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
 /** Bytes of payloads that are held in memory at once; a few times as much while they are mapped and written. */
 export const batchBytesMax = 16_000_000
 
 /** Reads the first of these rows that wait: as many as `batchBytesMax` holds, and always one. */
-export async function readFirst(
+export async function readFirstWaiting(
   { described, bytesMax }: Outbox,
   db: Database,
   table: OpenTable,
@@ -155,14 +155,14 @@ export function readPayloadText(
 ): { payload: string | null; unreadable: string | null } {
   const unreadable = (why: string) => ({ payload: null, unreadable: why })
   if (bytes === null) return unreadable('the payload is missing: it is NULL in the outbox')
-  if (bytes > bytesMax) return unreadable(tooLarge(bytes, bytesMax))
+  if (bytes > bytesMax) return unreadable(payloadTooLargeMessage(bytes, bytesMax))
   const text = decode(raw ?? '', encoding)
   if (text === null) return unreadable(`the payload is not ${encoding}`)
   if (text.includes('\0')) return unreadable('the payload contains a NUL character, which JSON text cannot')
   return { payload: text, unreadable: null }
 }
 
-export const tooLarge = (bytes: number, bytesMax: number): string =>
+export const payloadTooLargeMessage = (bytes: number, bytesMax: number): string =>
   `the payload has ${bytes} bytes, more than the ${bytesMax} that PAYLOAD_MAX_BYTES allows`
 
 /** Null if the bytes are not of this encoding. */

@@ -2,10 +2,10 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
-import { saysTaken } from './outboxTable.ts'
+import { isMarkedOnCapture } from './outboxTable.ts'
 
 /** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
-export interface Unfilterable {
+export interface FailingRows {
   /** Those that are known; neither the filter nor the stamp is asked for them. */
   ids(): readonly string[]
   /**
@@ -14,12 +14,12 @@ export interface Unfilterable {
    * @param before those that the statement knew
    * @returns whether it would know more now
    */
-  find(statements: FilterStatements, before: readonly string[]): Promise<boolean>
+  find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
   /** Where it is time, looks whether they still are. */
-  retest(statements: FilterStatements): Promise<void>
+  retest(statements: FailingRowStatements): Promise<void>
 }
 
-export interface FilterStatements {
+export interface FailingRowStatements {
   readonly db: Database
   /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
   readonly candidates: string
@@ -33,17 +33,17 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-export function createUnfilterable(ledger: Database): Unfilterable {
+export function createFailingRows(ledger: Database): FailingRows {
   let known: readonly string[] = []
   let testedAt = 0
   /** Where a search that took too long goes on. */
   let after: string | null = null
   let learning: Promise<void> | null = null
 
-  const fails = (statements: FilterStatements, ids: readonly string[], most: number) =>
-    failingRows(ids, (those) => statements.db.query(statements.ask, [those]), most)
+  const fails = (statements: FailingRowStatements, ids: readonly string[], most: number) =>
+    isolateFailingRows(ids, (those) => statements.db.query(statements.ask, [those]), most)
 
-  async function search(statements: FilterStatements): Promise<string[]> {
+  async function search(statements: FailingRowStatements): Promise<string[]> {
     const until = performance.now() + searchMaxMs
     const found: string[] = []
     while (found.length <= unfilterableMax && performance.now() < until) {
@@ -64,7 +64,7 @@ export function createUnfilterable(ledger: Database): Unfilterable {
     )
   }
 
-  async function learn(statements: FilterStatements): Promise<void> {
+  async function learn(statements: FailingRowStatements): Promise<void> {
     const all = new Set([...known, ...(await search(statements))])
     if (all.size === known.length || all.size > unfilterableMax) return
     known = [...all]
@@ -94,9 +94,9 @@ export function createUnfilterable(ledger: Database): Unfilterable {
 const detail =
   'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'
 
-export function filterStatements({ db, table, ideal }: OpenTable): FilterStatements {
+export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRowStatements {
   const { from, mayWait, stamp, id, idType, idText } = ideal
-  const asked = saysTaken(table) ? '1' : stamp
+  const asked = isMarkedOnCapture(table) ? '1' : stamp
   return {
     db,
     candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
@@ -106,7 +106,7 @@ export function filterStatements({ db, table, ideal }: OpenTable): FilterStateme
 }
 
 /** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
-export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
+export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
 
 /**
  * Those of these rows that a question fails for: all are asked about at once, then by halves, until each is alone.
@@ -114,7 +114,7 @@ export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(Strin
  * @param most so many are enough
  * @throws what no row can be to blame for
  */
-export async function failingRows(
+export async function isolateFailingRows(
   ids: readonly string[],
   ask: (ids: readonly string[]) => Promise<unknown>,
   most = Number.POSITIVE_INFINITY,
@@ -124,10 +124,12 @@ export async function failingRows(
     await ask(ids)
     return []
   } catch (error) {
-    if (!mayBeRowsFault(error)) throw error
+    if (!canBeCausedByRow(error)) throw error
     if (ids.length === 1) return [...ids]
   }
   const half = ids.length >> 1
-  const first = await failingRows(ids.slice(0, half), ask, most)
-  return first.length >= most ? first : [...first, ...(await failingRows(ids.slice(half), ask, most - first.length))]
+  const first = await isolateFailingRows(ids.slice(0, half), ask, most)
+  return first.length >= most
+    ? first
+    : [...first, ...(await isolateFailingRows(ids.slice(half), ask, most - first.length))]
 }

@@ -4,10 +4,10 @@ import type { Database } from '../postgres/database.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readSlice, sliceStatements, unlessSlow } from './slices.ts'
+import { nullIfCanceled, readSlice, sliceStatements } from './slices.ts'
 
 /** A slice of rows behind a position, where nobody looks again. */
-export interface PassedSlice {
+export interface SliceBehindCursor {
   /** Ids of rows that wait there and that the ledger does not know, in order. */
   unknown: string[]
   /** The id that ends the slice; null for the last. */
@@ -15,7 +15,7 @@ export interface PassedSlice {
 }
 
 /** The position comes first, then the bounds of the slice. Asks nothing of a row but whether it waits. */
-export function passedSql({ rows }: OpenTable, after: boolean, upTo: boolean): string {
+export function behindCursorSql({ rows }: OpenTable, after: boolean, upTo: boolean): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
   return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
@@ -30,13 +30,17 @@ export function passedSql({ rows }: OpenTable, after: boolean, upTo: boolean): s
  * @param after the id that ended the slice before
  * @returns null if rows say themselves that they wait, there is no position yet, or the slice takes too long to read
  */
-export function readPassedOver(outbox: Outbox, after: string | null, sliceRows: number): Promise<PassedSlice | null> {
-  return unlessSlow(() =>
+export function readSliceBehindCursor(
+  outbox: Outbox,
+  after: string | null,
+  sliceRows: number,
+): Promise<SliceBehindCursor | null> {
+  return nullIfCanceled(() =>
     outbox.ask(async (table) => {
       const position = (await table.scan?.readPosition()) ?? null
       if (position === null) return null
       const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
-      const sql = passedSql(table, after !== null, upTo !== null)
+      const sql = behindCursorSql(table, after !== null, upTo !== null)
       const { rows } = await table.db.query<SeenRow>(sql, [...position, ...bounds])
       const { known } = await table.memory.findKnown(rows)
       const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
@@ -47,7 +51,7 @@ export function readPassedOver(outbox: Outbox, after: string | null, sliceRows: 
 }
 
 /** Rows that wait behind the position up to which a table was read. */
-export interface PassedOver {
+export interface RowsBehindCursor {
   rows: number
   /** Null if there is none. */
   firstId: string | null
@@ -61,14 +65,14 @@ export interface PassedOver {
  * @param begin the id after which to begin; null: at the first row
  * @param goOn  asked between two slices: false gives up
  */
-export async function findPassedOver(
+export async function findRowsBehindCursor(
   outbox: Outbox,
   begin: string | null,
   { goOn, sliceRows }: { goOn(): Promise<boolean>; sliceRows: number },
-): Promise<PassedOver> {
+): Promise<RowsBehindCursor> {
   let after = begin
   for (;;) {
-    const slice = await readPassedOver(outbox, after, sliceRows)
+    const slice = await readSliceBehindCursor(outbox, after, sliceRows)
     if (slice === null) return { rows: 0, firstId: null, after: null }
     const { unknown, upTo } = slice
     if (unknown.length > 0 || upTo === null) return { rows: unknown.length, firstId: unknown[0] ?? null, after: upTo }
@@ -78,7 +82,7 @@ export async function findPassedOver(
 }
 
 /** In words, for the problem and for `check`; without the client's data. */
-export function passedOverMessage({ rows, firstId, after }: PassedOver): string {
+export function rowsBehindCursorMessage({ rows, firstId, after }: RowsBehindCursor): string {
   const many = after === null ? `${rows}` : `${rows} or more`
   return `${many} ${rows === 1 && after === null ? 'row' : 'rows'} waited behind the position up to which the table had been read (the first is ${firstId}): rows came there that were loaded with ids or numbers of their own, or by a partition, a table that inherits, or a policy`
 }
@@ -87,9 +91,9 @@ export function passedOverMessage({ rows, firstId, after }: PassedOver): string 
 const compareAgainMinutes = 5
 
 /** Says so, and has all instances read the table from its beginning: what the ledger knows is passed over, the others are taken. */
-export async function beginAnew(db: Database, found: PassedOver): Promise<void> {
+export async function rereadFromStart(db: Database, found: RowsBehindCursor): Promise<void> {
   await raiseProblems(db, [
-    { kind: 'rows_passed_over', subject: '', detail: passedOverMessage(found), retryInMs: null },
+    { kind: 'rows_passed_over', subject: '', detail: rowsBehindCursorMessage(found), retryInMs: null },
   ])
   await db.query(
     `update outboxd.outbox set readings = readings + 1,
@@ -99,4 +103,4 @@ export async function beginAnew(db: Database, found: PassedOver): Promise<void> 
 }
 
 /** None was found: those that were told are taken. */
-export const endPassedOver = (db: Database): Promise<void> => clearProblems(db, 'rows_passed_over', null)
+export const clearRowsBehindCursor = (db: Database): Promise<void> => clearProblems(db, 'rows_passed_over', null)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTaken } from '../../src/outbox/takenRows.ts'
+import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
 import { setup } from './setup.ts'
 
 /** The comparison with the ledger goes on past a row that raises an error when it is looked into. */
@@ -17,7 +17,7 @@ const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, '
 test('a payload that raises: the row is found by its id, and those around it too (the comparison failed every hour)', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: table })
   await pool.query(said)
-  const slice = await readTaken(outbox, null)
+  const slice = await readRowsUnderWay(outbox, null)
   expect(slice?.unknown.map(({ outboxId, stamp }) => [outboxId, stamp.split(/[ :]/)[0]])).toEqual([
     ['1', 'content'],
     ['2', 'unreadable'],
@@ -28,5 +28,5 @@ test('a payload that raises: the row is found by its id, and those around it too
 test('a filter that raises: nobody knows whether the row is ours, and those around it are found', async () => {
   const { pool, outbox } = await setup({ ddl, yaml: `${table}filter: ratio > 3\n` })
   await pool.query(said)
-  expect((await readTaken(outbox, null))?.unknown.map(({ outboxId }) => outboxId)).toEqual(['1'])
+  expect((await readRowsUnderWay(outbox, null))?.unknown.map(({ outboxId }) => outboxId)).toEqual(['1'])
 })

@@ -1,22 +1,22 @@
 import type { NamedRowSearch } from '../ledger/history/createHistory.ts'
 import type { NamedRow } from '../ledger/history/decideHistory.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
-import { column } from './columns.ts'
+import { columnSql } from './columns.ts'
+import { isolateFailingRows } from './failingRows.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { type TakenSlice, transactionSql } from './takenRows.ts'
-import { failingRows } from './unfilterable.ts'
+import { transactionSql, type UnderWaySlice } from './rowsUnderWay.ts'
 
 /** A row that names a transaction. */
-export interface NamingRow {
+export interface RowWithTransactionId {
   outboxId: string
   /** What its state column says; null if there is none. */
   said: string | null
   transactionId: string
 }
 
-type Row = NamingRow & SeenRow & { waits: boolean }
+type Row = RowWithTransactionId & SeenRow & { waits: boolean }
 
 /**
  * Selects the rows of the ids in $1 that name a transaction, whatever their states are and whether or not the filter takes them in.
@@ -24,7 +24,7 @@ type Row = NamingRow & SeenRow & { waits: boolean }
  */
 function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
-  const said = table.state === null ? 'null::text' : `${column(table.state.column)}::text`
+  const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
   const transaction = transactionSql(table, shape)
   const these = (its: string, recorded: string) =>
     `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
@@ -37,15 +37,18 @@ function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' 
  * Reads those of these rows that name a transaction and are the ones that the ledger knows. A row that cannot be known again, because it
  * raises an error, counts as the one; a row that waits and has other contents does not.
  */
-export async function readNamingRows(outbox: Outbox, outboxIds: readonly string[]): Promise<NamingRow[]> {
+export async function readRowsWithTransactionId(
+  outbox: Outbox,
+  outboxIds: readonly string[],
+): Promise<RowWithTransactionId[]> {
   const table = await outbox.open()
   const { stamped, unstamped } = namingStatements(table)
   const rows: Row[] = []
   const ask = async (statement: string, ids: readonly string[]) => {
     rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
   }
-  const unread = await failingRows(outboxIds, (those) => ask(stamped, those))
-  await failingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
+  const unread = await isolateFailingRows(outboxIds, (those) => ask(stamped, those))
+  await isolateFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
   const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
@@ -62,7 +65,7 @@ const searchMs = 1_000
 const holdsTimes = 10
 
 /** Reads the rows of a slice that say they are under way, and those that wait and name a transaction. */
-type ReadSlice = (after: string | null) => Promise<Pick<TakenSlice, 'unknown' | 'upTo'>>
+type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown' | 'upTo'>>
 
 /** Looks for a row that waits, or says that it is under way. A table that no index lets be read in slices is not searched. */
 export function createNamedRowSearch(

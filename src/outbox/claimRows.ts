@@ -2,25 +2,25 @@ import { boundText } from '../boundText.ts'
 import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
-import { createKeyOrder, cutIdSql, idCharsMax, staysSql } from './chooseInLine.ts'
 import type { UnknownRows } from './cursorScan.ts'
-import { noteDifferences } from './differences.ts'
+import { createKeyOrder, cutIdSql, idCharsMax, staysSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readFirst } from './rows.ts'
+import { readFirstWaiting } from './readRows.ts'
+import { recordDifferences } from './rowDifferences.ts'
 import { formOf } from './stateForms.ts'
-import { writeStatements } from './writeBack.ts'
+import { writeStatements } from './writeStatements.ts'
 
 /** Claims rows that wait, in their order. Only one instance may claim at a time: order by key depends on it. */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
   return outbox.ask(async (table) => {
-    const failing = outbox.unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
+    const failing = outbox.failingRows.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
     const meant = { ...request, skipped: [...request.skipped, ...failing] }
     const { scan } = table
     if (scan !== null) {
       const found = await scan.findUnknown(meant)
-      await noteDifferences(outbox.ledger, scan.takeDifferences())
+      await recordDifferences(outbox.ledger, scan.takeDifferences())
       return rememberedRows(outbox, table, found)
     }
     const sql = claimStatements(table)
@@ -49,7 +49,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     outboxIds,
     leftTypes,
     isRemembered: true,
-    read: () => readFirst(outbox, table.db, table, outboxIds),
+    read: () => readFirstWaiting(outbox, table.db, table, outboxIds),
     // These rows are not locked: by now they may say more than that they were taken.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
@@ -69,7 +69,7 @@ async function heldRows(
       outboxIds,
       leftTypes,
       isRemembered: false,
-      read: () => readFirst(outbox, transaction.db, table, outboxIds),
+      read: () => readFirstWaiting(outbox, transaction.db, table, outboxIds),
       async mark(statuses) {
         const unmarked = await mark(transaction.db, table, statuses)
         await transaction.commit()
@@ -89,7 +89,7 @@ async function heldRows(
  */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeStatements(table)?.states
-  const saysDiscarded = formOf(table.table.state)?.writesAt('discarded') ?? true
+  const saysDiscarded = formOf(table.table.state)?.isWrittenAt('discarded') ?? true
   return statuses
     .map((status) =>
       status.state === 'discarded' && !saysDiscarded ? { ...status, state: 'queued' as const } : status,
@@ -158,7 +158,7 @@ export function claimStatements({ rows }: OpenTable) {
  * @returns their ids, in order
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
-  const { limit, lineMax, exceptKeys, skipped, types } = request
+  const { limit, keyRowsMax, exceptKeys, skipped, types } = request
   const closed = new Set<string>()
   let taken: LockedRow[] = []
   for (let round = 1; ; round++) {
@@ -172,7 +172,7 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
       idsOf(taken),
     ])
     const overtaking = await findOvertaking(db, statements, rows, skipped)
-    taken = takeInLine(rows, overtaking, lineMax)
+    taken = takeInLine(rows, overtaking, keyRowsMax)
     const hasEnough = taken.length === rows.length || rows.length < limit || round >= roundsMax
     if (hasEnough) return idsOf(taken)
     const kept = new Set(taken)
@@ -209,9 +209,9 @@ async function findOvertaking(
   return new Set(idsOf(rows))
 }
 
-/** The rows that may be taken: of each key the first ones, up to one that overtakes, and at most `lineMax`. */
-function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, lineMax: number): LockedRow[] {
-  const goes = createKeyOrder(lineMax)
+/** The rows that may be taken: of each key the first ones, up to one that overtakes, and at most `keyRowsMax`. */
+function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, keyRowsMax: number): LockedRow[] {
+  const goes = createKeyOrder(keyRowsMax)
   return rows.filter(({ outboxId, line }) => goes(line, !overtaking.has(outboxId)))
 }
 

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import type { State } from '../../src/model.ts'
+import { hasNew } from '../../src/outbox/readRows.ts'
+import { setup } from './setup.ts'
+
+const status = (state: State, more: { error?: string; transactionId?: string; errorCode?: string } = {}) => ({
+  outboxId: '1',
+  state,
+  transactionId: null,
+  errorCode: null,
+  error: null,
+  ...more,
+})
+
+test('a status column gets its own values; what the file does not map is not written', async () => {
+  const { pool, report, capture } = await setup({
+    ddl: `create type progress as enum ('PENDING', 'BUSY', 'SENT', 'ERROR');
+      create table message (id int primary key, status progress not null default 'PENDING', note varchar(5), tx text, code text,
+        at timestamp)`,
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+payload: { columns: [id] }
+state: { status: status, new: PENDING, queued: BUSY, completed: SENT, failed: ERROR }
+write: { note: error, tx: transaction_id, code: error_code, at: now }`,
+  })
+  await pool.query('insert into message values (1)')
+  const row = async () => (await pool.query('select status, note, tx, code, at is not null as at from message')).rows[0]
+  expect(await capture()).toEqual(['1'])
+  expect(await row()).toEqual({ status: 'BUSY', note: null, tx: null, code: null, at: true })
+  await report(status('uncertain', { error: 'too long a text' }))
+  expect(await row()).toMatchObject({ status: 'BUSY', note: 'too l' })
+  await report(status('failed', { errorCode: 'E001' }))
+  expect(await row()).toMatchObject({ status: 'ERROR', code: 'E001', note: null })
+  await report(status('completed', { transactionId: 'TX-1' }))
+  await report(status('failed'))
+  expect(await row()).toMatchObject({ status: 'SENT', tx: 'TX-1' })
+})
+
+test('a row that does not map is no longer new, whether or not the file has a word for it', async () => {
+  const { pool, capture } = await setup({
+    ddl: `create table message (id int primary key, state text default 'N', body bytea)`,
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+payload: body
+state: { status: state, new: [N, null], queued: T }`,
+  })
+  await pool.query(`insert into message values (1, 'N', null), (2, null, '{}'), (3, 'X', '{}')`)
+  expect(await capture()).toEqual(['1', '2'])
+  expect(await capture()).toEqual([])
+  expect((await pool.query('select state from message order by id')).rows.map(({ state }) => state)).toEqual([
+    'T',
+    'T',
+    'X',
+  ])
+})
+
+test.each([
+  ['boolean', 'true', 'false', ''],
+  ['smallint', '2', '0', ', new: 0, done: 2'],
+])('a flag of type %s is set at the states that the file names', async (type, done, open, more) => {
+  const { pool, report, capture } = await setup({
+    ddl: `create table message (id int primary key, sent ${type} default '${open}')`,
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+payload: { columns: [id] }
+state: { flag: sent, set: [completed, discarded]${more} }`,
+  })
+  await pool.query('insert into message values (1)')
+  const sent = async () => (await pool.query('select sent::text from message')).rows[0].sent
+  expect(await capture()).toEqual(['1'])
+  expect(await capture()).toEqual([])
+  await report(status('failed'))
+  expect(await sent()).toBe(open)
+  await report(status('completed'))
+  expect(await sent()).toBe(done)
+})
+
+test('a time is set once, and emptied when the record ends otherwise; rows that fail do not keep new ones waiting', async () => {
+  const { pool, report, capture } = await setup({
+    ddl: 'create table message (id int primary key, done_at timestamptz, given_up date)',
+    yaml: `
+table: message
+id: id
+type: { constant: data }
+payload: { columns: [id] }
+state: { timestamp: done_at, set: [completed] }
+write: { given_up: { what: now, on: [failed, rejected] } }`,
+  })
+  await pool.query('insert into message select generate_series(1, 3000)')
+  const row = async () => (await pool.query('select done_at, given_up from message where id = 1')).rows[0]
+  for (let i = 0; i < 30; i++) await capture()
+  await report(status('failed'))
+  expect(await row()).toMatchObject({ done_at: null, given_up: expect.any(Date) })
+  await pool.query('insert into message values (3001)')
+  expect(await capture()).toEqual(['3001'])
+  await report(status('completed'))
+  const first = await row()
+  expect(first).toMatchObject({ done_at: expect.any(Date), given_up: null })
+  await report(status('completed'))
+  expect(await row()).toEqual(first)
+})
+
+test('columns that the table does not have, and types that cannot serve, are named all at once', async () => {
+  const { outbox } = await setup({
+    ddl: 'create table message (id int primary key, created int, body xml)',
+    yaml: `
+table: message
+id: id
+type: kind
+payload: body
+state: { status: stat, new: N, queued: T }
+write: { nots: error }`,
+  })
+  const refusal = await hasNew(outbox).catch((error: Error) => error.message)
+  expect(refusal).toBe(
+    ['kind" (type)', 'stat" (state)', 'nots" (write)']
+      .map((what) => `outbox.yaml: the table "message" has no column "${what}; it has id, created, body`)
+      .join('\n'),
+  )
+})
+
+test('a status of which the file says only when a row waits is read and never written; other columns are', async () => {
+  const { pool, capture, report } = await setup({
+    ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
+    yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,
+  })
+  await pool.query(`insert into sale (body) values ('{}')`)
+  expect(await capture()).toEqual(['1'])
+  await report({ outboxId: '1', state: 'failed', transactionId: null, errorCode: null, error: 'it was refused' })
+  const { rows } = await pool.query('select progress, trouble from sale')
+  expect(rows).toEqual([{ progress: 'open', trouble: 'it was refused' }])
+  expect(await capture()).toEqual([])
+})
