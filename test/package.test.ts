@@ -62,7 +62,7 @@ describe('the launcher', () => {
 })
 
 describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
-  function install() {
+  function install(name = 'outboxd') {
     const folder = mkdtempSync(join(tmpdir(), 'host-'))
     chmodSync(folder, 0o711)
     const etc = join(folder, 'etc')
@@ -72,7 +72,7 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     writeFileSync(program, '#!/bin/sh\necho "$(id -un): $*; $DATABASE_URL; ${STATE_DATABASE_URL-unset}"\n', {
       mode: 0o755,
     })
-    const wrapper = join(folder, 'outboxd')
+    const wrapper = join(folder, name)
     const text = read('deploy/outboxd')
       .replace(/^program=.*/m, `program=${program}`)
       .replace(/^etc=.*/m, `etc=${etc}`)
@@ -87,11 +87,14 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
     expect(said).toBe(`nobody: --env-file ${etc}/env show outbox:1; postgres://erp:pw@db/erp; unset\n`)
   })
 
-  test('without sudo, what fails for want of the configuration says how to have it', () => {
-    const { wrapper, program } = install()
+  test.each([
+    'outboxd',
+    'outboxd-partner2',
+  ])('without sudo, %s names the command that has its configuration', (name) => {
+    const { wrapper, program } = install(name)
     writeFileSync(program, '#!/bin/sh\nexit 2\n')
     const { status, stderr } = spawnSync(wrapper, ['status'], { encoding: 'utf8', uid: 65534, gid: 65534 })
-    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('sudo outboxd') })
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(`sudo ${name} `) })
   })
 })
 

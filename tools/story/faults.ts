@@ -63,7 +63,7 @@ export const faults: readonly Fault[] = [
     alerts: ['OutboxdServiceFailing', 'OutboxdPaused/unreachable'],
     also: ['OutboxdUncertain'],
     cause: {
-      text: /without an answer|no answer/,
+      text: /no answer/,
       runbook: /timeouts|not answered/,
       status: /do not get through to the service/,
     },
@@ -75,7 +75,7 @@ export const faults: readonly Fault[] = [
     alerts: ['OutboxdPaused/unreachable', 'OutboxdServiceFailing'],
     also: ['OutboxdUncertain'],
     cause: {
-      text: /do not reach the service|lost connections/,
+      text: /cannot reach the service|connection is lost/,
       runbook: /cannot connect|lost connections/,
       status: /do not get through to the service/,
     },
