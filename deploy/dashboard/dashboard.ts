@@ -7,7 +7,7 @@ import { runtime } from './rows/runtime.ts'
 import { service } from './rows/service.ts'
 import { way } from './rows/way.ts'
 
-/** Grafana's dashboard for outboxd: deploy/grafana-dashboard.json is this, and its test writes it. Grafana 10 and later. */
+/** The dashboard for Grafana 10 and later. Its test writes deploy/grafana-dashboard.json from it. */
 export const dashboard = {
   uid: 'outboxd',
   title: 'outboxd',
@@ -64,7 +64,7 @@ export const dashboard = {
   panels: layOut([now, service, budget, way, person, runtime]),
 }
 
-/** The values of a label, as a choice above the panels. */
+/** A choice above the panels among the values of a label. */
 function labelVariable(name: string, label: string, query: string, more: object = {}) {
   return {
     name,
@@ -83,7 +83,7 @@ function labelVariable(name: string, label: string, query: string, more: object 
   }
 }
 
-/** Marks on all panels: from when to when the query has a value. */
+/** Marks on all panels while the query has a value. */
 function annotation(name: string, marks: { expr: string; titleFormat: string; tagKeys: string; iconColor: string }) {
   return {
     name,

@@ -1,12 +1,12 @@
 import type { Panel } from './panels.ts'
 
-/** A heading, and lines of panels under it. */
+/** A heading with the lines of panels under it. */
 export interface Row {
   title: string
   lines: readonly (readonly Panel[])[]
 }
 
-/** Gives each panel its place, side by side within a line, and an id. @throws Error where a line is wider than the 24 columns */
+/** Gives each panel its place and an id. @throws Error if a line is wider than 24 columns */
 export function layOut(rows: readonly Row[]): object[] {
   const placed: object[] = []
   let y = 0

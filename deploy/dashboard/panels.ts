@@ -1,24 +1,24 @@
-/** Kinds of panels, in the words of Grafana's dashboard schema; a panel's place comes from layout.ts. */
+/** The kinds of panels, in Grafana's dashboard schema. layout.ts gives each its place. */
 
 export interface Query {
   expr: string
-  /** What the series is called; `{{label}}` puts a label's value. */
+  /** Name of the series; `{{label}}` inserts a label's value. */
   legend: string
 }
 
-/** A colour from this value on; the first from anywhere below. */
+/** A colour from this value on; null for the first step. */
 export type Step = readonly [fromValue: number | null, color: string]
 
 export interface Common {
   title: string
-  /** For the reader of the picture: what it shows, and when it is as it should be. */
+  /** Help text of the panel: its content, and which values are normal. */
   description: string
-  /** Of 24 columns. */
+  /** In columns; a line has 24. */
   width: number
   /** The alert whose section of docs/run/runbook.md says what to do. */
   runbook?: string
   queries: readonly Query[]
-  /** As Grafana names it: `s`, `bytes`, `percentunit`, or `suffix: x`. */
+  /** Grafana's name: `s`, `bytes`, `percentunit`, or `suffix: x`. */
   unit?: string
 }
 
@@ -31,7 +31,7 @@ export const bad = 'red'
 
 const datasource = { type: 'prometheus', uid: '${datasource}' }
 
-/** One number, as it is now. */
+/** One number: the last value. */
 export function stat(
   spec: Common & { steps: readonly Step[]; words?: Record<string, string>; none?: string; decimals?: number },
 ) {
@@ -55,12 +55,12 @@ export function stat(
   })
 }
 
-/** Lines over time, or what they add up to. */
+/** Lines over time; stacked or as bars they show the sum. */
 export function lines(
   spec: Common & {
     stacked?: boolean
     bars?: boolean
-    /** Draws a line at this value; above it something is wrong. */
+    /** Draws a red line at this value. */
     limit?: number
     colors?: Record<string, string>
   },
@@ -76,7 +76,7 @@ export function lines(
         fillOpacity: stacked || bars ? 50 : 0,
         showPoints: 'never',
         stacking: { mode: stacked || bars ? 'normal' : 'none', group: 'A' },
-        // The scale reaches beyond the limit, so that it is in sight on a good day, too.
+        // The scale reaches beyond the limit, so that its line is always in sight.
         ...(limit === undefined ? {} : { thresholdsStyle: { mode: 'line' }, axisSoftMax: limit * 1.2 }),
       },
       ...(limit === undefined
@@ -99,7 +99,7 @@ export function lines(
   })
 }
 
-/** A bar for each series, coloured by what was when. */
+/** A bar over time for each series, coloured by its value. */
 export function timeline(spec: Common & { words: Record<string, string>; steps: readonly Step[] }) {
   const { words, steps } = spec
   return panel(spec, 'state-timeline', 8, 'range', {
@@ -120,7 +120,7 @@ export function timeline(spec: Common & { words: Record<string, string>; steps: 
   })
 }
 
-/** A line for each series, with these of its labels as columns, and its value where `valueIs` names it. */
+/** A table row for each series: the labels `columns`, and its value if `valueIs` names that column. */
 export function table(spec: Common & { columns: readonly string[]; valueIs?: string; none: string }) {
   const { columns, valueIs, none } = spec
   const names = [...columns, ...(valueIs === undefined ? [] : ['Value'])]
@@ -147,7 +147,7 @@ interface Look {
   transformations?: readonly object[]
 }
 
-/** @param ask for one moment, for the time shown, or for one moment as a table */
+/** @param ask one moment, the time shown, or one moment as a table */
 function panel(spec: Common, type: string, height: number, ask: 'now' | 'range' | 'table', look: Look) {
   const { title, description, width, runbook, queries, unit } = spec
   return {
@@ -176,7 +176,6 @@ function panel(spec: Common, type: string, height: number, ask: 'now' | 'range' 
   }
 }
 
-/** A link of a panel or the dashboard. */
 export function link(title: string, url: string) {
   return {
     type: 'link',
@@ -196,7 +195,7 @@ function thresholds(steps: readonly Step[]) {
   return { mode: 'absolute', steps: steps.map(([value, color]) => ({ value, color })) }
 }
 
-/** Words for values, each in the colour that its value has. */
+/** Words for values, each in the colour of its value. */
 function mappings(words: Record<string, string>, steps: readonly Step[]) {
   const colorOf = (value: number) => steps.findLast(([from]) => from === null || from <= value)?.[1]
   const options = Object.entries(words).map(([value, text]) => [value, { text, color: colorOf(Number(value)) }])

@@ -30,9 +30,9 @@ test('it has the rows that an operator looks for, beginning with now', () => {
   expect(panels.flatMap((panel) => (panel.type === 'row' ? [panel.title] : []))).toEqual([
     'Now',
     'The service against its two targets',
-    'The budget of requests',
+    'The request budget',
     'The way of the records',
-    'Waiting for a person',
+    'Needs attention',
     'The daemon itself',
   ])
   expect(drawing.length).toBeGreaterThan(30)

@@ -21,7 +21,7 @@ export const now: Row = {
       stat({
         title: 'Sending',
         description:
-          'Whether a pause keeps everybody from sending. Its reason is in the panel Pauses. Records wait, and none is lost.',
+          'Paused if a pause keeps all instances from sending. The panel Pauses has the reason. Records wait, and no record is lost.',
         width: 3,
         runbook: 'OutboxdPaused',
         queries: [{ expr: `max(outboxd_paused{${all}})`, legend: '' }],
@@ -33,7 +33,7 @@ export const now: Row = {
       }),
       stat({
         title: 'Databases',
-        description: 'Whether some instance reaches the outbox, and the ledger.',
+        description: 'Up if at least one instance reaches the outbox, and the ledger.',
         width: 3,
         runbook: 'OutboxdDatabaseDown',
         queries: [{ expr: `max by (database) (outboxd_database_up{${all}})`, legend: '{{database}}' }],
@@ -41,20 +41,19 @@ export const now: Row = {
           [null, bad],
           [1, good],
         ],
-        words: { 0: 'away', 1: 'answers' },
+        words: { 0: 'does not answer', 1: 'answers' },
       }),
       stat({
-        title: 'Not yet taken',
-        description:
-          'Rows of the outbox that no instance has taken. A large import waits here, where it costs nothing.',
+        title: 'Not yet captured',
+        description: 'Rows of the outbox that no instance has captured. A large import waits here and costs nothing.',
         width: 3,
         runbook: 'OutboxdBehind',
         queries: [{ expr: `max(outboxd_outbox_waiting{${all}})`, legend: '' }],
         steps: [[null, 'blue']],
       }),
       stat({
-        title: 'On their way',
-        description: 'Records that wait for their turn, are being sent, or are being processed by the service.',
+        title: 'Under way',
+        description: 'Records that are queued, being sent, or processed by the service.',
         width: 3,
         queries: [
           {
@@ -66,8 +65,7 @@ export const now: Row = {
       }),
       stat({
         title: 'Oldest unsent',
-        description:
-          'How long the oldest record has waited that the service has not accepted, from the creation of its row.',
+        description: 'Age of the oldest record that the service has not accepted, from the creation of its row.',
         width: 3,
         runbook: 'OutboxdBehind',
         unit: 's',
@@ -79,9 +77,9 @@ export const now: Row = {
         ],
       }),
       stat({
-        title: 'Wait for a person',
+        title: 'Need attention',
         description:
-          'Failed, rejected and uncertain records: outboxd list shows them, outboxd list --by-cause the causes.',
+          'Failed, rejected and uncertain records. `outboxd list` shows them, `outboxd list --by-cause` the causes.',
         width: 3,
         runbook: 'OutboxdForgotten',
         queries: [
@@ -97,7 +95,7 @@ export const now: Row = {
       }),
       stat({
         title: 'Problems',
-        description: 'What is wrong until somebody, or time, mends it: outboxd status says each in words.',
+        description: 'Problems that last until they are fixed or pass. `outboxd status` explains each.',
         width: 3,
         runbook: 'OutboxdProblem',
         queries: [{ expr: `sum(max by (kind) (outboxd_problems{${all}}))`, legend: '' }],
@@ -111,7 +109,7 @@ export const now: Row = {
       timeline({
         title: 'Pauses',
         description:
-          'When nobody sent, and why. A pause uses up no attempt of a record, and ends by itself but for that of an operator.',
+          'When sending was paused, and why. A pause uses up no attempt. All pauses but the operator’s end by themselves; `history` may need `outboxd recover`.',
         width: 12,
         runbook: 'OutboxdPaused',
         queries: [{ expr: `max by (reason) (outboxd_paused{${all}})`, legend: '{{reason}}' }],
@@ -122,13 +120,13 @@ export const now: Row = {
         ],
       }),
       table({
-        title: 'Alerts that fire',
-        description: 'Of deploy/prometheus-rules.yaml. The runbook has a section for each, by its name.',
+        title: 'Firing alerts',
+        description: 'The alerts of deploy/prometheus-rules.yaml. The runbook has a section for each, under its name.',
         width: 12,
         runbook: 'Before-anything-else',
         queries: [{ expr: `ALERTS{alertname=~"Outboxd.*",alertstate="firing",job=~"$job|"}`, legend: '' }],
         columns: ['alertname', 'severity', 'instance', 'reason', 'kind', 'database'],
-        none: 'None fires',
+        none: 'No alert fires',
       }),
     ],
   ],

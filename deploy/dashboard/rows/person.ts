@@ -3,13 +3,13 @@ import { bad, good, lines, soon, stat, table } from '../panels.ts'
 import { all, endColors, oldest, own, recent } from '../queries.ts'
 
 export const person: Row = {
-  title: 'Waiting for a person',
+  title: 'Needs attention',
   lines: [
     [
       lines({
-        title: 'Records that wait for a person',
+        title: 'Records that need attention',
         description:
-          'Failed and rejected: replay or discard. Uncertain: nobody knows whether they arrived; ask the operator of the service.',
+          'Failed and rejected: replay or discard. Uncertain: they may or may not have arrived; ask the service’s operator.',
         width: 8,
         runbook: 'OutboxdUncertain',
         stacked: true,
@@ -22,8 +22,8 @@ export const person: Row = {
         colors: endColors,
       }),
       stat({
-        title: 'The oldest of them',
-        description: 'How long the failed or rejected record that has waited longest has waited.',
+        title: 'The oldest that needs attention',
+        description: 'How long the oldest failed or rejected record has needed attention.',
         width: 4,
         runbook: 'OutboxdForgotten',
         unit: 's',
@@ -35,9 +35,8 @@ export const person: Row = {
         ],
       }),
       lines({
-        title: 'Did not go through, by type',
-        description:
-          'A mapping that is wrong shows itself as one type; types that no mapping file knows are called other.',
+        title: 'Failed or rejected, by type',
+        description: 'A wrong mapping shows as one type. Types without a mapping file are called other.',
         width: 12,
         runbook: 'OutboxdRecordsFailing',
         bars: true,
@@ -51,9 +50,9 @@ export const person: Row = {
     ],
     [
       table({
-        title: 'Problems that stand',
+        title: 'Open problems',
         description:
-          'Each stays until somebody, or time, mends it. outboxd status says what it is about, and the command that helps.',
+          'Each stays until it is fixed or passes. `outboxd status` says what it is about, and which command helps.',
         width: 12,
         runbook: 'OutboxdProblem',
         queries: [{ expr: `max by (kind) (outboxd_problems{${all}}) > 0`, legend: '' }],
@@ -63,14 +62,14 @@ export const person: Row = {
       }),
       lines({
         title: 'What operators did',
-        description: 'Records that they sent again, and that they gave up.',
+        description: 'Records that operators sent again, and that they discarded.',
         width: 12,
         bars: true,
         queries: [
           { expr: `sum(increase(outboxd_replays_total{${own}}${recent}))`, legend: 'sent again' },
           {
             expr: `sum(increase(outboxd_submissions_finished_total{${own},outcome="discarded"}${recent}))`,
-            legend: 'given up',
+            legend: 'discarded',
           },
         ],
       }),

@@ -8,7 +8,8 @@ export const runtime: Row = {
     [
       table({
         title: 'Versions',
-        description: 'Which version runs where, and since when. Three restarts in half an hour are an alert.',
+        description:
+          'The version of each instance, and since when it runs. Three restarts in half an hour fire an alert.',
         width: 8,
         runbook: 'OutboxdRestarting',
         unit: 's',
@@ -20,12 +21,12 @@ export const runtime: Row = {
         ],
         columns: ['instance', 'version'],
         valueIs: 'runs for',
-        none: 'None runs',
+        none: 'No instance runs',
       }),
       lines({
-        title: 'A loop last went through',
+        title: 'Last completed round, by loop',
         description:
-          'Seconds ago, the longest of all instances. What stands still with which loop is a table of the runbook. The line is the alert.',
+          'Seconds ago, the longest of all instances. The runbook says what stops with each loop. The line is the alert.',
         width: 8,
         runbook: 'OutboxdLoopStalled',
         unit: 's',
@@ -33,9 +34,8 @@ export const runtime: Row = {
         queries: [{ expr: `max by (loop) (outboxd_loop_last_success_age_seconds{${own}})`, legend: '{{loop}}' }],
       }),
       timeline({
-        title: 'Databases, as each instance sees them',
-        description:
-          'One instance alone that does not reach a database has a trouble of its own: its host, its network.',
+        title: 'Databases, by instance',
+        description: 'If only one instance cannot reach a database, the fault is on its side: its host, its network.',
         width: 8,
         runbook: 'OutboxdDatabaseDown',
         queries: [
@@ -44,7 +44,7 @@ export const runtime: Row = {
             legend: '{{database}}, {{instance}}',
           },
         ],
-        words: { 0: 'away', 1: 'answers' },
+        words: { 0: 'does not answer', 1: 'answers' },
         steps: [
           [null, bad],
           [1, good],
@@ -54,7 +54,7 @@ export const runtime: Row = {
     [
       stat({
         title: 'The token is valid for',
-        description: 'That of the instance whose token lasts longest; each renews its own in time.',
+        description: 'The longest of all instances. Each instance renews its own token in time.',
         width: 6,
         runbook: 'OutboxdTokenExpired',
         unit: 's',
@@ -63,11 +63,12 @@ export const runtime: Row = {
           [null, bad],
           [0, good],
         ],
-        none: 'no token yet',
+        none: 'no token',
       }),
       stat({
         title: 'Certificates end in',
-        description: 'client is ours, ca the first to end of SERVICE_CA_FILE, service the one that the service shows.',
+        description:
+          'client is SERVICE_CERT_FILE, ca the first to end in SERVICE_CA_FILE, service the certificate that the service shows.',
         width: 9,
         runbook: 'OutboxdCertificateExpires',
         unit: 's',
@@ -86,7 +87,7 @@ export const runtime: Row = {
       }),
       stat({
         title: 'Mapping files',
-        description: 'Whether they could be used when they were last read; where not, those before stay in force.',
+        description: 'Broken if they could not be used when they were last read. The former ones then stay in use.',
         width: 3,
         runbook: 'OutboxdMappingsBroken',
         queries: [{ expr: `min(outboxd_mappings_last_reload_successful{${all}})`, legend: '' }],
@@ -97,8 +98,8 @@ export const runtime: Row = {
         words: { 0: 'broken', 1: 'good' },
       }),
       stat({
-        title: 'Mapping files in force since',
-        description: 'How long ago the instance read them that read them first: all should have those of today.',
+        title: 'Mapping files in use since',
+        description: 'The longest of all instances: each should have read the files of the last change.',
         width: 6,
         unit: 's',
         queries: [
@@ -121,7 +122,7 @@ export const runtime: Row = {
       lines({
         title: 'Memory',
         description:
-          'What the process has, and what of it is JavaScript’s. It stays level, whatever waits in the outbox.',
+          'The memory of the process, and the part that JavaScript uses. A backlog in the outbox does not raise it.',
         width: 6,
         unit: 'bytes',
         queries: [
@@ -130,17 +131,18 @@ export const runtime: Row = {
         ],
       }),
       lines({
-        title: 'The event loop lags by',
-        description: '99 % of its turns were not later. Where answers seem slow and this is too, it is our host.',
+        title: 'Event loop lag',
+        description:
+          '99 % of the turns were at most this late. If answers seem slow and this is high, this host is the cause.',
         width: 6,
         runbook: 'OutboxdServiceSlow',
         unit: 's',
-        // It is measured between ticks that are 0.1 s apart.
+        // The metric is at least 0.1 s, because Node measures it between ticks that are 0.1 s apart.
         queries: [{ expr: `clamp_min(nodejs_eventloop_lag_p99_seconds{${own}} - 0.1, 0)`, legend: '{{instance}}' }],
       }),
       lines({
         title: 'Open files',
-        description: 'Of those that the process may have open, connections included.',
+        description: 'Open files and connections, as a share of what the process may open.',
         width: 6,
         unit: 'percentunit',
         queries: [{ expr: `process_open_fds{${own}} / process_max_fds{${own}}`, legend: '{{instance}}' }],
@@ -148,16 +150,16 @@ export const runtime: Row = {
     ],
     [
       lines({
-        title: 'The ledger lets go',
-        description: 'Records that were deleted RETENTION_DAYS after their end, and those whose contents were emptied.',
+        title: 'Pruned from the ledger',
+        description:
+          'Records that were deleted RETENTION_DAYS after their end, and records whose payloads were deleted.',
         width: 8,
         unit: 'suffix: /min',
         queries: [{ expr: `60 * sum by (what) (rate(outboxd_pruned_total{${own}}${recent}))`, legend: '{{what}}' }],
       }),
       lines({
         title: 'Pruning is behind by',
-        description:
-          'For how long the oldest that should have gone from the ledger has been due. A day and more is a problem.',
+        description: 'How long the oldest record that should be pruned has been due. More than a day is a problem.',
         width: 8,
         runbook: 'OutboxdProblem',
         unit: 's',
@@ -166,7 +168,7 @@ export const runtime: Row = {
       lines({
         title: 'The audit chain is behind by',
         description:
-          'For how long the oldest entry of the logs has waited to be chained. Half a minute is usual; what is not chained is not pruned.',
+          'How long the oldest log entry has waited to be chained. Half a minute is normal. An entry that is not chained is not pruned.',
         width: 8,
         unit: 's',
         queries: [{ expr: `max(outboxd_audit_chain_behind_seconds{${all}})`, legend: '' }],

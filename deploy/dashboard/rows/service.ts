@@ -2,7 +2,7 @@ import type { Row } from '../layout.ts'
 import { bad, good, lines, soon, stat } from '../panels.ts'
 import { all, below, outcomeColors, own, perMinute, recent, theirFault, within2s } from '../queries.ts'
 
-/** One of the two targets, 99 % each. */
+/** The share of requests that met one of the two targets, 99 % each. */
 const share = ({ expr, ...panel }: { title: string; description: string; runbook: string; expr: string }) =>
   stat({
     ...panel,
@@ -24,21 +24,21 @@ export const service: Row = {
       share({
         title: 'Succeeded, in the time shown',
         description:
-          'Requests that the service did its part for, also by a no; the target is 99 % over 30 days: choose these above. What counts against whom: docs/run/slo.md.',
+          'Requests that the service answered as it should, also by a rejection. The target is 99 % over 30 days: choose 30 days above. docs/run/slo.md says what counts.',
         runbook: 'OutboxdServiceFailing',
         expr: `1 - sum(increase(outboxd_requests_total{${all},${theirFault}}[$__range])) / (sum(increase(outboxd_requests_total{${all}}[$__range])) > 0)`,
       }),
       share({
         title: 'Answered within 2 s, in the time shown',
         description:
-          'The second target, 99 % over 30 days, too. A timeout is a slow answer, a connection that broke none.',
+          'The second target, also 99 % over 30 days. A timeout counts as slow, a lost connection does not count.',
         runbook: 'OutboxdServiceSlow',
         expr: `sum(increase(outboxd_request_duration_seconds_bucket{${all},${within2s}}[$__range])) / (sum(increase(outboxd_request_duration_seconds_count{${all},outcome!="network"}[$__range])) > 0)`,
       }),
       stat({
-        title: 'Pace of failures',
+        title: 'Burn rate of failures',
         description:
-          'How many times faster than allowed the 1 % is used up, over the last hour: at 1 it lasts 30 days, at 14.4 two. From the recording rules of deploy/prometheus-rules.yaml.',
+          'How many times faster than allowed the 1 % was used up in the last hour: at 1 it lasts 30 days, at 14.4 two. Needs the recording rules of deploy/prometheus-rules.yaml.',
         width: 6,
         runbook: 'OutboxdServiceFailing',
         unit: 'suffix: ×',
@@ -52,8 +52,8 @@ export const service: Row = {
         none: 'no requests',
       }),
       stat({
-        title: 'Pace of slow answers',
-        description: 'The same for answers that took longer than 2 s.',
+        title: 'Burn rate of slow answers',
+        description: 'The same for answers that take longer than 2 s.',
         width: 6,
         runbook: 'OutboxdServiceSlow',
         unit: 'suffix: ×',
@@ -69,8 +69,8 @@ export const service: Row = {
     ],
     [
       lines({
-        title: 'Answers take',
-        description: 'So long at most took half, 95 % and 99 % of the answers. The line is the target: 2 s.',
+        title: 'Time to answer',
+        description: 'Half, 95 % and 99 % of the answers came within this time. The line is the target, 2 s.',
         width: 12,
         runbook: 'OutboxdServiceSlow',
         unit: 's',
@@ -80,9 +80,9 @@ export const service: Row = {
         ),
       }),
       lines({
-        title: '95 % of the answers take, by endpoint',
+        title: 'Time to answer, by endpoint',
         description:
-          'Is it one endpoint, or all? All at once may be the network, or our host. The line is the target: 2 s.',
+          '95 % of the answers came within this time. If all endpoints are slow at once, it may be the network or this host. The line is the target, 2 s.',
         width: 12,
         runbook: 'OutboxdServiceSlow',
         unit: 's',
@@ -97,9 +97,9 @@ export const service: Row = {
     ],
     [
       lines({
-        title: 'Requests, by how they ended',
+        title: 'Requests by outcome',
         description:
-          'server_error, unavailable, timeout and network count against the service; rejected, unauthorized and throttled are ours.',
+          'server_error, unavailable, timeout and network count against the service. rejected, unauthorized and throttled do not.',
         width: 9,
         runbook: 'OutboxdServiceFailing',
         unit: 'suffix: /min',
@@ -108,8 +108,8 @@ export const service: Row = {
         colors: outcomeColors,
       }),
       lines({
-        title: 'Share that failed, and that was slow',
-        description: 'Of the last 5 minutes and of the last hour. The line is the 1 % that the targets allow.',
+        title: 'Share of failed and of slow requests',
+        description: 'Over the last 5 minutes and the last hour. The line is the 1 % that the targets allow.',
         width: 9,
         runbook: 'OutboxdServiceFailingSlowly',
         unit: 'percentunit',
@@ -122,9 +122,9 @@ export const service: Row = {
         ],
       }),
       lines({
-        title: 'What the service said, and should not have',
+        title: 'Errors and breaches of contract',
         description:
-          'Its error codes (E001: the data; E002: an id twice; E003: unavailable), and answers that its interface does not allow.',
+          'The service’s error codes (E001: the data; E002: an id twice; E003: unavailable), and answers that its interface does not allow.',
         width: 6,
         runbook: 'OutboxdContractBreach',
         bars: true,

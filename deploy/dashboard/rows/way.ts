@@ -8,7 +8,8 @@ export const way: Row = {
     [
       lines({
         title: 'Records that ended',
-        description: 'By how. At most half as many as requests: each is sent, and asked for at least once.',
+        description:
+          'By outcome. At most half as many as requests, because each record is sent and polled at least once.',
         width: 12,
         runbook: 'OutboxdRecordsFailing',
         unit: 'suffix: /min',
@@ -17,14 +18,14 @@ export const way: Row = {
         colors: endColors,
       }),
       lines({
-        title: 'Records on their way',
+        title: 'Records under way',
         description:
-          'Not yet taken: still in the outbox. Queued: mapped, wait for their turn. Accepted: the service processes them.',
+          'Not yet captured: still in the outbox. Queued: mapped, waiting for their turn. Accepted: the service processes them.',
         width: 12,
         runbook: 'OutboxdStuck',
         stacked: true,
         queries: [
-          { expr: `max(outboxd_outbox_waiting{${all}})`, legend: 'not yet taken' },
+          { expr: `max(outboxd_outbox_waiting{${all}})`, legend: 'not yet captured' },
           {
             expr: `max by (state) (outboxd_submissions{${all},state=~"queued|sending|accepted"})`,
             legend: '{{state}}',
@@ -43,25 +44,24 @@ export const way: Row = {
         ),
       }),
       lines({
-        title: 'The oldest has waited for',
+        title: 'Age of the oldest',
         description:
-          'Unsent: not accepted by the service. In process: accepted, and not yet ended. Not told: its row in the outbox does not say yet what became of it. By the clock of the ledger.',
+          'Unsent: not accepted by the service. In process: accepted, not ended. Not written back: its outbox row does not have the outcome yet. By the clock of the ledger.',
         width: 8,
         runbook: 'OutboxdTransactionsSlow',
         unit: 's',
         queries: [
           { expr: oldest('unsent'), legend: 'unsent' },
           { expr: oldest('accepted'), legend: 'in process' },
-          { expr: oldest('report_due'), legend: 'not told' },
+          { expr: oldest('report_due'), legend: 'not written back' },
         ],
       }),
       lines({
-        title: 'Outcomes that the outbox is not told yet',
-        description:
-          'Normal for some seconds. When it stays: the table refuses what we write, or somebody has it locked.',
+        title: 'Outcomes not written back yet',
+        description: 'Normal for some seconds. If it stays, the table refuses the write, or a session has it locked.',
         width: 8,
         runbook: 'OutboxdReportsLate',
-        queries: [{ expr: `max(outboxd_reports_due{${all}})`, legend: 'to tell' }],
+        queries: [{ expr: `max(outboxd_reports_due{${all}})`, legend: 'to write back' }],
       }),
     ],
   ],
