@@ -7,6 +7,7 @@ import { isMeant } from '../../../tools/story/judge.ts'
 import { checkout } from '../../support/program.ts'
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const sections = read('docs/run/runbook.md').split(/^## /m)
 const alerts: string[] = parse(read('deploy/prometheus-rules.yaml'))
   .groups.flatMap(({ rules }: { rules: { alert?: string }[] }) => rules)
   .flatMap(({ alert }: { alert?: string }) => alert ?? [])
@@ -20,7 +21,7 @@ test('the page has a row for each fault, in its words', () => {
   expect(rows.map(({ name, what }) => ({ name, what }))).toEqual(faults.map(({ name, what }) => ({ name, what })))
 })
 
-describe.each(faults)('$name', ({ name, alerts: wanted, also = [] }) => {
+describe.each(faults)('$name', ({ name, alerts: wanted, also = [], cause }) => {
   test('is told on that page by an alert that it asks for', () => {
     expect(rows.find((row) => row.name === name)?.alert).toSatisfy((alert: string) => isMeant(wanted, alert))
   })
@@ -29,5 +30,10 @@ describe.each(faults)('$name', ({ name, alerts: wanted, also = [] }) => {
     expect([...wanted, ...also].map((each) => each.split('/')[0])).toSatisfy((names: string[]) =>
       names.every((each) => alerts.includes(each)),
     )
+  })
+
+  test('has its cause named in the runbook’s section of each alert', () => {
+    for (const alert of wanted.map((each) => each.split('/')[0]))
+      expect(sections.find((section) => section.startsWith(`${alert}\n`))).toMatch(cause.runbook)
   })
 })
