@@ -26,16 +26,16 @@ const leftInDoubt = 1
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
-  secret: 'read the client’s id and secret again: others are in force',
-  authority: 'read SERVICE_CA_FILE again: another is in force for new connections',
-  certificate: 'read SERVICE_CERT_FILE and SERVICE_KEY_FILE again: others are in force for new connections',
-  proxy: 'read SERVICE_PROXY again: another is in force for new connections',
+  secret: 'client id or secret changed',
+  authority: 'SERVICE_CA_FILE changed: new connections use it',
+  certificate: 'client certificate changed: new connections use it',
+  proxy: 'SERVICE_PROXY changed: new connections use it',
 }
 const broken: Record<CredentialPart, string> = {
-  secret: 'the client’s id and secret cannot be read again',
-  authority: 'SERVICE_CA_FILE cannot be used as it is now',
-  certificate: 'SERVICE_CERT_FILE and SERVICE_KEY_FILE cannot be used as they are now',
-  proxy: 'SERVICE_PROXY cannot be used as it is now',
+  secret: 'client id and secret cannot be used',
+  authority: 'SERVICE_CA_FILE cannot be used',
+  certificate: 'SERVICE_CERT_FILE and SERVICE_KEY_FILE cannot be used',
+  proxy: 'SERVICE_PROXY cannot be used',
 }
 
 export const command: CommandModule = {
@@ -63,25 +63,25 @@ export async function run(context: CommandContext): Promise<number> {
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
   const { warnings, notes } = findEnvironmentNotes(context.env)
-  for (const detail of warnings) log.warn('an option of Node endangers secrets', { detail })
+  for (const detail of warnings) log.warn('Node option endangers secrets', { detail })
   const { proxy } = config.service
-  if (proxy !== null) log.info('all requests to the service go through a proxy', { detail: new URL(proxy).host })
-  for (const detail of notes) log.info('other variables are set that concern connections', { detail })
+  if (proxy !== null) log.info('requests to the service go through a proxy', { detail: new URL(proxy).host })
+  for (const detail of notes) log.info('variables are set that change connections', { detail })
   let otherTable = Promise.withResolvers<void>()
   let app: App | null = null
   const files = readFilesInForce(config.mappingsDir, {
     onLoaded(mappings, isOtherTable) {
       metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
-      log.info('read the mapping files again', { count: mappings.size })
+      log.info('mapping files were reloaded', { count: mappings.size })
       if (isOtherTable) otherTable.resolve()
     },
     onBroken(error) {
       metrics.mappingsBroken()
-      log.error('the mapping files are broken; those read before stay in force', { error })
+      log.error('mapping files are broken: the daemon keeps those in use', { error })
     },
     onRefused(error) {
       metrics.mappingsBroken()
-      log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
+      log.error('outbox.yaml does not fit the table: the daemon keeps the one in use', { error })
     },
     tryTable: async (table) =>
       app === null ? new Error('the daemon is starting: reload again') : app.tryOutboxTable(table),
@@ -97,7 +97,7 @@ export async function run(context: CommandContext): Promise<number> {
       metrics.certificateExpiry.set(earliestExpiryMs(ca), { certificate: 'ca' })
       log.info(renewed[part])
     },
-    onBroken: (part, detail) => log.error(`${broken[part]}; what was read before stays in force`, { detail }),
+    onBroken: (part, detail) => log.error(`${broken[part]}: the daemon keeps what is in use`, { detail }),
   })
   const reload = async () => {
     credentials.renew(credentialParts)
@@ -111,7 +111,7 @@ export async function run(context: CommandContext): Promise<number> {
   }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {
-    log.error('an unexpected error: leaving', { error })
+    log.error('unexpected error: the daemon ends', { error })
     log.flush()
   })
   const deps = {
@@ -134,7 +134,7 @@ export async function run(context: CommandContext): Promise<number> {
     const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
     app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
-    log.info('outbox.yaml changed: the daemon begins again with it')
+    log.info('outbox.yaml changed: the daemon starts again with it')
   }
 }
 
@@ -144,7 +144,7 @@ async function startUntilAborted(deps: AppDeps): Promise<App | null> {
     return await startApp(deps)
   } catch (error) {
     if (!deps.signal.aborted) throw error
-    deps.log.info('the daemon was told to stop before it had begun')
+    deps.log.info('daemon was stopped before it had started')
     return null
   }
 }

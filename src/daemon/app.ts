@@ -101,7 +101,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
-        log.warn('could not say that it left', { error }),
+        log.warn('instance could not sign off: the others take its work over after 12 s', { error }),
       )
   })
   await parts.rounds.heartbeat.runOnce()
@@ -168,7 +168,7 @@ async function openPatiently(
       return await openInstanceDatabases(databasesOptions(deps, wakeups))
     } catch (error) {
       if (!isTransient(error) || clock.nowMs() > until) throw error
-      log.warn('a database is away; it is tried again', { error })
+      log.warn('database did not answer: the daemon tries again', { error })
       waitsFor(`a database is awaited: ${showError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })
     }
@@ -191,7 +191,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
     }),
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     onNotice: wakeups.capture.wake,
-    onError: (error) => log.warn('a database connection broke', { error }),
+    onError: (error) => log.warn('database connection broke', { error }),
   }
 }
 

@@ -71,9 +71,9 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       wakeups.dispatch.wake()
     },
     onBatchFailed: (count, error) =>
-      log.warn('a batch of rows could not be captured; it is done again in smaller ones', { count, error }),
-    onRowRejected: (outboxId, error) => log.warn('a row could not be captured; it is rejected', { outboxId, error }),
-    onRowSkipped: (outboxId, error) => log.error('a row is put off and tried again later', { outboxId, error }),
+      log.warn('batch of rows could not be captured: the daemon tries smaller batches', { count, error }),
+    onRowRejected: (outboxId, error) => log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
+    onRowSkipped: (outboxId, error) => log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
   }
 }
 

@@ -93,7 +93,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
       daemon.telemetry.attempted(submission, attempted)
     },
     onRoom: daemon.wakeups.dispatch.wake,
-    onFailed: (error) => daemon.log.error('the outcome of a request could not be worked out', { error }),
+    onFailed: (error) => daemon.log.error('outcome of a request could not be worked out', { error }),
   })
   const { unwritten } = outcomeWriter
   return {
@@ -128,19 +128,19 @@ function createWriter(
       onWritten(outcomes)
     },
     onFailed: (error, { transitions }) =>
-      log.error('an outcome could not be written; it is tried again', {
+      log.error('outcome could not be written: the daemon tries again', {
         error,
         submissionId: transitions[0]?.submission.id,
         outboxId: transitions[0]?.submission.outboxId,
         count: transitions.length,
       }),
     onBared: (error, { transitions }) =>
-      log.error('the database refused an outcome: it is written without the words of the answer', {
+      log.error('database refused an outcome: the daemon writes it without the texts of the answer', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),
     onAbandoned: (error, { transitions }) =>
-      log.error('the database refuses an outcome: it is settled as if the answer had been lost', {
+      log.error('database refused an outcome twice: the daemon settles the record as if the answer had been lost', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),

@@ -111,7 +111,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
     reload: files.reload,
     answer: (answer) => answerReload(heartbeats, instance.id, answer),
     onFailed: (error) =>
-      log.warn('a reload that was asked for could not be answered; it is asked for again', { error }),
+      log.warn('answer to a reload could not be written: the daemon tries again', { error }),
   })
   return createHeartbeat({
     clock,
@@ -140,6 +140,6 @@ function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTel
       ...credentialsProblem(credentials.broken()),
     ],
     tell: (problems) => writeInstanceProblems(heartbeats, instance.id, problems),
-    onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
+    onFailed: (error) => log.warn('problems of this instance could not be written: the daemon tries again', { error }),
   })
 }

@@ -71,7 +71,7 @@ function tellWaiting(deps: LeavingDeps, lastedMs: number): void {
   ]
   const awaited = what.join(' and ') || 'a round to end'
   deps.log.warn(
-    `not leaving yet: the daemon waits for ${awaited}; a second signal ends that and leaves these in doubt`,
+    `stopping takes long: the daemon waits for ${awaited}. A second signal stops it at once and leaves these records in doubt`,
     {
       lastedMs,
       count: records.length,
@@ -82,8 +82,8 @@ function tellWaiting(deps: LeavingDeps, lastedMs: number): void {
 
 function tellGivenUp({ log, unsettled }: LeavingDeps): void {
   const records = unsettled()
-  log.error('what became of records could not be found out or written in time: another instance rescues them', {
+  log.error('outcomes could not be found out or written in time: another instance settles these records', {
     count: records.length,
   })
-  for (const record of records) log.error('left in doubt: its outcome is not written', { ...record })
+  for (const record of records) log.error('record was left in doubt: its outcome is not written', { ...record })
 }

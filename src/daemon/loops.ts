@@ -37,7 +37,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       },
       onFailed(error) {
         health.failed(name, error)
-        log.error('a loop failed; it is tried again', { loop: name, code: showError(error).code, error })
+        log.error('loop failed: the daemon tries again', { loop: name, code: showError(error).code, error })
       },
     })
   }
@@ -59,7 +59,7 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
         .runOnce()
-        .catch((error: unknown) => log.warn('the last reports to the outbox will be made at the next start', { error }))
+        .catch((error: unknown) => log.warn('last outcomes could not be written back: the next start writes them', { error }))
       await heartbeat.stop()
       await parts.problems.clear()
     },

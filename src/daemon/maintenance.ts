@@ -64,7 +64,7 @@ function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, opt
     const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
-        `the database’s clock was set back by ${Math.round(backMs)} ms: what waits for its time was moved with it`,
+        `database clock was set back by ${Math.round(backMs)} ms: the daemon moved all waiting times back with it`,
       )
       wakeups.dispatch.wake()
     }
@@ -227,10 +227,10 @@ function createHistoryWatch({ log, databases, wakeups }: Context): Part {
     const seen = await databases.history.look()
     if (seen.kind === 'found')
       log.error(
-        `the ledger may have lost committed data: ${seen.detail}. Nothing is sent until outboxd recover has been given`,
+        `ledger may have lost committed data: ${seen.detail}. Nothing is sent until you run \`outboxd recover\``,
       )
     if (seen.kind !== 'went-on') return
-    log.warn('the ledger’s standby was promoted, and LEDGER_STANDBY is synchronous: sending goes on')
+    log.warn('ledger’s standby was promoted: sending goes on, because LEDGER_STANDBY is synchronous')
     wakeups.dispatch.wake()
   })
 }

@@ -48,10 +48,10 @@ export function createObserving(
 
   function logSettings(agreed: AgreedSettings): void {
     if (agreed.before !== null)
-      log.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
+      log.warn(`rate limit of all instances changed to ${agreed.requests} requests in ${agreed.windowMs / 1000} s`)
     const details = agreed.differences.map(({ detail }) => detail)
     if (details.join('\n') !== differences)
-      for (const detail of details.length > 0 ? details : ['the settings of the instances no longer differ'])
+      for (const detail of details.length > 0 ? details : ['settings of the instances agree again'])
         log.warn(detail)
     differences = details.join('\n')
   }
@@ -108,7 +108,7 @@ export async function tellOutboxHistory({ log, databases }: Pick<DaemonContext, 
   const history = await readHistory(databases.outbox).catch(() => null) // its database may be away
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
-  log.warn('the outbox table has a history, and all of it is to be sent; outboxd adopt --start leaves it alone', {
+  log.warn('outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start` leaves them out', {
     count: rows,
   })
   const detail = `${rows} rows waited in the outbox table before anything was captured, and all of them are to be sent`

@@ -41,7 +41,7 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
       for (const call of calls) {
         lastCalls.set(call.reason, call)
         if (call.reason === 'unauthorized')
-          log.error('the service does not let us in', { reason: call.reason, detail: call.ownWords })
+          log.error('service refused our sign-in', { reason: call.reason, detail: call.ownWords })
       }
     },
     seen(pauses: readonly PauseView[]): void {

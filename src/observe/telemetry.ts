@@ -70,7 +70,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
         finished('rejected', null, type)
-        log.warn('a record does not map', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
+        log.warn('record does not map and was rejected', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
       }
     },
     attempted(submission: Submission, { step, answer, breach }: AttemptResult) {
@@ -99,7 +99,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       for (const { submissionId, type, state, lifetimeMs, polls, breach } of written) {
         if (breach) {
           countBreach(breach)
-          log.warn('the service gave a transaction id that is another record’s', { submissionId, state })
+          log.warn('service gave a transaction id that belongs to another record', { submissionId, state })
         }
         if (!isEnd(state)) continue
         finished(state, lifetimeMs, type)
@@ -108,12 +108,12 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       metrics.rateHeldBack.set(heldBack)
       if (heldBack > 0) {
         countBreach('rate_limit_lower')
-        log.warn('someone else spends from the same budget: holding back', { count: heldBack })
+        log.warn('another client spends from the same budget: requests are held back', { count: heldBack })
       }
     },
     reported(told: readonly ReportResult[]) {
       for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
-        log.warn('a row could not be told its outcome; it is tried again', {
+        log.warn('outcome could not be written back: the daemon tries again', {
           submissionId: report.submissionId,
           outboxId: report.outboxId,
           reason: problem?.kind,
@@ -126,21 +126,21 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       for (const type of discards) finished('discarded', null, type)
     },
     orphansRescued(count: number) {
-      if (count > 0) log.warn('rescued what a dead instance was sending', { count })
+      if (count > 0) log.warn('records that a dead instance was sending were settled', { count })
     },
     chainStood({ number, hash }: { number: string; hash: string }) {
-      log.info('a day of the audit chain is over', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
+      log.info('day of the audit chain ended', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
     },
     pruned({ submissions, emptied, forgotten }: Pruned) {
       metrics.pruned.add(submissions, { what: 'submission' })
       metrics.pruned.add(emptied, { what: 'contents' })
       metrics.pruned.add(forgotten, { what: 'id' })
       if (submissions > 0) log.info('records were pruned from the ledger', { count: submissions })
-      if (forgotten > 0) log.info('ids of rows that are gone were forgotten', { count: forgotten })
+      if (forgotten > 0) log.info('ids of deleted outbox rows were forgotten', { count: forgotten })
       if (emptied > 0) log.info('payloads, bodies and results were emptied', { count: emptied })
     },
     jobsRecreated(count: number) {
-      if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })
+      if (count > 0) log.warn('polls without a job got new jobs', { count })
     },
   }
 }

@@ -33,7 +33,7 @@ test('it is said every 10 s what is waited for, and of which records, until all 
   const { leaving, lines, hand, drain } = setup()
   await vi.advanceTimersByTimeAsync(25_000)
   expect(lines).toHaveLength(2)
-  expect(lines[0]?.event).toMatch(/^not leaving yet: .*answers.* and .*claims/)
+  expect(lines[0]?.event).toMatch(/^stopping takes long: .*answers.* and .*claims/)
   expect(lines[0]?.fields).toEqual({ lastedMs: 10_000, count: 1, records: [record] })
   hand.claims = 0
   await vi.advanceTimersByTimeAsync(10_000)
@@ -48,5 +48,5 @@ test('after ten minutes it is given up, and each record is named', async () => {
   const { leaving, lines } = setup()
   await vi.advanceTimersByTimeAsync(601_000)
   expect(await leaving).toBe(false)
-  expect(lines.at(-1)).toEqual({ event: 'left in doubt: its outcome is not written', fields: record })
+  expect(lines.at(-1)).toEqual({ event: 'record was left in doubt: its outcome is not written', fields: record })
 })

@@ -112,7 +112,7 @@ test('a limit that becomes another for all is said once', async () => {
   const { runOnce, warned } = setup()
   await runOnce()
   await runOnce()
-  expect(warned()).toEqual(['for all instances 50 requests in 60 s hold now'])
+  expect(warned()).toEqual(['rate limit of all instances changed to 50 requests in 60 s'])
 })
 
 test('settings that differ are said when they begin to, and when they no longer do', async () => {
@@ -124,10 +124,10 @@ test('settings that differ are said when they begin to, and when they no longer 
   await withdrawSettings(database.pool, other.instanceId)
   await runOnce()
   expect(warned()).toEqual([
-    'for all instances 50 requests in 60 s hold now',
+    'rate limit of all instances changed to 50 requests in 60 s',
     expect.stringContaining('RATE_LIMIT_REQUESTS is 50 here'),
     expect.stringContaining('RATE_LIMIT_REQUESTS is 100 here'),
-    'the settings of the instances no longer differ',
+    'settings of the instances agree again',
   ])
 })
 

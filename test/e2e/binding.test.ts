@@ -134,7 +134,7 @@ test('of two daemons with different outbox.yaml one captures and writes back, th
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))
   const context = testContext(env)
   await reload.action(context, {})
-  await second.line((line) => line.includes('settings of the instances no longer differ'))
+  await second.line((line) => line.includes('settings of the instances agree again'))
   await insert(given, 20)
   await eventually(async () => expect((await statuses(given)).slice(20)).toEqual(Array(20).fill('finished')))
   expect((await statuses(given)).slice(0, 20)).toEqual(Array(20).fill('done'))

@@ -89,13 +89,13 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   await until(harness.pauses, (pauses) => pauses.includes('unreachable'))
   expect(await statusSays(env)).toMatch(/SERVICE_CERT_FILE/)
   file('cert.pem', after.cert)
-  expect(await logged('what was read before stays in force')).toContain('is not the key of the first certificate')
+  expect(await logged('the daemon keeps what is in use')).toContain('is not the key of the first certificate')
   await until(
     () => statusSays(env),
     (says) => says.includes('credentials_broken'),
   )
   file('key.pem', after.key)
-  await logged('read SERVICE_CERT_FILE and SERVICE_KEY_FILE again')
+  await logged('client certificate changed')
   const { posts, steps } = await harness.becomes('between-', 'completed')
   expect(posts).toHaveLength(1)
   expect(steps.join()).not.toContain('uncertain')
@@ -106,12 +106,12 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   file('secret', '')
   await harness.control('POST', 'tokens/revoke')
   await harness.insert('after-')
-  expect(await logged('id and secret cannot be read again')).toContain('SERVICE_CLIENT_SECRET must not be empty')
+  expect(await logged('client id and secret cannot be used')).toContain('SERVICE_CLIENT_SECRET must not be empty')
   const asked = testContext(env)
   expect(await reload.action(asked, {})).toBe(1)
   expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
   file('secret', 'second\n')
-  await logged('read the client’s id and secret again')
+  await logged('client id or secret changed')
   await harness.becomes('after-', 'completed')
   await until(
     () => statusSays(env),

@@ -43,7 +43,7 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   const mapping =
     'type: greeting\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "${who}" }\n'
   await writeFile(file, mapping)
-  await reload('read the mapping files again')
+  await reload('mapping files were reloaded')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
   const types = async () => (await database.pool.query('select types from outboxd.instance')).rows
   // The others hear of it: at the latest with the next round, where the signal came in the middle of one.

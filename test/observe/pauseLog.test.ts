@@ -58,9 +58,9 @@ test('that the service does not let us in is an error each time that it says so'
   seen([pause({ reason: 'unauthorized', leftMs: 60_000 })])
   raised([refused()])
   expect(lines.map(({ level, event, detail }) => [level, event, detail])).toEqual([
-    ['error', 'the service does not let us in', 'the token issuer answered 401'],
+    ['error', 'service refused our sign-in', 'the token issuer answered 401'],
     ['warn', 'paused', 'the token issuer answered 401'],
-    ['error', 'the service does not let us in', undefined],
+    ['error', 'service refused our sign-in', undefined],
   ])
 })
 

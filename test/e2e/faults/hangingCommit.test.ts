@@ -65,7 +65,7 @@ test('SIGTERM while COMMITs hang: it waits until they come true, puts nothing in
   // An outcome, and a claim for the others.
   await until(hanging, ({ rowCount }) => (rowCount ?? 0) >= 1)
   daemon.signal('SIGTERM')
-  const notYet = (line: string) => line.includes('not leaving yet')
+  const notYet = (line: string) => line.includes('stopping takes long')
   expect(JSON.parse(await daemon.line(notYet))).toMatchObject({
     level: 'warn',
     count: expect.any(Number),

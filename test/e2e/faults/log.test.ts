@@ -35,7 +35,7 @@ test('a refused token is an error and a pause at once, the end of which is told 
   await using daemon = await startDaemonProcess(harness.env)
   await harness.insert('refused-token-')
   const detail = expect.stringMatching(/^the token issuer answered 401 invalid_client; .*SERVICE_CLIENT_SECRET/)
-  expect(await told(daemon, 'the service does not let us in')).toMatchObject({ level: 'error', detail })
+  expect(await told(daemon, 'service refused our sign-in')).toMatchObject({ level: 'error', detail })
   const paused = await told(daemon, 'paused', { reason: 'unauthorized' })
   expect(paused).toMatchObject({ level: 'warn', detail })
   expect(Date.parse(String(paused.until))).toBeGreaterThan(0)
@@ -56,7 +56,7 @@ test('a refused token is an error and a pause at once, the end of which is told 
 test('what is rejected is told with its field, status and code, and nothing of what the record holds', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   const long = await harness.insert('rejected-here-', { customerId: 'Jane Doe of Sometown' })
-  expect(await told(daemon, 'a record does not map', { outboxId: long })).toMatchObject({
+  expect(await told(daemon, 'record does not map and was rejected', { outboxId: long })).toMatchObject({
     level: 'warn',
     state: 'rejected',
     type: 'data',
@@ -86,7 +86,7 @@ test('a loop that fails says its SQLSTATE, and the second time in a minute is co
   await using daemon = await startDaemonProcess(harness.env)
   await harness.pool.query('alter table outboxd.skipped_row rename to away')
   try {
-    const failed = await told(daemon, 'a loop failed; it is tried again', { loop: 'capture' })
+    const failed = await told(daemon, 'loop failed: the daemon tries again', { loop: 'capture' })
     expect(failed).toMatchObject({ level: 'error', code: '42P01' })
     await until(
       async () => (await harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`)).rowCount,
@@ -106,7 +106,7 @@ test('a row whose table refuses the outcome is told with its id and the SQLSTATE
   )
   await using daemon = await startDaemonProcess(harness.env)
   const outboxId = await harness.insert('no-outcome-')
-  expect(await told(daemon, 'a row could not be told its outcome; it is tried again')).toMatchObject({
+  expect(await told(daemon, 'outcome could not be written back: the daemon tries again')).toMatchObject({
     level: 'warn',
     outboxId,
     reason: 'report_refused',
