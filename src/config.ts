@@ -79,7 +79,7 @@ function createReader(env: Environment): Reader {
   const reader = readVariables(variables, env)
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
     reader.mistake(
-      'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pass for the service or a database: unset it. Where the service’s certificate is of an authority of your own, set SERVICE_CA_FILE; for a database, sslrootcert in its URL',
+      'NODE_TLS_REJECT_UNAUTHORIZED=0 turns off all certificate checks. Unset it. For a certificate authority of your own, set SERVICE_CA_FILE, or sslrootcert in the URL of a database',
     )
   return reader
 }

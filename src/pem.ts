@@ -41,7 +41,7 @@ function readKey(key: string): KeyObject | string {
     return createPrivateKey(key)
   } catch {
     return key.includes('ENCRYPTED')
-      ? 'is encrypted, and nobody is there to type its passphrase: keep it in clear, readable by the daemon alone (openssl pkey)'
+      ? 'is encrypted, and the daemon cannot ask for its passphrase: store it decrypted (openssl pkey), readable by the daemon only'
       : 'holds no key that can be read (PEM)'
   }
 }

@@ -66,7 +66,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
     // A text that does not look like a path may be the secret itself.
-    const shown = /^[./]/.test(path) ? path : 'the file that it names, if it is the name of one'
+    const shown = /^[./]/.test(path) ? path : 'its file: it must name a path, not hold the secret itself'
     const text = contents(`${name}_FILE`, path, shown)?.trimEnd()
     return isOptional ? text || undefined : text
   }

@@ -32,7 +32,7 @@ export const postgresUrl = z
   .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
   .refine(
     (text) => !namesSeveralHosts(text),
-    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/run/restore.md, "Failover")',
+    'names several hosts: give one address that always leads to the primary (docs/run/restore.md, "Failover")',
   )
 
 /** As libpq has them: in place of the host, or as the parameter. A comma of a password stands before the @. */
@@ -89,7 +89,7 @@ export const proxyUrl = z.string().refine((text) => {
   const { protocol, hostname, pathname, search, hash, username, password } = new URL(text)
   const isWhole = pathname === '/' && search === '' && hash === '' && isDecodable(username + password)
   return protocol === 'http:' && hostname !== '' && isWhole
-}, 'must be http://host:port, or http://user:password@host:port with what is not a letter or digit of these percent-encoded')
+}, 'must be http://host:port or http://user:password@host:port, with special characters of user and password percent-encoded')
 
 export const file = z.string().min(1, 'must name a file')
 export const name = z.string().min(1, 'must not be empty')
@@ -110,7 +110,7 @@ export const addresses = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
-  .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not be everybody')
+  .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not allow every address')
 
 /** With commas between them, in lower case. */
 export const hostNames = z

@@ -287,7 +287,7 @@ describe('files', () => {
       SERVICE_CLIENT_SECRET: undefined,
       SERVICE_CLIENT_SECRET_FILE: 'c2VjcmV0',
     })
-    expect(problem).toContain('SERVICE_CLIENT_SECRET_FILE: cannot read the file that it names')
+    expect(problem).toContain('SERVICE_CLIENT_SECRET_FILE: cannot read its file')
     expect(problem).not.toContain('c2VjcmV0')
   })
 

@@ -70,7 +70,13 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
         finished('rejected', null, type)
-        log.warn('record does not map and was rejected', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
+        log.warn('record does not map and was rejected', {
+          submissionId: id,
+          outboxId,
+          type,
+          state: 'rejected',
+          fieldErrors,
+        })
       }
     },
     attempted(submission: Submission, { step, answer, breach }: AttemptResult) {

@@ -121,7 +121,7 @@ export class TunnelRefused extends Error {
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */
   readonly code: string
   constructor(why: string, options?: ErrorOptions) {
-    super('the proxy opened no way to the service', options)
+    super('the proxy did not connect to the service', options)
     this.code = `PROXY_${why}`
   }
 }

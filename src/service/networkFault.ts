@@ -19,84 +19,77 @@ export class HandshakeEnded extends Error {
   }
 }
 
-const theirAuthority =
-  'if you trust the authority that has signed it, put that authority’s certificate into the file of SERVICE_CA_FILE'
-const ourCertificate = 'look at SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
+const theirAuthority = 'if you trust the authority that signed it, put its certificate into the file of SERVICE_CA_FILE'
+const ourCertificate = 'check SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
 
 /** What the operator should look at: the first code that fits. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
-  [
-    /^PROXY_407/,
-    'the proxy wants a user name and a password, or does not know those that it was given: look at SERVICE_PROXY',
-  ],
-  [/^PROXY_(401|403)/, 'the proxy does not let us through to the service: ask its operator to allow the host'],
+  [/^PROXY_407/, 'the proxy wants a user name and a password, or refused those given: check SERVICE_PROXY'],
+  [/^PROXY_(401|403)/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
   [
     /^PROXY_5/,
-    'the proxy could not reach the service: look at the address of the service, and ask the operator of the proxy',
+    'the proxy could not reach the service: check the address of the service, and ask the operator of the proxy',
   ],
-  [/^PROXY_TIMEOUT/, 'the proxy opened no way to the service in time: ask its operator'],
+  [/^PROXY_TIMEOUT/, 'the proxy did not connect to the service in time: ask its operator'],
   [
     /^PROXY_(CLOSED|HPE|\d)/,
-    'what answers at SERVICE_PROXY opened no way to the service: is it an HTTP proxy that knows CONNECT?',
+    'the host at SERVICE_PROXY did not connect to the service: is it an HTTP proxy that supports CONNECT?',
   ],
-  [/^PROXY_/, 'the proxy cannot be reached: look at SERVICE_PROXY, DNS, the network'],
+  [/^PROXY_/, 'the proxy cannot be reached: check SERVICE_PROXY, DNS and the network'],
   [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
-  [/^ENOTFOUND/, 'the host name is not known: look at the address and at DNS'],
-  [/^EAI_/, 'the host name could not be looked up: look at DNS'],
-  [/^EHOSTUNREACH/, 'no route to the host: look at the network'],
-  [/^ENETUNREACH/, 'no route to the network: look at the network'],
-  [/^UND_ERR_CONNECT_TIMEOUT/, 'no connection came about in time: look at the address, the network, a firewall'],
-  [/^ETIMEDOUT/, 'the network gave up waiting: look at the address, the network, a firewall'],
-  [/^UND_ERR_INVALID_ARG/, 'the request could not be formed'],
+  [/^ENOTFOUND/, 'the host name is unknown: check the address and DNS'],
+  [/^EAI_/, 'the host name could not be looked up: check DNS'],
+  [/^EHOSTUNREACH/, 'no route to the host: check the network'],
+  [/^ENETUNREACH/, 'no route to the network: check the network'],
+  [/^UND_ERR_CONNECT_TIMEOUT/, 'no connection in time: check the address, the network and firewalls'],
+  [/^ETIMEDOUT/, 'the connection timed out: check the address, the network and firewalls'],
+  [/^UND_ERR_INVALID_ARG/, 'the request could not be built'],
   [
     /^(HPE_|HTTPParserError)/,
-    'the answer is not HTTP/1.1: is there an HTTP service at this address, and one that speaks more than HTTP/2?',
+    'the answer is not HTTP/1.1: is there an HTTP service at this address, and does it speak HTTP/1.1?',
   ],
   [
     /NO_APPLICATION_PROTOCOL/,
-    'the service speaks only HTTP/2, and outboxd speaks HTTP/1.1: ask its operator to allow HTTP/1.1, or put a proxy in between',
+    'the service speaks only HTTP/2, and outboxd HTTP/1.1: ask its operator to allow HTTP/1.1, or put a proxy in between',
   ],
   [
     /^CERT_HAS_EXPIRED/,
-    'the certificate that the service shows has expired: tell its operator, and look whether the clock of this machine is right',
+    'the service’s certificate has expired: tell its operator, and check the clock of this machine',
   ],
-  [
-    /^CERT_NOT_YET_VALID/,
-    'the certificate that the service shows is not valid yet: look whether the clock of this machine is right',
-  ],
+  [/^CERT_NOT_YET_VALID/, 'the service’s certificate is not valid yet: check the clock of this machine'],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID|^HOSTNAME_MISMATCH/,
-    'the certificate that the service shows is for another host: look at SERVICE_BASE_URL and SERVICE_AUTH_URL, which must name the host as the certificate does',
+    'the service’s certificate is for another host: SERVICE_BASE_URL and SERVICE_AUTH_URL must name the host as the certificate does',
   ],
-  [/^DEPTH_ZERO_SELF_SIGNED_CERT/, `the service shows a certificate that it has signed itself: ${theirAuthority}`],
+  [/^DEPTH_ZERO_SELF_SIGNED_CERT/, `the service’s certificate is self-signed: ${theirAuthority}`],
   [
     /^(SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
-    `an unknown authority has signed the service’s certificate: ${theirAuthority}; or the service does not send the certificate in between`,
+    `an unknown authority signed the service’s certificate, or the service does not send the intermediate one: ${theirAuthority}`,
   ],
-  [/^CERT_REVOKED/, 'the certificate that the service shows was revoked: tell its operator'],
+  [/^CERT_REVOKED/, 'the service’s certificate was revoked: tell its operator'],
   [
     /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
-    'the service speaks only TLS below 1.2, and outboxd does not: ask its operator for TLS 1.2 or 1.3',
+    'the service does not speak TLS 1.2 or 1.3, which outboxd requires: ask its operator',
   ],
   [
     /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/,
-    'what answers there does not speak TLS: look at the port of the address, and at what stands in between',
+    'the server does not speak TLS: check the port of the address, and proxies in between',
   ],
   [
     /ALERT_CERTIFICATE_REQUIRED/,
-    'the service wants a client certificate, and we have shown none: set SERVICE_CERT_FILE and SERVICE_KEY_FILE',
+    'the service wants a client certificate, and outboxd has none: set SERVICE_CERT_FILE and SERVICE_KEY_FILE',
   ],
-  [/ALERT_CERTIFICATE_EXPIRED/, 'the service says that our client certificate has expired: renew SERVICE_CERT_FILE'],
-  [/ALERT_CERTIFICATE_REVOKED/, `the service says that our client certificate was revoked: ${ourCertificate}`],
+  [/ALERT_CERTIFICATE_EXPIRED/, 'the service says that the client certificate has expired: renew SERVICE_CERT_FILE'],
+  [/ALERT_CERTIFICATE_REVOKED/, `the service says that the client certificate was revoked: ${ourCertificate}`],
   [
     /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT)/,
-    `the service refuses our client certificate: ${ourCertificate} which authority it accepts`,
+    `the service refuses the client certificate: ${ourCertificate} which authority it accepts`,
   ],
   [
     /^TLS_HANDSHAKE_ENDED|ALERT_HANDSHAKE_FAILURE/,
-    `the TLS handshake was cut off, as by a service that misses a client certificate or refuses ours, or by a firewall: ${ourCertificate} whether it wants one`,
+    `the TLS handshake was cut off, by a firewall or by a service that misses or refuses a client certificate: ${ourCertificate} whether it wants one`,
   ],
-  [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: look at SERVICE_CA_FILE; ${ourCertificate}`],
+  [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: check SERVICE_CA_FILE; ${ourCertificate}`],
 ]
 
 /** Made from the code only, because an error's message may quote headers, and with them a token. */

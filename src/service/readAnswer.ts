@@ -126,15 +126,15 @@ const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
   },
   forbidden: {
     reason: 'unauthorized',
-    hint: 'the client may not do this: ask the operator of the service for the permission',
+    hint: 'this client has no permission: ask the operator of the service for it',
   },
   moved: {
     reason: 'unauthorized',
-    hint: 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between',
+    hint: 'redirects are not followed: check SERVICE_BASE_URL and proxies in between',
   },
   'nothing-there': {
     reason: 'unreachable',
-    hint: 'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)',
+    hint: 'nothing at that address takes submissions: check SERVICE_BASE_URL, and ask the operator of the service whether it is being changed (`outboxd check`)',
   },
   throttled: { reason: 'throttled' },
   unavailable: { reason: 'unavailable' },
@@ -142,17 +142,17 @@ const apiPauses: Partial<Record<PostMeaning | GetMeaning, PauseRow>> = {
 
 const proxyWantsPassword: PauseRow = {
   reason: 'unauthorized',
-  hint: 'a proxy between us and the service wants credentials: ask its operator',
+  hint: 'a proxy on the way to the service wants credentials: ask its operator',
 }
 
 const issuer = 'the token issuer'
 
 const tokenPauses: Record<Exclude<TokenMeaning, 'answered'>, PauseRow> = {
-  moved: { reason: 'unauthorized', hint: 'redirects are not followed: look at SERVICE_AUTH_URL' },
-  'wrong-address': { reason: 'unauthorized', hint: 'look at SERVICE_AUTH_URL' },
+  moved: { reason: 'unauthorized', hint: 'redirects are not followed: check SERVICE_AUTH_URL' },
+  'wrong-address': { reason: 'unauthorized', hint: 'check SERVICE_AUTH_URL' },
   refused: {
     reason: 'unauthorized',
-    hint: 'look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list',
+    hint: 'check SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list',
   },
   throttled: { reason: 'throttled' },
   unavailable: { reason: 'unavailable' },

@@ -29,15 +29,15 @@ describe('what a service shows is not believed', () => {
     ['an expired certificate', ours.issue({ name, hosts, ...past }), 'has expired: tell its operator'],
     ['one of tomorrow', ours.issue({ name, hosts, fromMs: Date.now() + dayMs }), 'clock of this machine'],
     ['one of another host', ours.issue({ name: 'other', hosts: ['other.example'] }), 'is for another host'],
-    ['one of an unknown authority', theirs.issue({ name, hosts }), 'an unknown authority has signed'],
-    ['the same with its chain', chained(theirs.issue({ name, hosts }), theirs.cert), 'an unknown authority has signed'],
+    ['one of an unknown authority', theirs.issue({ name, hosts }), 'an unknown authority signed'],
+    ['the same with its chain', chained(theirs.issue({ name, hosts }), theirs.cert), 'an unknown authority signed'],
     [
       'one of an authority of the same name',
       createAuthority('ours').issue({ name, hosts }),
-      'an unknown authority has signed',
+      'an unknown authority signed',
     ],
-    ['one that it has signed itself', selfSigned({ name, hosts }), 'has signed itself'],
-    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'TLS below 1.2'],
+    ['one that it has signed itself', selfSigned({ name, hosts }), 'is self-signed'],
+    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'does not speak TLS 1.2'],
   ])('%s: nothing leaves, and the message says what to do', async (_, options, says) => {
     const { url, received } = await listen(createServer(options, answer))
     const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
@@ -91,7 +91,7 @@ describe('what a service does not believe of us', () => {
     await proxy.setFault({ kind: 'delay', ms: 80 })
     const far = clientFor(`https://localhost:${proxy.port}`, { ca: ours.cert })
     const refused = await far.send(submitRequest, accessToken)
-    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('we have shown none') })
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('outboxd has none') })
     expect(received()).toBe(0)
   })
 
@@ -99,7 +99,7 @@ describe('what a service does not believe of us', () => {
     const { url, received } = await listen(createServer(wantsCertificate, answer))
     const stopped = permittedClientFor(url, { ca: ours.cert }, () => process.nextTick(stopFor, 300))
     const refused = await stopped.send(submitRequest, accessToken, () => true)
-    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('we have shown none') })
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('outboxd has none') })
     expect(received()).toBe(0)
   })
 

@@ -34,7 +34,7 @@ test('a user name and a password are shown to the proxy, percent-decoded', async
 })
 
 test.each<[ProxyTreatment, string]>([
-  [{ kind: 'refuse', status: 403 }, 'does not let us through'],
+  [{ kind: 'refuse', status: 403 }, 'the proxy refuses connections to the service'],
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
   [{ kind: 'refuse', status: 302 }, 'is it an HTTP proxy'],
   [{ kind: 'close' }, 'is it an HTTP proxy'],
@@ -56,7 +56,7 @@ test('a proxy that hangs: given up, nothing has left', async () => {
 test('a proxy that is not there, or speaks something else, is named', async () => {
   await using silent = await listenOnLoopback(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')))
   for (const [at, says] of [
-    [await freePort(), 'the proxy cannot be reached: look at SERVICE_PROXY'],
+    [await freePort(), 'the proxy cannot be reached: check SERVICE_PROXY'],
     [silent.port, 'is it an HTTP proxy'],
   ] as const) {
     const refused = await clientFor('https://service.example', { proxy: `http://127.0.0.1:${at}` }).send(

@@ -68,16 +68,21 @@ A secret \`X\` may come from the file that \`X_FILE\` names. \`outboxd reload\`,
 
 function metricsPage(): string {
   const rows = (Object.values(metricRows) as MetricRow[]).map(({ name, help, kind, labels = {} }) => {
-    const values = Object.entries(labels).map(([label, each]) => `\`${label}\`: ${each.join(', ')}`)
+    const values = Object.entries(labels).map(([label, each]) => `\`${label}\`: ${namesOf(label, each).join(', ')}`)
     return `| \`${name}\` | ${metricType(kind)} | ${help.replaceAll('|', '\\|')} | ${values.join('; ')} |`
   })
   return page(
     'Metrics',
-    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. The metrics of the
-Node process (\`process_…\`, \`nodejs_…\`) come on top. docs/run/runbook.md has the alerts.`,
+    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. On top come
+\`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`, \`nodejs_…\`).
+Every combination of values exists from the start, with 0. docs/run/runbook.md has the alerts.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
   )
 }
+
+/** A daemon adds the types that its mapping files name. */
+const namesOf = (label: string, values: readonly string[]) =>
+  label === 'type' ? ['each type of the mapping files', ...values] : values
 
 function rightsPage(): string {
   const rows = Object.entries(changesByTable).map(
