@@ -33,13 +33,13 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
  * A text for JSON that a database must hold as it is, or refuse: an id, a key, a body. Characters beyond ASCII are
  * escaped, so that no session replaces them.
  */
-export function exactText(text: string): string | { readonly rawJSON: string } {
+export function exactJsonText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text
 }
 
-export const exactFields = (record: object): Record<string, unknown> =>
+export const exactJsonFields = (record: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? exactText(value) : value]),
+    Object.entries(record).map(([name, value]) => [name, typeof value === 'string' ? exactJsonText(value) : value]),
   )
 
 const beyondAscii = /[\u0080-\uffff]/

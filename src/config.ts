@@ -129,11 +129,11 @@ function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
   )
-  return Object.fromEntries(names.map((name) => [name, inUnit(name, value(name))]))
+  return Object.fromEntries(names.map((name) => [name, inVariableUnit(name, value(name))]))
 }
 
 /** Null stands for 0, never. */
-export function inUnit(name: string, value: unknown): string {
+export function inVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 

@@ -14,7 +14,7 @@ export function earliestExpiryMs(pem: string | null): number | null {
 }
 
 /** Whether the first certificate, which is the one that is shown, holds at that time. */
-export function holdsAt(pem: string, nowMs: number): boolean {
+export function isCertificateValidAt(pem: string, nowMs: number): boolean {
   const [shown] = readOr(() => certificatesIn(pem), [])
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
 }

@@ -65,7 +65,7 @@ export function escapeControl(text: string): string {
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
 /** The first `most` lines, each cut and made safe for a terminal, and how many more there are. */
-export function renderFirst(lines: readonly string[], most: number): string {
+export function renderFirstLines(lines: readonly string[], most: number): string {
   const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
   return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')
 }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { inUnit, readConfig, readMappingsDir } from '../config.ts'
+import { inVariableUnit, readConfig, readMappingsDir } from '../config.ts'
 import { renderTable, terminalOf } from '../plainText.ts'
 import { ConfigInvalid, type Environment, readVariables, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
@@ -72,7 +72,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
   return {
     name,
     default: parsed.success
-      ? (shownDefault ?? (parsed.data === undefined ? 'none' : inUnit(name, parsed.data)))
+      ? (shownDefault ?? (parsed.data === undefined ? 'none' : inVariableUnit(name, parsed.data)))
       : 'required',
     instances,
     about,
@@ -135,5 +135,5 @@ const notSet = 'not set'
 function show(name: string, { secret, shownDefault }: Variable, value: unknown): string | null {
   if (secret) return value === undefined ? (shownDefault ?? notSet) : 'set'
   if (value === undefined) return null
-  return name.endsWith('_FILE') ? resolve(String(value)) : inUnit(name, value)
+  return name.endsWith('_FILE') ? resolve(String(value)) : inVariableUnit(name, value)
 }

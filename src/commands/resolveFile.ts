@@ -7,7 +7,7 @@ import { type AskedTestimony, askForTransactions } from '../operations/askForTra
 import { operatorOf } from '../operations/databases.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../operations/matchAnswers.ts'
 import { readAnswersFile } from '../operations/readAnswersFile.ts'
-import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
+import { escapeControl, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, createProgress, exit, printJson, usageError } from './terminal/context.ts'
 import { type ActorOptions, actorOf, actorProblems, withDatabases } from './terminal/operator.ts'
@@ -110,7 +110,7 @@ const skippedShown = 20
 
 function skippedLines(skipped: readonly SkippedLine[]): string {
   const lines = skipped.map(({ line, submission, reason }) => `line ${line}: outbox:${submission.outboxId} ${reason}`)
-  return renderFirst(lines, skippedShown)
+  return renderFirstLines(lines, skippedShown)
 }
 
 interface Run {

@@ -8,12 +8,12 @@ import {
   readDatabaseUrls,
 } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
-import { readFilesInForce } from '../daemon/filesInForce.ts'
+import { createReloadableFiles } from '../daemon/reloadableFiles.ts'
 import { createLog } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { earliestExpiryMs, holdsAt } from '../pem.ts'
-import { createCredentialsInForce } from '../service/credentialsInForce.ts'
+import { earliestExpiryMs, isCertificateValidAt } from '../pem.ts'
+import { createReloadableCredentials } from '../service/reloadableCredentials.ts'
 import { version } from '../version.ts'
 import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
@@ -69,7 +69,7 @@ export async function run(context: CommandContext): Promise<number> {
   for (const detail of notes) log.info('variables are set that change connections', { detail })
   let otherTable = Promise.withResolvers<void>()
   let app: App | null = null
-  const files = readFilesInForce(config.mappingsDir, {
+  const files = createReloadableFiles(config.mappingsDir, {
     onLoaded(mappings, isOtherTable) {
       metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
       log.info('mapping files were reloaded', { count: mappings.size })
@@ -87,11 +87,11 @@ export async function run(context: CommandContext): Promise<number> {
       app === null ? new Error('the daemon is starting: reload again') : app.tryOutboxTable(table),
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
-  const credentials = createCredentialsInForce({
+  const credentials = createReloadableCredentials({
     credentials: config.service,
     nowMs: systemClock.nowMs,
     read: (part, inForce) => readCredentials(context.env, part, inForce),
-    holdsAt,
+    holdsAt: isCertificateValidAt,
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpiry.set(earliestExpiryMs(cert), { certificate: 'client' })
       metrics.certificateExpiry.set(earliestExpiryMs(ca), { certificate: 'ca' })

@@ -15,7 +15,7 @@ import type { Databases } from '../operations/databases.ts'
 import { type FilterOptions, searchIn } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
 import { noteOn } from '../operations/submissionFacts.ts'
-import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../plainText.ts'
+import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 import { submissionTable } from './terminal/submissionTable.ts'
@@ -168,5 +168,5 @@ const skippedShownMax = 20
 
 export function skippedLines(skipped: readonly Skipped[]): string {
   const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
-  return renderFirst(lines, skippedShownMax)
+  return renderFirstLines(lines, skippedShownMax)
 }

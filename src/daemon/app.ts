@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import { deleteInstance } from '../ledger/instances.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
-import { type LoopName, loops as loopNames } from '../observe/metricRows.ts'
+import { type LoopName, loopNames } from '../observe/metricRows.ts'
 import { showError } from '../observe/redact.ts'
 import { createTelemetry } from '../observe/telemetry.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
@@ -14,26 +14,26 @@ import { earliestExpiryMs } from '../pem.ts'
 import { isTransient } from '../postgres/database.ts'
 import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
-import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { outcomeOf } from '../service/readAnswer.ts'
+import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { DaemonContext } from './context.ts'
 import { createParts } from './createParts.ts'
+import { raiseOutboxHistory } from './databaseObservation.ts'
 import {
   type InstanceDatabases,
   type InstanceDatabasesOptions,
   openInstanceDatabases,
   tryOutboxTable,
 } from './instanceDatabases.ts'
-import { settleAll } from './leaving.ts'
 import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
-import { tellOutboxHistory } from './observing.ts'
+import { settleInFlight } from './settleInFlight.ts'
 
 /** What a daemon is started with. Functions read their files again. */
 export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
   /** A description, if the table is not as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
-  credentials: CredentialsInForce
+  credentials: ReloadableCredentials
   readDatabaseUrls(): DatabaseUrls | string
   version: string
   signal: AbortSignal
@@ -107,12 +107,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
   await parts.rounds.heartbeat.runOnce()
   // Before rows are claimed. If it fails, its loop logs it.
   await parts.rounds.history.runOnce().catch(() => {})
-  await tellOutboxHistory(daemon)
+  await raiseOutboxHistory(daemon)
 
   const running = startLoops(daemon, parts)
   loops = running
   opened.defer(async () => {
-    isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: running.stopTaking })
+    isSettled = await settleInFlight({ ...parts.dispatch, log, stopTaking: running.stopTaking })
     await running.stop()
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
@@ -137,7 +137,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 const renewEveryMs = 1_000
 
 /** The secret stays until the service refuses it. */
-function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock): () => Credentials {
+function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Clock): () => Credentials {
   let ageMs = clock.stopwatch()
   return () => {
     if (ageMs() >= renewEveryMs) {
@@ -185,7 +185,7 @@ function databasesOptions(deps: AppDeps, wakeups: DaemonContext['wakeups']): Ins
       ledger: addressOf(deps, 'stateDatabaseUrl', 'STATE_DATABASE_URL'),
     },
     outboxTable: outboxTable ?? config.outboxTable,
-    given: () => ({
+    sharedDigests: () => ({
       ...config.shared,
       ...Object.fromEntries([...mappings().values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
     }),

@@ -6,10 +6,10 @@ import type { LoopName } from '../observe/metricRows.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
 import type { ServiceClient } from '../service/client.ts'
-import type { CredentialsInForce } from '../service/credentialsInForce.ts'
-import type { FilesInForce } from './filesInForce.ts'
+import type { ReloadableCredentials } from '../service/reloadableCredentials.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
+import type { ReloadableFiles } from './reloadableFiles.ts'
 
 /** What the parts of the daemon are given; each takes what it needs. */
 export interface DaemonContext {
@@ -20,10 +20,10 @@ export interface DaemonContext {
   telemetry: Telemetry
   databases: InstanceDatabases
   client: ServiceClient
-  credentials: Pick<CredentialsInForce, 'renew' | 'broken'>
+  credentials: Pick<ReloadableCredentials, 'renew' | 'broken'>
   /** Those in force; asked for each record. */
   mappings(): Mappings
-  files: Pick<FilesInForce, 'reload' | 'broken'>
+  files: Pick<ReloadableFiles, 'reload' | 'broken'>
   health: LoopHealth
   wakeups: Record<LoopName, Wakeup>
 }

@@ -45,8 +45,8 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     windowMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
     elapsedMs: clock.stopwatch(),
-    claim: (request) => databases.whileServing(() => claimRows(outbox, request), noRows),
-    claimOne: (outboxId) => databases.whileServing(() => claimRow(outbox, outboxId), noRows),
+    claim: (request) => databases.ifServing(() => claimRows(outbox, request), noRows),
+    claimOne: (outboxId) => databases.ifServing(() => claimRow(outbox, outboxId), noRows),
     readContents: (records) => readContents(outbox, mappings(), records),
     withLock: (work) => withCaptureLock(databases, work),
     async readAgenda() {
@@ -65,15 +65,17 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
     },
     newId: uuidv7,
     newKey: randomUUID,
-    faultOf,
+    faultOf: captureFault,
     onCaptured(records) {
       telemetry.captured(records)
       wakeups.dispatch.wake()
     },
     onBatchFailed: (count, error) =>
       log.warn('batch of rows could not be captured: the daemon tries smaller batches', { count, error }),
-    onRowRejected: (outboxId, error) => log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
-    onRowSkipped: (outboxId, error) => log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
+    onRowRejected: (outboxId, error) =>
+      log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
+    onRowSkipped: (outboxId, error) =>
+      log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
   }
 }
 
@@ -91,7 +93,7 @@ const noRows: ClaimedRows = {
  *
  * @param isMark the row was being marked, which the table's own triggers may refuse
  */
-export function faultOf(error: unknown, isMark: boolean): Fault {
+export function captureFault(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)
   const message = error instanceof Error ? error.message : String(error)
   return {

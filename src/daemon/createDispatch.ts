@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createClaims } from '../ledger/claims.ts'
 import { type WrittenOutcomes, writeOutcomes } from '../ledger/outcomes.ts'
 import { readDemand } from '../ledger/snapshot.ts'
-import { usedResource } from '../mapping/loadMappings.ts'
+import { firstUsedResource } from '../mapping/loadMappings.ts'
 import type { Answer, AttemptResult, Demand, PauseView, Submission } from '../model.ts'
 import type { SendingReadiness } from '../observe/httpServer.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
@@ -13,7 +13,7 @@ import { harmlessRequest, judgeTrial, outcomeOf, readAnswer, readSubmitAnswer } 
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { DaemonContext } from './context.ts'
 import { type AnswerSigns, createDispatcher, type Dispatcher, readyCountMax } from './dispatch/dispatcher.ts'
-import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
+import { createOutcomeWriter, emptyWork, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, createTokenSlot, type SlotPool, type TokenSlot } from './dispatch/slotPool.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
@@ -55,7 +55,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
     capacity,
     stopwatch: clock.stopwatch,
     takeSlots: claims.takeSlots,
-    onReturnable: () => void outcomeWriter.add(nothing),
+    onReturnable: () => void outcomeWriter.add(emptyWork),
   })
   const tokens = createTokenKeeper(daemon, tokenSlot)
   const stages = stageDeps(daemon, planner, tokens)
@@ -70,7 +70,7 @@ export function createDispatch(daemon: DaemonContext, options: DispatchOptions):
       pauseLog.seen(demand.pauses)
       pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenSlot.sawCapacity(demand.capacity)
-      planner.press({ ...budgetSeen(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
+      planner.press({ ...plannerView(demand, config.captureWindow, outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
     claim: claims.claim,
@@ -205,7 +205,7 @@ async function askHarmlessly(
   accessToken: string,
   isValid: () => boolean,
 ): Promise<Answer | null> {
-  const question = harmlessRequest(usedResource(mappings()))
+  const question = harmlessRequest(firstUsedResource(mappings()))
   const answer = await client.send(question, accessToken, isValid)
   if (answer === null) return null
   tokens.used(accessToken, answer)
@@ -217,7 +217,7 @@ async function askHarmlessly(
  * What the poll planner needs from a look at the ledger. Rows in the outbox count only while the ledger is full,
  * because otherwise they have been captured since. Pure.
  */
-export function budgetSeen(
+export function plannerView(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
   captureWindow: number,
   outboxWaiting: number,

@@ -13,14 +13,14 @@ import { createCapturePart } from './createCapturePart.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import {
   createHeartbeat,
-  createProblemTelling,
-  createReloadAnswering,
+  createProblemReporter,
+  createReloadResponder,
   credentialsProblem,
   filesProblem,
   type Heartbeat,
   instanceProblems,
-  type ProblemTelling,
-  waitsLong,
+  isWaitingLong,
+  type ProblemReporter,
 } from './heartbeat.ts'
 import type { Part } from './loop.ts'
 import { createMaintenance } from './maintenance.ts'
@@ -30,7 +30,7 @@ import { createLearning, createPollPlanner, type PollPlanner } from './track/pol
 export interface Parts {
   rounds: Record<LoopName, Part>
   dispatch: Dispatch
-  problems: ProblemTelling
+  problems: ProblemReporter
   /** Aborted when the daemon stops, to end long rounds. */
   stopping: AbortController
 }
@@ -85,7 +85,7 @@ function reportingOf({ clock, databases, telemetry, wakeups }: DaemonContext): R
     stopwatch: clock.stopwatch,
     readDue: (limits) => readDueReports(ledger, limits),
     writeBack: (due) =>
-      databases.whileServing(() => writeBackRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
+      databases.ifServing(() => writeBackRows(outbox, () => readReports(databases, due)), { kind: 'busy' as const }),
     async write(told) {
       await writeReports(ledger, told)
       telemetry.reported(told)
@@ -107,11 +107,10 @@ function learningOf({ config, databases: { ledger, queue }, wakeups }: DaemonCon
 
 function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): Heartbeat {
   const { heartbeats, instance } = databases
-  const onReloadAsked = createReloadAnswering({
+  const onReloadAsked = createReloadResponder({
     reload: files.reload,
     answer: (answer) => answerReload(heartbeats, instance.id, answer),
-    onFailed: (error) =>
-      log.warn('answer to a reload could not be written: the daemon tries again', { error }),
+    onFailed: (error) => log.warn('answer to a reload could not be written: the daemon tries again', { error }),
   })
   return createHeartbeat({
     clock,
@@ -121,12 +120,12 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   })
 }
 
-function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemTelling {
+function problemTellingOf(daemon: DaemonContext, dispatch: Dispatch): ProblemReporter {
   const { clock, log, health, files, credentials } = daemon
   const { heartbeats, instance } = daemon.databases
   const { unwritten, lostClaims, lapsedPermits } = dispatch
-  return createProblemTelling({
-    waitsLong: () => unwritten().some((outcome) => waitsLong(outcome, clock.nowMs())),
+  return createProblemReporter({
+    waitsLong: () => unwritten().some((outcome) => isWaitingLong(outcome, clock.nowMs())),
     readBlockers: async () => (await readLockingSessions(heartbeats, daemonSessions.work)).map(({ pid }) => pid),
     problems: (blockers) => [
       ...instanceProblems(

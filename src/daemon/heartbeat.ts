@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { InstanceProblem } from '../ledger/instances.ts'
 import { failureMessage } from '../observe/redact.ts'
-import type { LostClaim } from './dispatch/inHand.ts'
+import type { LostClaim } from './dispatch/inFlight.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
 
@@ -51,7 +51,7 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
   }
 }
 
-export interface ProblemTellingDeps<Problem> {
+export interface ProblemReporterDeps<Problem> {
   /** Whether an outcome waits so long that it matters which session holds it up. */
   waitsLong(): boolean
   /** The pids of other sessions that the daemon's sessions wait for. */
@@ -61,10 +61,10 @@ export interface ProblemTellingDeps<Problem> {
   onFailed(error: unknown): void
 }
 
-export type ProblemTelling = ReturnType<typeof createProblemTelling>
+export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
 /** Writes what is wrong in this instance for `outboxd status`. Never throws: the next round tells it again. */
-export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>) {
+export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem>) {
   /** Kept while an outcome waits, because between two tries no session is seen to hold the lock. */
   let blockers: number[] = []
   let underWay: Promise<void> | null = null
@@ -92,14 +92,14 @@ export function createProblemTelling<Problem>(deps: ProblemTellingDeps<Problem>)
   }
 }
 
-export interface ReloadAnsweringDeps {
+export interface ReloadResponderDeps {
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
   onFailed(error: unknown): void
 }
 
 /** Returns what does a reload and answers `outboxd reload`. Never throws: each beat asks until it is answered. */
-export function createReloadAnswering({ reload, answer, onFailed }: ReloadAnsweringDeps) {
+export function createReloadResponder({ reload, answer, onFailed }: ReloadResponderDeps) {
   let isUnderWay = false
   return async (asked: number): Promise<void> => {
     if (isUnderWay) return
@@ -116,7 +116,8 @@ const lostToTellMs = 10_000
 
 const unwrittenToTellMs = 10_000
 
-export const waitsLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean => nowMs - sinceMs >= unwrittenToTellMs
+export const isWaitingLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean =>
+  nowMs - sinceMs >= unwrittenToTellMs
 
 /** More are no accident. */
 const lapsedToTell = 5
@@ -165,7 +166,7 @@ function unwrittenProblem(
   { unwritten, blockers }: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
   nowMs: number,
 ): InstanceProblem[] {
-  const waiting = unwritten.filter((outcome) => waitsLong(outcome, nowMs))
+  const waiting = unwritten.filter((outcome) => isWaitingLong(outcome, nowMs))
   const [first] = waiting
   if (first === undefined) return []
   const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)

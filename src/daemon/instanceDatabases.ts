@@ -43,7 +43,7 @@ export interface InstanceDatabases extends InstanceLedger {
    *
    * @throws ForeignOutbox or ForeignLedger if the outbox is not this ledger's alone
    */
-  whileServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
+  ifServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
   /** Null if the table has no trigger that announces new rows. */
   listener: Listener | null
   /** What all instances should share, as this one was given it. */
@@ -64,7 +64,7 @@ export interface InstanceDatabasesOptions {
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
   outboxTable: OutboxTable | string
   /** The names and digests of what all instances should share. */
-  given(): Record<string, string>
+  sharedDigests(): Record<string, string>
   instance: Instance
   onNotice(): void
   onError(error: Error): void
@@ -102,7 +102,7 @@ async function connect(
   closing: (() => Promise<void>)[],
   closeAll: () => Promise<unknown>,
 ): Promise<InstanceDatabases> {
-  const { config, addresses, outboxTable, given, instance, onNotice, onError } = options
+  const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
   const digest = tableDigest(describeTable(outboxTable))
   const settings = (): InstanceSettings => ({
     instanceId: instance.id,
@@ -125,7 +125,7 @@ async function connect(
     await registration.hold()
     await outbox.adopt(instance.who)
   }
-  await tellForeign(ledger, start).catch((error: unknown) => {
+  await raiseForeign(ledger, start).catch((error: unknown) => {
     // The outbox's database may be away: the ledger's work goes on without it.
     if (isRefusal(error)) throw error
   })
@@ -140,9 +140,9 @@ async function connect(
   return {
     ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
     outbox,
-    async whileServing(work, otherwise) {
-      await tellForeign(ledger, () => registration.hold())
-      return (await isOurFileInForce()) ? tellForeign(ledger, work) : otherwise
+    async ifServing(work, otherwise) {
+      await raiseForeign(ledger, () => registration.hold())
+      return (await isOurFileInForce()) ? raiseForeign(ledger, work) : otherwise
     },
     history: createHistory({
       ...{ pool: ledger, who: instance.who, reachMs, standby: config.ledgerStandby },
@@ -169,7 +169,7 @@ async function openLedger(
     await assertEncoding(ledger, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
     await assertMigrated(ledger, config.stateDatabaseUrl)
     await assertWhole(ledger, config.stateDatabaseUrl)
-    await tellForeign(ledger, async () => {
+    await raiseForeign(ledger, async () => {
       await claimService(ledger, config.service, instance.who)
       await assertService(ledger, config.service)
     })
@@ -209,7 +209,7 @@ const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable 
   error instanceof ForeignError || error instanceof OutboxTableUnusable
 
 /** Raises a problem if the ledger belongs to another outbox or service, or another ledger serves the outbox. */
-async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
+async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

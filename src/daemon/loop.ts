@@ -5,7 +5,7 @@ export interface Part {
   runOnce(): Promise<number>
 }
 
-export const every = (waitMs: number, work: () => Promise<unknown>): Part => ({
+export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>): Part => ({
   async runOnce() {
     await work()
     return waitMs
@@ -13,7 +13,7 @@ export const every = (waitMs: number, work: () => Promise<unknown>): Part => ({
 })
 
 /** Takes every step, also after a failure. @throws the first error */
-export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
+export async function runEachStep(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))
   if (failures.length > 0) throw failures[0]

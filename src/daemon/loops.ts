@@ -21,7 +21,7 @@ const heartbeatMs = 1_000
 const historyMs = 1_000
 
 /** Without these no record gets on. */
-export const neededLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
+export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: Parts): Loops {
   const start = (name: LoopName, part: Part, backoffMaxMs: number): Loop => {
@@ -59,11 +59,13 @@ export function startLoops({ clock, log, metrics, health, wakeups }: DaemonConte
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.rounds.report
         .runOnce()
-        .catch((error: unknown) => log.warn('last outcomes could not be written back: the next start writes them', { error }))
+        .catch((error: unknown) =>
+          log.warn('last outcomes could not be written back: the next start writes them', { error }),
+        )
       await heartbeat.stop()
       await parts.problems.clear()
     },
     live: health.live,
-    ready: () => ({ ...health.ready(neededLoops), pauses: parts.dispatch.pauses() }),
+    ready: () => ({ ...health.ready(essentialLoops), pauses: parts.dispatch.pauses() }),
   }
 }

@@ -17,12 +17,12 @@ import { recordTablePlace } from '../outbox/tablePlace.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
 import type { Dispatch } from './createDispatch.ts'
-import { every, type Part, takeEach } from './loop.ts'
-import { createObserving } from './observing.ts'
+import { createDatabaseObservation } from './databaseObservation.ts'
+import { createPeriodicPart, type Part, runEachStep } from './loop.ts'
 import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
 export interface MaintenanceOptions extends RescueOptions {
-  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInHand' | 'pollOverdueMs'>
+  dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight' | 'pollOverdueMs'>
   /** Rows that wait in the outbox, or an estimate. */
   onBacklog(rows: number): void
   /** Aborted when the daemon stops, to end long rounds. */
@@ -39,8 +39,8 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
   return {
     orphans: createOrphanRescue(daemon, options),
     // The queue takes a job for abandoned after 10 s.
-    touch: every(3_000, async () => {
-      const jobs = dispatch.pollsInHand()
+    touch: createPeriodicPart(3_000, async () => {
+      const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
     }),
     reconcile: createReconciling(daemon, dispatch, periods),
@@ -48,7 +48,7 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
     prune: createPruning(daemon, options.stopping),
     chain: createChaining(daemon, options.stopping),
     history: createHistoryWatch(daemon),
-    observe: createObserving(daemon, (rows) => {
+    observe: createDatabaseObservation(daemon, (rows) => {
       options.onBacklog(rows)
       periods.sawWaiting(rows)
     }),
@@ -59,7 +59,7 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
 const roundMaxMs = 20_000
 
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
-  return every(3_000, async () => {
+  return createPeriodicPart(3_000, async () => {
     // Before any instance is judged by the clock.
     const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
@@ -100,11 +100,11 @@ function createReconciling(
     () => compactCounts(ledger),
     writeDuePeriods,
   ]
-  return every(3_000, async () => {
+  return createPeriodicPart(3_000, async () => {
     const isWhole = rounds++ % wholeEveryRounds === 0
     // A poll that is long due may be in the hand of a dead instance.
     const isSuspicious = dispatch.pollOverdueMs() > suspiciousMs
-    await takeEach([
+    await runEachStep([
       ...(isWhole || isSuspicious ? [queue.supervise] : []),
       ...(isWhole ? whole : isBehind ? [writeDuePeriods] : []),
     ])
@@ -223,7 +223,7 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
 
 /** Notices a ledger that lost committed data because its database was restored or failed over. */
 function createHistoryWatch({ log, databases, wakeups }: Context): Part {
-  return every(2_000, async () => {
+  return createPeriodicPart(2_000, async () => {
     const seen = await databases.history.look()
     if (seen.kind === 'found')
       log.error(

@@ -4,7 +4,7 @@ import type { Answer, Submission, Transition } from '../model.ts'
 import { blameFor } from '../postgres/database.ts'
 import type { Dispatch } from './createDispatch.ts'
 import type { InstanceDatabases } from './instanceDatabases.ts'
-import { takeEach } from './loop.ts'
+import { runEachStep } from './loop.ts'
 
 export interface RescueOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer'>
@@ -58,5 +58,5 @@ async function writeTogether(
   } catch (error) {
     if (transitions.length < 2 || blameFor(error, 'maintenance') === 'everyone') throw error
   }
-  await takeEach(transitions.map((transition) => () => write([transition])))
+  await runEachStep(transitions.map((transition) => () => write([transition])))
 }

@@ -1,5 +1,5 @@
 import type { DiscoverConfig } from '../config.ts'
-import { accepted, endpointAt, retryAfterMs } from '../service/client.ts'
+import { endpointAt, requestHeaders, retryAfterMs } from '../service/client.ts'
 import { findErrorCode, isServiceCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
@@ -87,7 +87,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
         method: 'POST',
         origin: issuer.origin,
         path: `${issuer.prefix}/oauth/token`,
-        headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
+        headers: { ...requestHeaders, 'content-type': 'application/x-www-form-urlencoded' },
         body: new URLSearchParams(form).toString(),
         accessToken: null,
         beyondLimit: false,
@@ -128,7 +128,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }: Call): Promise<Exchange> {
     const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
     const as = (token: string) => {
-      const headers = { ...accepted, authorization: `Bearer ${token}`, ...type, ...more }
+      const headers = { ...requestHeaders, authorization: `Bearer ${token}`, ...type, ...more }
       return sending.send({
         ...{ method, origin: api.origin, path: api.prefix + path, headers },
         ...{ body: body ?? null, accessToken: token, beyondLimit },

@@ -1,6 +1,6 @@
 import { isSuccess as isSuccessStatus } from '../model.ts'
 import { isServiceCode } from '../service/errorCode.ts'
-import { takenIn, tokenResponse } from '../service/responses.ts'
+import { judgeTaken, tokenResponse } from '../service/responses.ts'
 
 /** A request as it left, and what came back. Secrets stand in it: it is masked before it is shown (savedExchanges.ts). */
 export interface Exchange {
@@ -46,7 +46,7 @@ export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && is
 export const isRefusal = (seen: Seen): boolean =>
   seen.kind === 'response' &&
   ((seen.status >= 400 && seen.status < 500 && !notOfTheRequest.has(seen.status)) ||
-    (isSuccess(seen) && takenIn(seen.json, seen.code) === 'no'))
+    (isSuccess(seen) && judgeTaken(seen.json, seen.code) === 'no'))
 
 /** Why an answer tells nothing of what was asked: it is of the service's trouble, the limit or the token. Null if it is of the request. */
 export function whyNoAnswer(seen: Seen): string | null {

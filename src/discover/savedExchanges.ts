@@ -1,5 +1,5 @@
-import { everySpelling } from '../service/client.ts'
-import { cleanText, redacted } from '../service/readJson.ts'
+import { secretSpellings } from '../service/client.ts'
+import { cleanText, redactedMark } from '../service/readJson.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
 /** The exchanges as an HTTP archive 1.2, as browsers and proxies read it. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
@@ -79,7 +79,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
 
 /** A text without these secrets, however they are spelt, and without fields that are named like one. Pure. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
-  hideNamed(cleanText(text, everySpelling(secrets)))
+  hideNamed(cleanText(text, secretSpellings(secrets)))
 
 function maskOne(exchange: Exchange, mask: (text: string) => string): Exchange {
   const { answer } = exchange
@@ -100,7 +100,7 @@ const hiddenHeaders: ReadonlySet<string> = new Set(['authorization', 'cookie', '
 
 function maskHeaders(headers: Exchange['headers'], mask: (text: string) => string): Exchange['headers'] {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, hiddenHeaders.has(name) ? redacted : mask(value)]),
+    Object.entries(headers).map(([name, value]) => [name, hiddenHeaders.has(name) ? redactedMark : mask(value)]),
   )
 }
 
@@ -109,7 +109,7 @@ function hideNamed(text: string): string {
   return text
     .replace(
       /("(?:\w*_token|\w*Token|\w*secret|\w*Secret|password|assertion)"\s*:\s*)"(?:[^"\\]|\\.)*"/g,
-      `$1"${redacted}"`,
+      `$1"${redactedMark}"`,
     )
-    .replace(/\b((?:client_secret|client_assertion|password|refresh_token)=)[^&\s]*/g, `$1${redacted}`)
+    .replace(/\b((?:client_secret|client_assertion|password|refresh_token)=)[^&\s]*/g, `$1${redactedMark}`)
 }

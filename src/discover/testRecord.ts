@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Resource, resources } from '../resources.ts'
 import { keyHeader } from '../service/client.ts'
 import { textOf } from '../service/readJson.ts'
-import { submittedId, takenIn } from '../service/responses.ts'
+import { judgeTaken, submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, fieldOf, isObject, isSuccess, jsonOf, lineOf, nameOf, type Seen } from './exchange.ts'
 import { addressSample } from './firstCall.ts'
 import { type Body, CannotAsk, type Given, type Headers, NoAnswer, type Parts, type Sample } from './question.ts'
@@ -165,7 +165,7 @@ export const idIn = ({ answer }: { answer: Seen }): string | null =>
 
 /** Whether the record was taken: a success that says nothing else. */
 export const isTaken = ({ answer }: { answer: Seen }): boolean =>
-  isSuccess(answer) && takenIn(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
+  isSuccess(answer) && judgeTaken(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /** How the service took a record, or did not. */
 export interface Control {

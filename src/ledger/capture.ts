@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { boundText, exactFields, textMax } from '../boundText.ts'
+import { boundText, exactJsonFields, textMax } from '../boundText.ts'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, Insertion } from '../model.ts'
 import { type Database, epochMsSql, inTransaction } from '../postgres/database.ts'
 import { discardDocuments, requestDigest } from './documents.ts'
@@ -222,7 +222,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
     ord,
-    ...exactFields(record),
+    ...exactJsonFields(record),
     error: record.error === null ? null : boundText(record.error, textMax.errors),
     requestDigest: isKnown ? requestDigest(record) : null,
   }

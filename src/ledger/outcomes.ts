@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { boundText, exactText, textMax } from '../boundText.ts'
+import { boundText, exactJsonText, textMax } from '../boundText.ts'
 import { endStates, type OutcomeBatch, type Transition, type WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
@@ -238,7 +238,7 @@ function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
     // An altered id would be another record's.
-    return [name, name === 'transactionId' ? exactText(value) : boundText(value, charsMax[name])]
+    return [name, name === 'transactionId' ? exactJsonText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)
 }

@@ -9,7 +9,7 @@ import { readMapping } from './readMapping.ts'
 export type Mappings = ReadonlyMap<string, Mapping>
 
 /** The first resource that is used, or the first of all where there are no mappings: what a client may ask for. */
-export function usedResource(mappings: Mappings): Resource {
+export function firstUsedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)
   return resourceNames.find((resource) => used.includes(resource)) ?? resourceNames[0]
 }

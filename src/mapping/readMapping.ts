@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { digestOf, isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
+import { digestOf, isObject, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import { type FileProblem, YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
@@ -37,7 +37,7 @@ export function readMapping(file: string, text: string): MappingRead {
 }
 
 function compileMapping(content: PayloadValue, document: YamlDocument): Mapping | null {
-  const checked = fileSchema.safeParse(plainOf(content))
+  const checked = fileSchema.safeParse(toPlainValue(content))
   if (!checked.success) report(checked.error, [], content, Object.keys(fileSchema.shape), document)
   if (!isObject(content)) return null
 
@@ -62,7 +62,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     source: readSource(checked.data.source, document),
     fields: fields.filter((field) => field !== null),
     body: body.render,
-    digest: digestOf(plainOf(content)),
+    digest: digestOf(toPlainValue(content)),
   }
 }
 
@@ -87,7 +87,7 @@ function readField(name: string, exact: PayloadValue, document: YamlDocument): F
     return null
   }
   const schema = fieldSchemas[type]
-  const checked: z.ZodSafeParseResult<FieldSpec> = schema.safeParse(plainOf(exact))
+  const checked: z.ZodSafeParseResult<FieldSpec> = schema.safeParse(toPlainValue(exact))
   if (checked.success) return compileField(name, checked.data, exact, document)
   report(checked.error, path, exact, Object.keys(schema.shape), document)
   return null

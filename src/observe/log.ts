@@ -2,8 +2,8 @@ import { pino, stdTimeFunctions } from 'pino'
 import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
 import type { LineStream } from './logDestination.ts'
-import { redact, showError, withheld } from './redact.ts'
-import { createRepeats } from './repeats.ts'
+import { redact, showError, withheldMark } from './redact.ts'
+import { createRepeatCounter } from './repeats.ts'
 
 /** One wide line per event. `event` is a constant text of ours, without values. */
 export interface Log {
@@ -24,7 +24,7 @@ export interface CountingLog extends Log {
  * @param level the least that is written; `silent` writes nothing
  */
 export function createLog(level: string, destination: LineStream): CountingLog {
-  const repeats = createRepeats()
+  const repeats = createRepeatCounter()
   const logger = pino(
     {
       level,
@@ -108,32 +108,32 @@ const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 
 function word<Word extends string>(value: Word): unknown {
-  if (typeof value !== 'string') return withheld
+  if (typeof value !== 'string') return withheldMark
   if (plainWord.test(value)) return value
-  return /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheld
+  return /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheldMark
 }
 
 function sentence(value: string): unknown {
-  return typeof value === 'string' ? redact(value.replace(/\s+/g, ' ')) : withheld
+  return typeof value === 'string' ? redact(value.replace(/\s+/g, ' ')) : withheldMark
 }
 
 function moment(value: string): unknown {
-  return typeof value === 'string' && /^[\d-]{10,13}T[\d:.]{8,12}Z$/.test(value) ? value : withheld
+  return typeof value === 'string' && /^[\d-]{10,13}T[\d:.]{8,12}Z$/.test(value) ? value : withheldMark
 }
 
 function fieldErrors(value: readonly FieldFault[]): unknown {
-  if (!Array.isArray(value)) return withheld
+  if (!Array.isArray(value)) return withheldMark
   return value.slice(0, recordsMax).map(({ field, kind }: FieldFault) => ({ field: word(field), kind: word(kind) }))
 }
 
 function identifier(value: string | number): unknown {
   if (typeof value !== 'string') return number(value)
   if (plainId.test(value)) return value
-  return /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheld
+  return /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheldMark
 }
 
 function records(value: readonly RecordNames[]): unknown {
-  return Array.isArray(value) ? value.slice(0, recordsMax).map(allowed) : withheld
+  return Array.isArray(value) ? value.slice(0, recordsMax).map(allowed) : withheldMark
 }
 
 interface RecordNames {
@@ -145,5 +145,5 @@ interface RecordNames {
 const recordsMax = 100
 
 function number(value: number): unknown {
-  return typeof value === 'number' && Number.isFinite(value) ? value : withheld
+  return typeof value === 'number' && Number.isFinite(value) ? value : withheldMark
 }

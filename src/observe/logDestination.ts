@@ -16,7 +16,7 @@ export interface LineStream extends DestinationStream {
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
   const stdout = destination({ fd: 1, sync: true })
   const isJournal = format === 'journald' || (format === 'auto' && leadsToJournal(1, journalStream))
-  return together(stdout, isJournal ? withPriority : asItIs)
+  return bufferLines(stdout, isJournal ? priorityShape : plainShape)
 }
 
 /** systemd names device and inode of its stream (systemd.exec(5)): a program's own redirection leads elsewhere. */
@@ -35,10 +35,10 @@ const priorities: Readonly<Record<number, number>> = { 30: 6, 40: 4, 50: 3 }
 
 type Shape = (line: string, level: number) => string
 
-export const asItIs: Shape = (line) => line
+export const plainShape: Shape = (line) => line
 
 /** Begins a line with its priority (sd-daemon(3)), so that `journalctl -p warning` finds it. */
-export const withPriority: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
+export const priorityShape: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
 const keptMaxChars = 16_384
@@ -49,7 +49,7 @@ const warning = 40
  * daemon's CPU. A warning or an error is written at once, with all lines before it. SIGKILL loses the last 10 ms; the
  * ledger has what they were about.
  */
-export function together(to: DestinationStream, shape: Shape): LineStream {
+export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
   let kept = ''
   let timer: NodeJS.Timeout | undefined
   const lines = {

@@ -14,7 +14,7 @@ import { endpoints } from '../resources.ts'
 /** The error codes that `service_errors_total` tells apart (docs/reference/interface.md, 7.2). */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
-export const loops = [
+export const loopNames = [
   'capture',
   'dispatch',
   'report',
@@ -29,7 +29,7 @@ export const loops = [
   'chain',
   'history',
 ] as const
-export type LoopName = (typeof loops)[number]
+export type LoopName = (typeof loopNames)[number]
 
 /**
  * What the databases say. A loop reads it, so that a scrape never waits for a database. Times are of the ledger's
@@ -246,13 +246,13 @@ export const metricRows = {
     kind: 'gauge',
     name: 'outboxd_loop_last_success_timestamp_seconds',
     help: 'Unix time at which a loop of this process last succeeded; 0 for never.',
-    labels: { loop: loops },
+    labels: { loop: loopNames },
   },
   loopAge: {
     kind: 'stopwatch',
     name: 'outboxd_loop_last_success_age_seconds',
     help: 'Seconds since a loop of this process last succeeded, or since the process started.',
-    labels: { loop: loops },
+    labels: { loop: loopNames },
   },
   pruned: {
     kind: 'counter',

@@ -15,7 +15,7 @@ const chainMax = 5
 /** More than any message of ours, so that a secret is never cut before its end is seen. */
 const redactMax = 10_000
 
-export const withheld = '[withheld]'
+export const withheldMark = '[withheld]'
 
 /**
  * Reduces a thrown value to what may be logged. Never throws, whatever its getters do.
@@ -27,19 +27,19 @@ export function showError(error: unknown): ShownError {
   try {
     return shown(error)
   } catch {
-    return { class: 'Error', message: withheld }
+    return { class: 'Error', message: withheldMark }
   }
 }
 
 function shown(error: unknown): ShownError {
   if (!(error instanceof Error))
-    return { class: typeof error, message: typeof error === 'string' ? redact(error) : withheld }
+    return { class: typeof error, message: typeof error === 'string' ? redact(error) : withheldMark }
   const { code, severity } = error as { code?: unknown; severity?: unknown }
   const causes = causesOf(error)
   const errors = error instanceof AggregateError ? error.errors.slice(0, chainMax).map(className) : []
   return {
     class: className(error),
-    message: quotesData(error, code) ? withheld : redact(error.message),
+    message: quotesData(error, code) ? withheldMark : redact(error.message),
     ...(isWord(code) && { code }),
     ...(isWord(severity) && { severity }),
     ...(causes.length > 0 && { causes }),

@@ -17,7 +17,7 @@ interface Line extends Counted {
 }
 
 /** Counts the lines that repeat each other: the first is written at once, the others as one line a minute. */
-export function createRepeats() {
+export function createRepeatCounter() {
   const lines = new Map<string, Line>()
 
   /** A line that did not come in the minute is forgotten. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
+import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, toPlainValue } from '../yaml/exactJson.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
@@ -59,7 +59,7 @@ export class EntryReader {
     value: PayloadValue,
     more: readonly string[] = [],
   ): z.infer<T> | null {
-    const checked = schema.safeParse(plainOf(value))
+    const checked = schema.safeParse(toPlainValue(value))
     if (checked.success) return checked.data
     for (const issue of checked.error.issues) {
       for (const { key, path: within, message } of explainIssue(issue, value, [

@@ -65,7 +65,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const issuer = endpointAt(service.authUrl)
 
   async function callApi(request: ApiRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> {
-    const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...request.headers }
+    const headers = { ...requestHeaders, authorization: `Bearer ${accessToken}`, ...request.headers }
     const path = api.prefix + request.path
     const { clientSecret } = credentials()
     const answer = await http.exchange({ ...request, origin: api.origin, path, headers, mayLeave })
@@ -98,7 +98,7 @@ export function endpointAt(address: string): { origin: string; prefix: string } 
 }
 
 // Identity only: anything else could unpack to more than we are ready to read.
-export const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
+export const requestHeaders = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
@@ -130,7 +130,7 @@ function tokenRequest(
     method: 'POST',
     origin: issuer.origin,
     path: `${issuer.prefix}/oauth/token`,
-    headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
+    headers: { ...requestHeaders, 'content-type': 'application/x-www-form-urlencoded' },
     body: new URLSearchParams(form).toString(),
   }
 }
@@ -152,7 +152,7 @@ function answerFrom(
     status,
     json,
     // Redacted before it is cut, or half a token could stay at the end.
-    excerpt: boundText(cleanText(shown, everySpelling(secrets)), textMax.excerpt),
+    excerpt: boundText(cleanText(shown, secretSpellings(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
     repeatsKey,
@@ -203,7 +203,7 @@ function locationId(location: string | undefined, address: string, secrets: read
 }
 
 /** As a secret may be echoed: plain, in a form or an address, in JSON. */
-export function everySpelling(secrets: readonly string[]): string[] {
+export function secretSpellings(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [
     secret,
     encodeURIComponent(secret.toWellFormed()),

@@ -19,7 +19,7 @@ const isBegun = (text: string) =>
  * Drops answers 1xx before the answer proper, as every client must (RFC 9110, 15.2). undici 8 closes the connection
  * on `100 Continue`, and then nobody knows whether the POST arrived.
  */
-export function withoutInterim(): InterimFilter {
+export function createInterimFilter(): InterimFilter {
   let isHead = true
   let held = Buffer.alloc(0)
   return {
@@ -51,7 +51,7 @@ export function withoutInterim(): InterimFilter {
  * written begins an exchange, because there is one request at a time.
  */
 export function skipInterim(socket: Socket): Socket {
-  const filter = withoutInterim()
+  const filter = createInterimFilter()
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)
   socket.read = (size?: number) => {

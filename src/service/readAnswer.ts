@@ -16,7 +16,7 @@ import {
 } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
-import { messageIn, submittedId, takenIn, transactionStatus } from './responses.ts'
+import { errorMessageIn, judgeTaken, submittedId, transactionStatus } from './responses.ts'
 
 /**
  * Reads an answer to a POST. Pure, and never throws. 404, 405 and 410 without a code of the service's own call for a
@@ -46,7 +46,7 @@ function read(answer: Answer, resource: Resource, pause: PauseCall | null): Answ
   const id = submittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,
-    taken: takenIn(answer.json, answer.code),
+    taken: judgeTaken(answer.json, answer.code),
     namesId: id !== null,
     transaction: success ? transactionStatus(resource, answer.json) : null,
     pause,
@@ -94,7 +94,7 @@ export function decideToken(answer: Answer): PauseCall {
 /** In one line for the operator. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
-  const message = (messageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
+  const message = (errorMessageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
   const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
   return `${who} answered ${head}: ${message}`
 }
@@ -103,7 +103,7 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
  * Whether two answers differ only in what they quote of the question, and in ids, times and numbers. A server that
  * answers an impossible address as it answers the API's knows neither.
  */
-export function saysTheSame(one: Answer, other: Answer): boolean {
+export function isSameAnswer(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false
   return one.status === other.status && one.code === other.code && generalised(one) === generalised(other)
 }

@@ -50,7 +50,7 @@ function readExamined(whole: string, { tooDeep }: ExaminedJson, secrets: readonl
   }
 }
 
-export const redacted = '[redacted]'
+export const redactedMark = '[redacted]'
 
 /** Ids, statuses and codes are used as they came (responses.ts, errorCode.ts). */
 const usedFields: ReadonlySet<string> = new Set([
@@ -79,7 +79,9 @@ export function cleanText(text: string, secrets: readonly string[]): string {
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
   // In one pass, the longest first: a secret that is part of another, or of our mark, breaks neither.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)
-  return patterns.length === 0 ? clean : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redacted)
+  return patterns.length === 0
+    ? clean
+    : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redactedMark)
 }
 
 /** A number keeps its own digits, because some services forget the quotes of ids. */

@@ -4,7 +4,7 @@ import { boundText, textMax } from '../boundText.ts'
 import type { AcceptanceReading, TransactionStatus } from '../model.ts'
 import { forEachResource, type Resource, resources } from '../resources.ts'
 import { isServiceCode } from './errorCode.ts'
-import { redacted, textOf } from './readJson.ts'
+import { redactedMark, textOf } from './readJson.ts'
 
 /**
  * An id as the service gave it. `.` and `..` count as none, because they are taken out of a path even when
@@ -17,7 +17,7 @@ const id = z.preprocess(
     .string()
     .max(textMax.id)
     .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u)
-    .refine((text) => !noId.test(text) && !text.includes(redacted)),
+    .refine((text) => !noId.test(text) && !text.includes(redactedMark)),
 )
 
 /** In a transaction's status no id is not a mistake. */
@@ -64,7 +64,7 @@ export function submittedId(resource: Resource, json: unknown): string | null {
 
 const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/
 
-export function takenIn(json: unknown, code: string | null): AcceptanceReading {
+export function judgeTaken(json: unknown, code: string | null): AcceptanceReading {
   const said = z.object({ status }).safeParse(json)
   if (said.success && refusals.test(said.data.status)) return 'no'
   return isServiceCode(code) ? 'unclear' : 'yes'
@@ -97,7 +97,7 @@ const detailOfOne = z.union([
 ])
 
 /** What an error body says in words. Its shape is not shown (docs/reference/interface.md, 7.2), so the usual places are tried. */
-export function messageIn(json: unknown): string | null {
+export function errorMessageIn(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null
   const { detail, message, error_description, title, error, errors } = read.data

@@ -29,7 +29,7 @@ export interface Tokens {
 /** A service may refuse a token for the one and not for the other. */
 type Method = 'GET' | 'POST'
 
-export type TokenNeed = 'missing' | 'renewal'
+export type TokenFetchReason = 'missing' | 'renewal'
 
 interface TokensDeps {
   clock: Clock
@@ -38,7 +38,7 @@ interface TokensDeps {
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   spendSlot(
     request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
-    why: TokenNeed,
+    why: TokenFetchReason,
   ): Promise<TokenAnswer | 'no-slot'>
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
@@ -78,7 +78,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
 
-  async function fetch(need: TokenNeed): Promise<TokenVerdict> {
+  async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
     // Its life counts from before the request, so that a slow answer does not make it look younger.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
@@ -113,7 +113,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     }
   }
 
-  function shareFetch(need: TokenNeed): Promise<TokenVerdict> {
+  function shareFetch(need: TokenFetchReason): Promise<TokenVerdict> {
     fetching ??= fetch(need).finally(() => {
       fetching = null
     })

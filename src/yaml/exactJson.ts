@@ -61,11 +61,11 @@ export function writeJson(value: PayloadValue): string {
 }
 
 /** The value with its numbers as doubles: good enough to check its shape. */
-export function plainOf(value: PayloadValue): unknown {
+export function toPlainValue(value: PayloadValue): unknown {
   if (isDigits(value)) return Number(value.rawJSON)
-  if (Array.isArray(value)) return value.map(plainOf)
+  if (Array.isArray(value)) return value.map(toPlainValue)
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, toPlainValue(member)]))
 }
 
 /** The value in quotes for an error message, cut at 60 characters. */

@@ -19,12 +19,12 @@ export function writeYamlLines(lines: readonly YamlLine[]): string {
 }
 
 /** The same as it may be loaded, to try it: a line that is to be filled in says something, or is left out. */
-export function writeTrial(lines: readonly YamlLine[]): string {
+export function writeTrialYaml(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
 /** The places of a YAML or SQL file that a person has to fill in, by line. */
-export function findPlaces(text: string): { line: number; what: string }[] {
+export function findFillIns(text: string): { line: number; what: string }[] {
   return text.split('\n').flatMap((line, i) => {
     const what = placeForm.exec(line)?.[1]
     return what === undefined ? [] : [{ line: i + 1, what }]

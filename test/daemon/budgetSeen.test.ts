@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { budgetSeen } from '../../src/daemon/createDispatch.ts'
+import { plannerView } from '../../src/daemon/createDispatch.ts'
 import type { Demand } from '../../src/model.ts'
 
 const demand: Demand = {
@@ -17,7 +17,7 @@ const demand: Demand = {
   proof: 'none',
 }
 const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
-  budgetSeen({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
+  plannerView({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
 
 test('what waits in the outbox counts where the ledger is full', () => {
   expect(waiting(1_000, 1_000, 5_000)).toBe(6_000)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLoopHealth } from '../../src/daemon/loop.ts'
-import { neededLoops } from '../../src/daemon/loops.ts'
+import { essentialLoops } from '../../src/daemon/loops.ts'
 
 function setup() {
   const state = { nowMs: 1_000_000 }
@@ -41,13 +41,13 @@ test('what is needed is ready once it has succeeded, and for 30 s more', () => {
   expect(health.ready([]).reasons).toEqual([])
 })
 
-test.each(neededLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
+test.each(essentialLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
   const { health, state } = setup()
-  for (const loop of neededLoops) health.succeeded(loop)
-  expect(health.ready(neededLoops).reasons).toEqual([])
+  for (const loop of essentialLoops) health.succeeded(loop)
+  expect(health.ready(essentialLoops).reasons).toEqual([])
   state.nowMs += 30_001
-  for (const loop of neededLoops) if (loop !== missing) health.succeeded(loop)
-  expect(health.ready(neededLoops).reasons).toEqual([
+  for (const loop of essentialLoops) if (loop !== missing) health.succeeded(loop)
+  expect(health.ready(essentialLoops).reasons).toEqual([
     expect.stringContaining(`the loop ${missing} has not succeeded since 1970-`),
   ])
 })

@@ -39,7 +39,7 @@ function setup({ env = {}, on = {}, dispatch = {} }: Given = {}) {
   const services = createMaintenance(context, {
     dispatch: {
       holds: () => false,
-      pollsInHand: () => [],
+      pollsInFlight: () => [],
       pollOverdueMs: () => 0,
       interpretAnswer(_, answer) {
         interpreted.push(answer)
@@ -169,7 +169,7 @@ test('polls in hand are touched before the queue gives them to others', async ()
   const idle = setup({ on: { queue } })
   expect(await idle.touch.runOnce()).toBe(3_000)
   const job = { id: randomUUID() } as never
-  await setup({ on: { queue }, dispatch: { pollsInHand: () => [job] } }).touch.runOnce()
+  await setup({ on: { queue }, dispatch: { pollsInFlight: () => [job] } }).touch.runOnce()
   expect(touched).toEqual([job])
 })
 

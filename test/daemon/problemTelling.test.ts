@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createProblemTelling } from '../../src/daemon/heartbeat.ts'
+import { createProblemReporter } from '../../src/daemon/heartbeat.ts'
 
 function setup() {
   const state = {
@@ -12,7 +12,7 @@ function setup() {
   }
   const told: (readonly string[])[] = []
   const failed: unknown[] = []
-  const telling = createProblemTelling<string>({
+  const telling = createProblemReporter<string>({
     waitsLong: () => state.waitsLong,
     async readBlockers() {
       state.asked += 1

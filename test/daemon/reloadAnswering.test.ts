@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createReloadAnswering } from '../../src/daemon/heartbeat.ts'
+import { createReloadResponder } from '../../src/daemon/heartbeat.ts'
 
 function setup() {
   const reading = Promise.withResolvers<string | null>()
   const answers: { asked: number; problem: string | null }[] = []
   const failures: unknown[] = []
   const state = { fails: false, reads: 0 }
-  const part = createReloadAnswering({
+  const part = createReloadResponder({
     reload() {
       state.reads += 1
       return state.reads === 1 ? reading.promise : Promise.resolve('a mapping is broken')

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { takeEach } from '../../src/daemon/loop.ts'
+import { runEachStep } from '../../src/daemon/loop.ts'
 
 test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
   const taken: number[] = []
@@ -8,6 +8,6 @@ test('steps that fail keep no other from being taken, and the first is thrown at
     if (error) throw error
   }
   const first = new Error('first')
-  await expect(takeEach([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
+  await expect(runEachStep([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
   expect(taken).toEqual([1, 2, 3, 4])
 })

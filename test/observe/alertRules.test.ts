@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { problemKinds } from '../../src/model.ts'
-import { loops } from '../../src/observe/metricRows.ts'
+import { loopNames } from '../../src/observe/metricRows.ts'
 import { unknownSelectors } from './unknownSelectors.ts'
 
 const root = new URL('../../', import.meta.url)
@@ -66,7 +66,7 @@ test('under OutboxdProblem the runbook has a row for each kind of problem: what 
 test('under OutboxdLoopStalled the runbook has a row for each loop: what stands still with it', () => {
   const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdLoopStalled')) ?? ''
   const names = [...section.matchAll(/^\| (\w+) \| [^|]+ \|$/gm)].map(([, name]) => name)
-  expect(names.filter((name) => name !== 'loop').toSorted()).toEqual(loops.toSorted())
+  expect(names.filter((name) => name !== 'loop').toSorted()).toEqual(loopNames.toSorted())
 })
 
 test('the check itself sees a misspelt metric, label or value', () => {

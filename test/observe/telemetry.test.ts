@@ -164,7 +164,11 @@ describe('log lines', () => {
     expect(counted).toEqual(['finished(rejected)', 'finishedByType(data, rejected)', 'submissionDuration(, rejected)'])
     expect(lines).toMatchObject([
       { level: 'info', message: 'captured', fields: { count: 2 } },
-      { level: 'warn', message: 'record does not map and was rejected', fields: { outboxId: '7', type: 'data', fieldErrors } },
+      {
+        level: 'warn',
+        message: 'record does not map and was rejected',
+        fields: { outboxId: '7', type: 'data', fieldErrors },
+      },
     ])
     expect(JSON.stringify(lines)).not.toContain('1.234')
   })

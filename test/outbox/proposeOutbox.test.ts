@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
 import { proposeOutbox } from '../../src/outbox/propose/proposeOutbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
-import { findPlaces, writeTrial, writeYamlLines } from '../../src/yaml/yamlLines.ts'
+import { findFillIns, writeTrialYaml, writeYamlLines } from '../../src/yaml/yamlLines.ts'
 
 const names = [
   ...[
@@ -56,12 +56,12 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
     fc.property(tables, fc.option(fc.uniqueArray(word, { maxLength: 5 })), (table, words) => {
       const { lines } = proposeOutbox(table, () => words, null)
       const text = writeYamlLines(lines)
-      const tried = readOutboxFile('outbox.yaml', writeTrial(lines))
+      const tried = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
       expect(tried.problems).toEqual([])
       expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
       expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
       const asItIs = readOutboxFile('outbox.yaml', text)
-      expect(asItIs.problems.length > 0).toBe(findPlaces(text).length > 0)
+      expect(asItIs.problems.length > 0).toBe(findFillIns(text).length > 0)
       if (asItIs.table !== null) expect(asItIs.table).toEqual(tried.table)
     }),
     { numRuns: 500 },
@@ -97,6 +97,6 @@ test('what a row is known by is not proposed to be written, where an id is found
   }
   for (const notNull of [true, false]) {
     const { lines } = proposeOutbox({ ...table, columns: [{ ...column, notNull }] }, () => [], null)
-    expect(readOutboxFile('outbox.yaml', writeTrial(lines)).problems).toEqual([])
+    expect(readOutboxFile('outbox.yaml', writeTrialYaml(lines)).problems).toEqual([])
   }
 })

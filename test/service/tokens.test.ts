@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Answer, Breach } from '../../src/model.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
-import { createTokens, type TokenNeed } from '../../src/service/tokens.ts'
+import { createTokens, type TokenFetchReason } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
 test('the first caller fetches one, the next gets the same', async () => {
@@ -238,7 +238,7 @@ function setup({ isOneAtATime = false } = {}) {
   const clock = handClock()
   const budget = { slots: 100, broken: false }
   const breaches: Breach[] = []
-  const needs: TokenNeed[] = []
+  const needs: TokenFetchReason[] = []
   const queued: TokenAnswer[] = []
   let asked = 0
   let newSecrets = 0

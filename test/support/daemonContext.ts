@@ -3,7 +3,7 @@ import { readConfig } from '../../src/config.ts'
 import type { DaemonContext } from '../../src/daemon/context.ts'
 import { type InstanceDatabases, openInstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
 import { createWakeup } from '../../src/daemon/loop.ts'
-import { loops } from '../../src/observe/metricRows.ts'
+import { loopNames } from '../../src/observe/metricRows.ts'
 import { fixedAddress } from '../../src/postgres/databaseAddress.ts'
 import { daemonEnvironment } from './daemon.ts'
 
@@ -19,7 +19,7 @@ export function openInstance(url: string, requests = 100): Promise<InstanceDatab
     config: readConfig(daemonEnvironment(url, 'http://localhost:1', { RATE_LIMIT_REQUESTS: String(requests) })),
     addresses: { outbox: fixedAddress(url), ledger: fixedAddress(url) },
     outboxTable: 'outbox',
-    given: () => ({}),
+    sharedDigests: () => ({}),
     instance: { id, who: `daemon ${id.slice(0, 8)}`, version: 'test', host: 'test' },
     onNotice() {},
     onError() {},
@@ -37,7 +37,7 @@ export function contextOf(databases: InstanceDatabases, env: Record<string, stri
         return Object.assign(tell, { set: tell })
       },
     })
-  const wakeups = Object.fromEntries(loops.map((name) => [name, createWakeup()])) as Context['wakeups']
+  const wakeups = Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Context['wakeups']
   wakeups.dispatch.wake = () => void told.push(['dispatch was woken'])
   const context: Context = {
     config: readConfig(daemonEnvironment('postgres://unused', 'http://localhost:1', env)),

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { endServer, initialise, openProgram, startServer } from '../../src/embedded/postgresServer.ts'
+import { endServer, findPostgresProgram, runInitdb, startServer } from '../../src/embedded/postgresServer.ts'
 
 /** A PostgreSQL of our own under a temporary folder, on loopback; for the tests and the benchmarks. */
 export interface EmbeddedPostgres {
@@ -44,11 +44,11 @@ async function startIn(
   settings: Record<string, string>,
   binDir: string | undefined,
 ): Promise<EmbeddedPostgres> {
-  const program = await openProgram(root, binDir)
+  const program = await findPostgresProgram(root, binDir)
   const dataDir = join(root, 'data')
   const passwordFile = join(root, 'password')
   await writeFile(passwordFile, 'postgres\n', { mode: 0o644 })
-  await initialise(program, dataDir, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync'], root)
+  await runInitdb(program, dataDir, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync'], root)
 
   const port = await freePort()
   const options = { dataDir, folder: root, settings: { port: String(port), max_connections: '300', ...settings } }

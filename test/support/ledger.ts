@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
+import { emptyWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
 import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../../src/ledger/capture.ts'
 import { type Claimant, type Claims, createClaims } from '../../src/ledger/claims.ts'
@@ -164,7 +164,7 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
 
 /** A batch of nothing but what is given. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
-  const { transition: _, ...empty } = nothing
+  const { transition: _, ...empty } = emptyWork
   return { ...empty, transitions: [], slots: [], ...given }
 }
 

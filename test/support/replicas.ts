@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import {
+  chownTo,
   endServer,
-  giveTo,
-  initialise,
-  openProgram,
+  findPostgresProgram,
   type Program,
+  runInitdb,
   startServer,
 } from '../../src/embedded/postgresServer.ts'
 import { type Reaper, startReaper } from '../../src/embedded/reaper.ts'
@@ -66,7 +66,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
   const reaper = startReaper()
   const folder = await mkdtemp(join(tmpdir(), 'replicas-'))
   reaper.addFolder(folder)
-  const program = await openProgram(folder, binDir)
+  const program = await findPostgresProgram(folder, binDir)
   const nodes = new Set<Node>()
   const links: FaultProxy[] = []
   let folders = 0
@@ -75,7 +75,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
   async function startOn(dataDir: string, more: Record<string, string> = {}, files: Record<string, string> = {}) {
     for (const [name, text] of Object.entries(files)) {
       await writeFile(join(dataDir, name), text)
-      await giveTo(join(dataDir, name), program.owner)
+      await chownTo(join(dataDir, name), program.owner)
     }
     const port = await freePort()
     const given = { ...common, ...settings, ...more, port: String(port) }
@@ -91,7 +91,7 @@ export async function startReplicas(settings: Record<string, string> = {}, binDi
   }
 
   const first = newFolder()
-  await initialise(program, first, ['--auth=trust', '--no-sync', '--wal-segsize=1'], folder)
+  await runInitdb(program, first, ['--auth=trust', '--no-sync', '--wal-segsize=1'], folder)
   const primary = await startOn(first)
   const target = { host: '127.0.0.1', port: primary.port }
   const entrance = await startFaultProxy({ target })
@@ -220,7 +220,7 @@ async function backUpTo(node: Node, copy: string, program: Program): Promise<voi
     await mkdir(join(copy, 'pg_wal', 'archive_status'), { recursive: true })
     const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
     await writeFile(join(copy, 'backup_label'), rows[0]?.labelfile ?? '')
-    await giveTo(join(copy, 'backup_label'), program.owner)
+    await chownTo(join(copy, 'backup_label'), program.owner)
   } finally {
     await client.end()
   }

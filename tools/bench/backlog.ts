@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { countEveryMs } from '../../src/daemon/observing.ts'
+import { countEveryMs } from '../../src/daemon/databaseObservation.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { hasNew } from '../../src/outbox/readRows.ts'

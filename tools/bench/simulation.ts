@@ -1,4 +1,4 @@
-import { allocateSlots, freshBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
+import { allocateSlots, initialBalance } from '../../src/daemon/dispatch/allocateSlots.ts'
 import type { Seen } from '../../src/daemon/track/pollPlanner.ts'
 import type { Observation } from '../../src/daemon/track/processingTimes.ts'
 import { Timeline } from './harness/timeline.ts'
@@ -85,7 +85,7 @@ export function simulate(scenario: Scenario): Outcome {
   const finished: Finished[] = []
   let nowMs = 0
   let [slotsFree, onWire, accepted, slotsOnSubmissions, refused] = [limit, 0, 0, 0, 0]
-  let balance = freshBalance(limit, nowMs)
+  let balance = initialBalance(limit, nowMs)
   let againAtMs = 0
 
   const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)

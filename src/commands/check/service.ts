@@ -1,14 +1,14 @@
 import { systemClock } from '../../clock.ts'
 import type { Config, Credentials } from '../../config.ts'
 import { ForeignService } from '../../ledger/servedService.ts'
-import { loadMappings, usedResource } from '../../mapping/loadMappings.ts'
+import { firstUsedResource, loadMappings } from '../../mapping/loadMappings.ts'
 import type { Answer } from '../../model.ts'
 import { slotsWithinMs, withBorrowedClient } from '../../operations/askForTransaction.ts'
 import { earliestExpiryMs } from '../../pem.ts'
 import { type Resource, resourceNames } from '../../resources.ts'
 import type { ServiceClient } from '../../service/client.ts'
 import { isServiceCode } from '../../service/errorCode.ts'
-import { decideToken, describeAnswer, harmlessRequest, pauseCall, saysTheSame } from '../../service/readAnswer.ts'
+import { decideToken, describeAnswer, harmlessRequest, isSameAnswer, pauseCall } from '../../service/readAnswer.ts'
 import { showDuration } from '../../time.ts'
 import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 import { serviceClock } from './servers.ts'
@@ -55,7 +55,7 @@ const tooLate = 'the slot’s time had run out before the request could leave: r
 /** The resource to ask for; the first one if the mappings are broken. */
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
-    return usedResource(loadMappings(mappingsDir))
+    return firstUsedResource(loadMappings(mappingsDir))
   } catch {
     return resourceNames[0]
   }
@@ -116,7 +116,7 @@ function foreign(answer: Response, beside: Answer | null): string | null {
     return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
   if (isServiceCode(code)) return null
   if (status === 404 && canBeCompared(beside))
-    return saysTheSame(answer, beside)
+    return isSameAnswer(answer, beside)
       ? 'and it says the same of an address that cannot exist, as an ingress does that knows neither: look at SERVICE_BASE_URL. If that is right, the first record will show it, and loses nothing'
       : null
   if (typeof json === 'object' && json !== null) return null

@@ -1,5 +1,5 @@
 import { type HtmlValue, html } from '@prairielearn/html'
-import { describeField } from '../../mapping/describeMapping.ts'
+import { describeField } from '../../mapping/describeField.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import { pluralize } from '../../plainText.ts'
 import { resources } from '../../resources.ts'

@@ -1,4 +1,4 @@
-export interface Waiting {
+export interface SlotDemand {
   readonly nowMs: number
   readonly windowMs: number
   readonly capacity: number
@@ -9,12 +9,12 @@ export interface Waiting {
   /** Of transactions long past their time; not among `pollsDue`. */
   readonly rarePollsDue: number
   readonly oldestPollOverdueMs: number
-  /** From the decision before; at first {@link freshBalance}. */
-  readonly balance: Balance
+  /** From the decision before; at first {@link initialBalance}. */
+  readonly balance: SlotBalance
 }
 
 /** Handed from decision to decision, so that fairness and pace hold when slots come one at a time. */
-export interface Balance {
+export interface SlotBalance {
   /** The part of a slot that polls are owed, in [0, 1]. */
   readonly owedToPolls: number
   readonly submissionsAllowed: number
@@ -22,16 +22,16 @@ export interface Balance {
   readonly atMs: number
 }
 
-export interface Spending {
+export interface SlotAllocation {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
   /** Milliseconds until the next decision, because only the pace holds submissions. */
   readonly againInMs: number | undefined
-  readonly balance: Balance
+  readonly balance: SlotBalance
 }
 
-export function freshBalance(capacity: number, nowMs: number): Balance {
+export function initialBalance(capacity: number, nowMs: number): SlotBalance {
   return { owedToPolls: 0, submissionsAllowed: allowedMax(capacity), rarePollsAllowed: 1, atMs: nowMs }
 }
 
@@ -48,7 +48,7 @@ export function freshBalance(capacity: number, nowMs: number): Balance {
  * - Polls of transactions long past their time get a twentieth of the capacity, and more only if nothing else waits
  *   and half of the slots lie idle.
  */
-export function allocateSlots(all: Waiting): Spending {
+export function allocateSlots(all: SlotDemand): SlotAllocation {
   const rare = spendOnRarePolls(all)
   const waiting = { ...all, slotsFree: all.slotsFree - rare.polls, wireRoom: all.wireRoom - rare.polls }
   const { slotsFree, pollsDue, submissionsReady, balance } = waiting
@@ -82,7 +82,7 @@ export function allocateSlots(all: Waiting): Spending {
   }
 }
 
-function spendOnRarePolls(waiting: Waiting): { polls: number; allowedLeft: number } {
+function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: number } {
   const { balance, nowMs, windowMs, capacity, slotsFree, wireRoom, rarePollsDue } = waiting
   const perWindow = capacity * RARE_POLLS_SHARE
   const earned = (Math.max(0, nowMs - balance.atMs) * perWindow) / windowMs
@@ -103,11 +103,11 @@ const ALLOWED_MAX_SHARE = 0.05
 const RESERVE_SHARE = 0.1
 const RESERVE_GONE_WINDOWS = 1 / 6
 
-function pacePerMs({ capacity, slotsFree, windowMs }: Waiting): number {
+function pacePerMs({ capacity, slotsFree, windowMs }: SlotDemand): number {
   return (capacity * PACE + Math.max(0, slotsFree) * PACE_PER_FREE_SHARE) / windowMs
 }
 
-function submissionsAllowed(waiting: Waiting): number {
+function submissionsAllowed(waiting: SlotDemand): number {
   const { balance, nowMs, capacity } = waiting
   const earned = Math.max(0, nowMs - balance.atMs) * pacePerMs(waiting)
   return Math.min(allowedMax(capacity), balance.submissionsAllowed + earned)
@@ -117,7 +117,7 @@ function allowedMax(capacity: number): number {
   return Math.max(1, capacity * ALLOWED_MAX_SHARE)
 }
 
-function reserve({ capacity, oldestPollOverdueMs, windowMs }: Waiting): number {
+function reserve({ capacity, oldestPollOverdueMs, windowMs }: SlotDemand): number {
   const kept = 1 - oldestPollOverdueMs / (windowMs * RESERVE_GONE_WINDOWS)
   return Math.floor(capacity * RESERVE_SHARE * Math.min(1, Math.max(0, kept)))
 }

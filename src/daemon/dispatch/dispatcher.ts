@@ -13,18 +13,25 @@ import {
   type TokenVerdict,
   wasSuspended,
 } from '../../model.ts'
-import type { Balance } from './allocateSlots.ts'
-import { createInHand, createLostClaims, type InHand, type LostClaim } from './inHand.ts'
+import type { SlotBalance } from './allocateSlots.ts'
+import { createInFlight, createLostClaims, type InFlight, type LostClaim } from './inFlight.ts'
 import {
-  heardNothing,
+  clearSilence,
   type Interpretation,
   interpretAttempt,
   interpretTrial,
   type JudgedTrial,
-  withoutSilence,
+  noStreaks,
 } from './interpretAttempt.ts'
-import { nothing, type Work } from './outcomeWriter.ts'
-import { lookAgainMs, type Own, type Plan, planRound, planWithoutLook, tookNothingMs } from './planRound.ts'
+import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
+import {
+  type InstanceState,
+  lookAgainMs,
+  planRound,
+  type RoundPlan,
+  retrySoonMs,
+  waitWithoutLookMs,
+} from './planRound.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
 
 export interface DispatcherDeps {
@@ -50,7 +57,7 @@ export interface DispatcherDeps {
   /** Asks about something that does not exist. @returns null if the question never left */
   ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   signsOf(answer: Answer, accessToken: string): AnswerSigns
-  writeOutcome(work: Work): Promise<void>
+  writeOutcome(work: OutcomeWork): Promise<void>
   newId(): string
   onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
   onRoom(): void
@@ -68,7 +75,7 @@ export interface AnswerSigns {
 export interface Dispatcher {
   /** Plans one round and carries it out. @returns after how many milliseconds to begin the next, unless woken before */
   runOnce(): Promise<number>
-  pollsInHand(): PollJob[]
+  pollsInFlight(): PollJob[]
   inFlight(): number
   unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
   /** Whether a submission is in this process's hand, on the wire or by a lost claim. */
@@ -83,22 +90,22 @@ export interface Dispatcher {
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const inHand = createInHand(deps)
+  const requests = createInFlight(deps)
   const lost = createLostClaims(deps.clock.nowMs, deps.unclaim)
   const seen = { permitsFree: 0, pollOverdueMs: 0 }
-  const answers = createAnswerHandling(deps, inHand, seen)
-  let balance: Balance | null = null
+  const answers = createAnswerHandling(deps, requests, seen)
+  let balance: SlotBalance | null = null
   let lastTrialWasPoll = false
 
-  const own = (): Own => ({
+  const own = (): InstanceState => ({
     nowMs: deps.clock.nowMs(),
     windowMs: deps.windowMs,
     maxInFlight: deps.maxInFlight,
-    inFlight: inHand.inFlight(),
-    recordsInHand: inHand.sending().length,
-    pollsInHand: inHand.pollsInHand().length,
-    rarePollsInHand: inHand.rarePolls(),
-    permitsInHand: deps.slotPool.available(),
+    inFlight: requests.count(),
+    recordsInFlight: requests.sending().length,
+    pollsInFlight: requests.polls().length,
+    rarePollsInFlight: requests.rarePolls(),
+    permitsHeld: deps.slotPool.available(),
     isPausing: answers.isPausing(),
     mayClaim: deps.mayClaim(),
     lostClaims: lost.list().length,
@@ -109,14 +116,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(nothing)
+    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(emptyWork)
     const before = own()
-    const withoutLookMs = planWithoutLook(before)
+    const withoutLookMs = waitWithoutLookMs(before)
     if (withoutLookMs !== null) return withoutLookMs
     const pausesBefore = answers.pausesCalled()
     const room = before.maxInFlight - before.inFlight
-    const demand = await deps.readDemand(Math.max(room, readyCountMax) + before.pollsInHand)
-    if (answers.pausesCalled() > pausesBefore) return tookNothingMs
+    const demand = await deps.readDemand(Math.max(room, readyCountMax) + before.pollsInFlight)
+    if (answers.pausesCalled() > pausesBefore) return retrySoonMs
     deps.onDemand(demand)
     seen.permitsFree = demand.permitsFree
     seen.pollOverdueMs = demand.pollOverdueMs
@@ -125,22 +132,22 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return carryOut(plan, demand, () => answers.pausesCalled() > pausesBefore)
   }
 
-  async function carryOut(plan: Plan, { nextSlotMs }: Demand, isOutdated: () => boolean): Promise<number> {
+  async function carryOut(plan: RoundPlan, { nextSlotMs }: Demand, isOutdated: () => boolean): Promise<number> {
     if (plan.kind === 'wait') return plan.forMs
     const token = await deps.token()
     if (token.kind === 'no-slot') return nextSlotMs ?? lookAgainMs
     if (token.kind === 'pause') {
-      void deps.writeOutcome({ ...nothing, pauses: [token.pause] })
+      void deps.writeOutcome({ ...emptyWork, pauses: [token.pause] })
       return lookAgainMs
     }
-    if (isOutdated()) return tookNothingMs
+    if (isOutdated()) return retrySoonMs
     if (plan.kind === 'trial') lastTrialWasPoll = plan.by === 'poll'
     const begun = await begin(plan, token.accessToken)
-    return begun === 0 ? tookNothingMs : 0
+    return begun === 0 ? retrySoonMs : 0
   }
 
   /** @returns how many requests were put on the wire */
-  function begin(plan: Exclude<Plan, { kind: 'wait' }>, accessToken: string): Promise<number> {
+  function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
     if (plan.kind === 'send') return claimAndSend({ ...plan, trial: false }, accessToken)
     if (plan.by === 'question') return askAndFollow(accessToken)
     return claimAndSend({ submissions: 0, polls: 1, rarePolls: 0, trial: true }, accessToken)
@@ -160,7 +167,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
-      inHand.follow(sent, () => answers.ended(sent, working))
+      requests.follow(sent, () => answers.ended(sent, working))
     for (const submission of isTimely ? claim.submissions : []) {
       const permit = deps.slotPool.acquire('submissions')
       const working = deps.submit(submission, accessToken, () => permit.isValid() && deps.mayClaim())
@@ -180,23 +187,23 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
     const permit = deps.slotPool.acquire('others')
-    inHand.follow(null, () => answers.questionEnded({ permit, accessToken, ageMs }))
+    requests.follow(null, () => answers.questionEnded({ permit, accessToken, ageMs }))
     return 1
   }
 
   return {
     runOnce,
-    pollsInHand: inHand.pollsInHand,
-    inFlight: inHand.inFlight,
+    pollsInFlight: requests.polls,
+    inFlight: requests.count,
     unsettled: () =>
-      [...inHand.held(), ...lost.held()].map(({ submission, transactionId }) => unsettled(submission, transactionId)),
+      [...requests.held(), ...lost.held()].map(({ submission, transactionId }) => unsettled(submission, transactionId)),
     holds: ({ id, claimId }) =>
       (claimId !== null && lost.has(claimId)) ||
-      inHand.sending().some((each) => each.id === id && each.claimId === claimId),
+      requests.sending().some((each) => each.id === id && each.claimId === claimId),
     lostClaims: lost.list,
     recoverClaims: lost.recover,
     pollOverdueMs: () => seen.pollOverdueMs,
-    drained: inHand.drained,
+    drained: requests.drained,
   }
 }
 
@@ -233,10 +240,10 @@ const pauseWriteMaxMs = 5_000
 
 function createAnswerHandling(
   deps: DispatcherDeps,
-  inHand: Pick<InHand, 'gotId'>,
+  requests: Pick<InFlight, 'gotId'>,
   seen: Readonly<{ permitsFree: number }>,
 ): AnswerHandling {
-  let heard = heardNothing
+  let heard = noStreaks
   let [called, written] = [0, 0]
   let lastCalledAgeMs = () => 0
 
@@ -252,7 +259,7 @@ function createAnswerHandling(
       written += calls
     })
     // Until the pause is written, new records must not take the places of those that went unanswered.
-    if (interpretation.endsSilence) heard = withoutSilence(heard)
+    if (interpretation.endsSilence) heard = clearSilence(heard)
   }
 
   return {
@@ -260,7 +267,7 @@ function createAnswerHandling(
       const attempted = await working.finally(permit.release)
       deps.onAttempted(submission, attempted, accessToken)
       const { step, answer } = attempted
-      inHand.gotId(submission, step.change.transactionId ?? submission.transactionId)
+      requests.gotId(submission, step.change.transactionId ?? submission.transactionId)
       const signs = answer === null ? null : deps.signsOf(answer, accessToken)
       const isJudged = trial && job !== null && step.pause === null && answer !== null && !wasSuspended(answer)
       const judged = isJudged && signs !== null ? signs.judged : null

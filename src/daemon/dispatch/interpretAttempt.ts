@@ -15,9 +15,9 @@ import {
   type TrialVerdict,
   wasSuspended,
 } from '../../model.ts'
-import { nothing, type Work } from './outcomeWriter.ts'
+import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
 
-export interface Heard {
+export interface Streaks {
   /** Requests in a row that went unanswered. */
   silentRequests: number
   /** The same of records, because a service may answer polls and hang on every record. */
@@ -26,7 +26,7 @@ export interface Heard {
   tokensRefused: number
 }
 
-export const heardNothing: Heard = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
+export const noStreaks: Streaks = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
 
 export interface JudgedTrial {
   verdict: TrialVerdict
@@ -46,16 +46,16 @@ export interface EndedAttempt {
   judged: JudgedTrial | null
 }
 
-export interface Circumstances {
+export interface AttemptContext {
   maxInFlight: number
   permitsFree: number
   ageMs: () => number
 }
 
 export interface Interpretation {
-  work: Work
+  work: OutcomeWork
   isTokenRefused: boolean
-  heard: Heard
+  heard: Streaks
   /** Once `work` is written, `withoutSilence` is to be remembered: the silence has called for a pause. */
   endsSilence: boolean
 }
@@ -64,7 +64,7 @@ export interface Interpretation {
 const silentMax = 5
 
 /** Works out a submission's request: the step to write, and what the answer says about all others. Pure. */
-export function interpretAttempt(attempt: EndedAttempt, heard: Heard, circumstances: Circumstances): Interpretation {
+export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumstances: AttemptContext): Interpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
   // A poll may be refused because of its transaction: the next question speaks for all.
@@ -96,13 +96,13 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
 /** Works out a question about something that does not exist; null if it never left. Pure. */
 export function interpretTrial(
   asked: { answer: Answer; judged: JudgedTrial } | null,
-  heard: Heard,
-  circumstances: Circumstances,
+  heard: Streaks,
+  circumstances: AttemptContext,
 ): Interpretation {
   const said = trialResult(asked?.judged ?? null, heard)
   return {
     work: {
-      ...nothing,
+      ...emptyWork,
       pauses: said.pause ? [said.pause] : [],
       trialSucceeded: said.clears,
       trialEnded: true,
@@ -114,14 +114,14 @@ export function interpretTrial(
   }
 }
 
-export function withoutSilence({ tokensRefused }: Heard): Heard {
-  return { ...heardNothing, tokensRefused }
+export function clearSilence({ tokensRefused }: Streaks): Streaks {
+  return { ...noStreaks, tokensRefused }
 }
 
 function trialResult(
   judged: JudgedTrial | null,
-  heard: Heard,
-): { clears: boolean; pause: PauseCall | null; heard: Heard } {
+  heard: Streaks,
+): { clears: boolean; pause: PauseCall | null; heard: Streaks } {
   if (judged === null) return { clears: false, pause: null, heard }
   const { verdict, isTokenOutlived } = judged
   switch (verdict.kind) {
@@ -140,9 +140,9 @@ function trialResult(
 
 function pauseFor(
   { job, trial, attempted: { step, answer, breach } }: EndedAttempt,
-  heard: Heard,
-  { maxInFlight }: Circumstances,
-): { pause: PauseCall | null; heard: Heard } {
+  heard: Streaks,
+  { maxInFlight }: AttemptContext,
+): { pause: PauseCall | null; heard: Streaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, heard }
   // A service that takes records and gives no ids leaves each in doubt, as one that gives no answer.
   const silent = isSilence(answer) || breach === 'missing_id'
@@ -154,7 +154,7 @@ function pauseFor(
   return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
 }
 
-function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
+function hearSilence(silent: boolean, isRecord: boolean, heard: Streaks): Streaks {
   const count = (before: number) => (silent ? before + 1 : 0)
   return {
     ...heard,
@@ -164,7 +164,7 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
 }
 
 /** Another client may be spending. */
-function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): RemainingRequests | null {
+function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
@@ -196,7 +196,7 @@ export function isSilence(answer: Answer): boolean {
 }
 
 /** Statuses that speak of the way, the rate or the client, and never of the record. */
-const isOfTheWay = (status: number): boolean => ofTheWay.has(statusRow(status).post)
+const isAboutTransport = (status: number): boolean => ofTheWay.has(statusRow(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
 export function passageOf(
@@ -207,7 +207,7 @@ export function passageOf(
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
   const accepted = isSuccess(status) && step.change.state !== 'uncertain'
-  const refused = status >= 400 && status < 500 && json !== undefined && !isOfTheWay(status) && code !== 'E003'
+  const refused = status >= 400 && status < 500 && json !== undefined && !isAboutTransport(status) && code !== 'E003'
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
@@ -217,7 +217,7 @@ export function refusalOf(
   fingerprint: string | null,
 ): Refusal[] {
   const { state } = step.change
-  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || isOfTheWay(answer.status))
+  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || isAboutTransport(answer.status))
     return []
   return [{ submissionId, resource, fingerprint, summary: step.cause }]
 }

@@ -21,9 +21,9 @@ export interface OutcomeWriterDeps<Written> {
   waitMs(ms: number): Promise<void>
 }
 
-export type Work = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
+export type OutcomeWork = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
-export const nothing: Work = {
+export const emptyWork: OutcomeWork = {
   transition: null,
   pauses: [],
   passages: [],
@@ -35,7 +35,7 @@ export const nothing: Work = {
 
 export interface OutcomeWriter {
   /** Writes it with the next write, together with whatever has come by then. */
-  add(work: Work): Promise<void>
+  add(work: OutcomeWork): Promise<void>
   unwritten(): UnwrittenOutcome[]
 }
 
@@ -157,7 +157,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
   }
 }
 
-const { transition: _, ...nothingElse } = nothing
+const { transition: _, ...nothingElse } = emptyWork
 const empty: OutcomeBatch = { ...nothingElse, transitions: [], slots: [] }
 
 function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {

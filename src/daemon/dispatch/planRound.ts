@@ -1,22 +1,22 @@
 import type { Demand } from '../../model.ts'
-import { allocateSlots, type Balance, freshBalance } from './allocateSlots.ts'
+import { allocateSlots, initialBalance, type SlotBalance } from './allocateSlots.ts'
 
-export type Plan = { balance: Balance | null } & (
+export type RoundPlan = { balance: SlotBalance | null } & (
   | { kind: 'wait'; forMs: number }
   | { kind: 'trial'; by: 'poll' | 'question' }
   | { kind: 'send'; submissions: number; polls: number; rarePolls: number }
 )
 
-export interface Own {
+export interface InstanceState {
   nowMs: number
   windowMs: number
   maxInFlight: number
   inFlight: number
   /** In flight. The ledger counts these polls among those that are due. */
-  recordsInHand: number
-  pollsInHand: number
-  rarePollsInHand: number
-  permitsInHand: number
+  recordsInFlight: number
+  pollsInFlight: number
+  rarePollsInFlight: number
+  permitsHeld: number
   isPausing: boolean
   mayClaim: boolean
   /** Claims whose COMMIT may or may not have taken place. */
@@ -24,14 +24,14 @@ export interface Own {
   silentRecords: number
   lastTrialWasPoll: boolean
   /** From the plan before; null at first. */
-  balance: Balance | null
+  balance: SlotBalance | null
 }
 
 /** The latest time to notice other instances' work and an operator's commands. */
 export const lookAgainMs = 1_000
 
 /** The wait if other instances were quicker, or hold the due polls: no signal tells when they are through. */
-export const tookNothingMs = 50
+export const retrySoonMs = 50
 
 /** More would only take records out of other instances' hands. */
 const lostClaimsMax = 4
@@ -40,8 +40,8 @@ const lostClaimsMax = 4
  * Returns how long to wait if this instance must not send, whatever the ledger says. The first part of {@link
  * planRound}.
  */
-export function planWithoutLook(own: Own): number | null {
-  if (own.isPausing) return tookNothingMs
+export function waitWithoutLookMs(own: InstanceState): number | null {
+  if (own.isPausing) return retrySoonMs
   if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return lookAgainMs
   return null
 }
@@ -60,14 +60,14 @@ export function planWithoutLook(own: Own): number | null {
  * A trial is a due poll and a question about nothing in turn, because one transaction whose poll goes wrong must not
  * hold everyone. It is never a record, which it might cost.
  */
-export function planRound(own: Own, demand: Demand): Plan {
+export function planRound(own: InstanceState, demand: Demand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
-  const wait = (forMs: number, balance = own.balance): Plan => ({ kind: 'wait', forMs, balance })
-  const withoutLookMs = planWithoutLook(own)
+  const wait = (forMs: number, balance = own.balance): RoundPlan => ({ kind: 'wait', forMs, balance })
+  const withoutLookMs = waitWithoutLookMs(own)
   if (withoutLookMs !== null) return wait(withoutLookMs)
   if (pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return wait(untilPauseEnds(pauses))
-  const slotsFree = permitsFree + own.permitsInHand
-  const pollsDue = Math.max(0, demand.pollsDue - (own.pollsInHand - own.rarePollsInHand))
+  const slotsFree = permitsFree + own.permitsHeld
+  const pollsDue = Math.max(0, demand.pollsDue - (own.pollsInFlight - own.rarePollsInFlight))
   if (pauses.length > 0) {
     if (slotsFree === 0) return wait(nextSlotMs ?? lookAgainMs)
     return { kind: 'trial', by: !own.lastTrialWasPoll && pollsDue > 0 ? 'poll' : 'question', balance: own.balance }
@@ -80,17 +80,17 @@ export function planRound(own: Own, demand: Demand): Plan {
     wireRoom: own.maxInFlight - own.inFlight,
     submissionsReady: Math.min(demand.submissionsReady, recordsMax(own, demand)),
     pollsDue,
-    rarePollsDue: Math.max(0, demand.rarePollsDue - own.rarePollsInHand),
+    rarePollsDue: Math.max(0, demand.rarePollsDue - own.rarePollsInFlight),
     oldestPollOverdueMs: demand.pollOverdueMs,
-    balance: own.balance ?? freshBalance(demand.capacity, own.nowMs),
+    balance: own.balance ?? initialBalance(demand.capacity, own.nowMs),
   })
   if (submissions + polls + rarePolls === 0) return wait(untilMore(demand, againInMs), balance)
   return { kind: 'send', submissions, polls, rarePolls, balance }
 }
 
-function recordsMax(own: Own, { proof }: Demand): number {
+function recordsMax(own: InstanceState, { proof }: Demand): number {
   if (proof !== 'none') return proof === 'wanted' ? 1 : 0
-  return Math.max(0, own.maxInFlight - own.recordsInHand - own.silentRecords)
+  return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
 }
 
 /** `againInMs`: until the division of slots may change. */

@@ -35,7 +35,7 @@ export async function submit(
     idempotencyKey: submission.idempotencyKey,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: neverSent('its slot’s time had run out'), answer, breach: null }
+  if (answer === null) return { step: neverSentStep('its slot’s time had run out'), answer, breach: null }
   return interpretAnswer(deps, submission, answer, {
     outlived: deps.isRefusedForAge(accessToken, answer),
     refusedAgain: deps.isRefusedAgain(accessToken, answer),
@@ -102,16 +102,16 @@ export function advanceSubmit(
       return accepted(verdict.transactionId)
     case 'rejected':
       return step(
-        { ...answered, ...told(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
+        { ...answered, ...toldFields(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
         verdict.reason,
       )
     case 'failed':
       return step(
-        { ...answered, ...told(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
+        { ...answered, ...toldFields(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
         verdict.reason,
       )
     case 'uncertain':
-      return step({ ...answered, ...told(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
+      return step({ ...answered, ...toldFields(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
       return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
@@ -158,8 +158,8 @@ export function advanceSubmit(
   }
 }
 
-const told = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
+const toldFields = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
-export function neverSent(why: string): Step {
+export function neverSentStep(why: string): Step {
   return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
 }

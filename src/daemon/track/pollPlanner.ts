@@ -1,6 +1,6 @@
 import { endStates, type MovedPoll, type PlannedPoll, type State } from '../../model.ts'
 import { forEachResource, type Resource } from '../../resources.ts'
-import { type Pressure, pollPriceMs } from './price.ts'
+import { type Pressure, pollPriceMs } from './pollPrice.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
 import { nextPollMs } from './schedule.ts'
 

@@ -21,7 +21,7 @@ export async function track(
     idempotencyKey: null,
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
-  if (answer === null) return { step: neverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
+  if (answer === null) return { step: neverAskedStep(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     ageMs: submission.ageMs,
@@ -46,7 +46,7 @@ export async function track(
     askedMs: submission.ageMs,
     answeredMs: submission.ageMs + answer.tookMs,
   })
-  return { step: isStuck ? rarely(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  return { step: isStuck ? asRarePoll(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
 const probeUnknownMs = 60_000
@@ -179,11 +179,11 @@ function notKnown(submission: Submission): Step {
 }
 
 /** Makes the next poll of a transaction long past its time one of those that get few slots. */
-export function rarely(step: Step): Step {
+export function asRarePoll(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
-export function neverAsked(submission: Submission, why: string): Step {
+export function neverAskedStep(submission: Submission, why: string): Step {
   return {
     change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,

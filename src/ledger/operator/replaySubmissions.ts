@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { exactFields } from '../../boundText.ts'
+import { exactJsonFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
@@ -110,7 +110,7 @@ async function replayLocked(
     [
       JSON.stringify(
         replays.map((replay) => ({
-          ...exactFields(replay),
+          ...exactJsonFields(replay),
           idempotencyKey: randomUUID(),
           requestDigest: requestDigest(replay),
         })),

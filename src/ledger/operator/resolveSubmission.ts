@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { exactFields } from '../../boundText.ts'
+import { exactJsonFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Queue } from '../queue.ts'
 import { resetColumnsSql } from '../submissions.ts'
@@ -130,7 +130,7 @@ export async function resolveArrived(
        from written w join former f using (id)
      )
      select w.id, w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
-    [JSON.stringify(arrivals.map(exactFields)), how, actor.who, actor.reason, actor.account],
+    [JSON.stringify(arrivals.map(exactJsonFields)), how, actor.who, actor.reason, actor.account],
   )
   const written = new Map(rows.map((row) => [row.id, row]))
   return arrivals.flatMap((arrival) => {

@@ -6,7 +6,7 @@ import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
 import { type Database, type Sessions, withRolePath } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
-import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
+import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { countWaiting } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
 import { findPermissionProblems, findSchemaProblem } from '../findPermissionProblems.ts'
@@ -216,7 +216,7 @@ async function readFields(
 
 /** What `check` would say of the file; of one whose id is still to be named, what holds for the table whatever it is. */
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
-  const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrial(lines))
+  const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
   if (described === null) return problems.map(({ message }) => message)
   const rights = await findPermissionProblems(pool, described)
   if (rights.length > 0 || !hasId) {

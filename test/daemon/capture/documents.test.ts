@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
-import { faultOf } from '../../../src/daemon/createCapturePart.ts'
+import { captureFault } from '../../../src/daemon/createCapturePart.ts'
 import { chainLogs } from '../../../src/ledger/audit/chain.ts'
 import { failOvertaken } from '../../../src/ledger/documents.ts'
 import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
@@ -85,7 +85,7 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
     newKey: randomUUID,
-    faultOf,
+    faultOf: captureFault,
     onCaptured() {},
     onBatchFailed() {},
     onRowRejected() {},

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { allocateSlots, freshBalance, type Waiting } from '../../../src/daemon/dispatch/allocateSlots.ts'
+import { allocateSlots, initialBalance, type SlotDemand } from '../../../src/daemon/dispatch/allocateSlots.ts'
 
 const WINDOW_MS = 60_000
 
-function waiting(over: Partial<Waiting>): Waiting {
+function waiting(over: Partial<SlotDemand>): SlotDemand {
   const capacity = over.capacity ?? 100
   return {
     nowMs: 0,
@@ -16,7 +16,7 @@ function waiting(over: Partial<Waiting>): Waiting {
     pollsDue: 0,
     rarePollsDue: 0,
     oldestPollOverdueMs: 0,
-    balance: freshBalance(capacity, 0),
+    balance: initialBalance(capacity, 0),
     ...over,
   }
 }
@@ -24,10 +24,10 @@ function waiting(over: Partial<Waiting>): Waiting {
 /** Plays `slots`, one free slot at a time, each `stepMs` after the one before. */
 function oneByOne(
   slots: number,
-  over: Partial<Waiting>,
+  over: Partial<SlotDemand>,
   stepMs = 500,
 ): { submissions: number; polls: number; longestMs: number } {
-  let balance = freshBalance(over.capacity ?? 100, 0)
+  let balance = initialBalance(over.capacity ?? 100, 0)
   let [submissions, polls] = [0, 0]
   const lastMs = { submission: 0, poll: 0 }
   let longestMs = 0
@@ -135,7 +135,7 @@ test('a handful of records goes at once, a backlog is paced and says when to loo
 })
 
 test('pace never holds a backlog below half the capacity in a window', () => {
-  let [balance, sent] = [freshBalance(100, 0), 0]
+  let [balance, sent] = [initialBalance(100, 0), 0]
   for (let nowMs = 0; nowMs < WINDOW_MS; nowMs += 100) {
     const spending = allocateSlots(waiting({ submissionsReady: 500, slotsFree: 1, nowMs, balance }))
     balance = spending.balance
@@ -146,8 +146,8 @@ test('pace never holds a backlog below half the capacity in a window', () => {
 
 describe('polls of transactions that are long past their time', () => {
   /** Plays slots that come one at a time, as under load. */
-  function play(slots: number, over: Partial<Waiting>) {
-    let balance = freshBalance(100, 0)
+  function play(slots: number, over: Partial<SlotDemand>) {
+    let balance = initialBalance(100, 0)
     const spent = { submissions: 0, polls: 0, rarePolls: 0 }
     for (let i = 0; i < slots; i++) {
       const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, wireRoom: 1, balance }))
@@ -167,7 +167,7 @@ describe('polls of transactions that are long past their time', () => {
   })
 
   test('take more only where nothing else waits and half of the slots lie idle', () => {
-    const balance = { ...freshBalance(100, 0), rarePollsAllowed: 0 }
+    const balance = { ...initialBalance(100, 0), rarePollsAllowed: 0 }
     const idle = { rarePollsDue: 1_000, wireRoom: 8, balance }
     expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
     expect(allocateSlots(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)

@@ -111,7 +111,7 @@ function setup(
         spentOnSubmissions: 0,
         tracked: 0,
         submissionsReady: ledger.ready,
-        pollsDue: ledger.due + dispatcher.pollsInHand().length,
+        pollsDue: ledger.due + dispatcher.pollsInFlight().length,
         rarePollsDue: 0,
         pollOverdueMs: 0,
         permitsFree: ledger.free,
@@ -218,7 +218,7 @@ test('what is ready and due goes on the wire, each with a slot of its own', asyn
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isValid }) => isValid())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
-  expect(dispatcher.pollsInHand()).toEqual([{ id: 'job 3', retryCount: 0 }])
+  expect(dispatcher.pollsInFlight()).toEqual([{ id: 'job 3', retryCount: 0 }])
 })
 
 test('what was read is passed on before anything is decided on it, also while a pause stands', async () => {
@@ -235,7 +235,7 @@ test('an outcome is settled with the job that led to it, and makes room', async 
   expect(settled.map(({ transition }) => transition?.job)).toEqual([null, { id: 'job 2', retryCount: 0 }])
   expect(settled[0]?.transition).toMatchObject({ submission: { id: '1' }, change: { state: 'failed' }, cause: 'test' })
   expect(dispatcher.inFlight()).toBe(0)
-  expect(dispatcher.pollsInHand()).toEqual([])
+  expect(dispatcher.pollsInFlight()).toEqual([])
   await dispatcher.drained()
 })
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import {
+  clearSilence,
   type EndedAttempt,
-  type Heard,
-  heardNothing,
   interpretAttempt,
   interpretTrial,
   type JudgedTrial,
-  withoutSilence,
+  noStreaks,
+  type Streaks,
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
 import { judgeTrial, outcomeOf } from '../../../src/service/readAnswer.ts'
@@ -44,9 +44,9 @@ const unnamed = record(response(200, {}), {
   attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
 })
 const trialPoll = (answer: Answer) => poll(answer, { trial: true, judged: judge(answer) })
-const heard = (given: Partial<Heard>): Heard => ({ ...heardNothing, ...given })
+const heard = (given: Partial<Streaks>): Streaks => ({ ...noStreaks, ...given })
 
-const interpret = (attempt: EndedAttempt, before: Heard = heardNothing) =>
+const interpret = (attempt: EndedAttempt, before: Streaks = noStreaks) =>
   interpretAttempt(attempt, before, circumstances)
 
 describe('silence', () => {
@@ -65,7 +65,7 @@ describe('silence', () => {
       { silentRequests: 3 },
     ],
     ['a trial', trialPoll(silent), { silentRequests: 3 }, { silentRequests: 3 }],
-  ] as [string, EndedAttempt, Partial<Heard>, Partial<Heard>][])('after %s: %#', (_, attempt, before, after) => {
+  ] as [string, EndedAttempt, Partial<Streaks>, Partial<Streaks>][])('after %s: %#', (_, attempt, before, after) => {
     expect(interpret(attempt, heard(before)).heard).toEqual(heard(after))
   })
 
@@ -81,14 +81,14 @@ describe('silence', () => {
     ],
     ['the fifth success that names no transaction', unnamed, { silentRecords: 4 }, ['unreachable']],
     ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
-  ] as [string, EndedAttempt, Partial<Heard>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
+  ] as [string, EndedAttempt, Partial<Streaks>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
     const { work, endsSilence } = interpret(attempt, heard(before))
     expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
     expect(endsSilence).toBe(reasons.length > 0)
   })
 
   test('fewer records are enough where fewer go at once', () => {
-    const { work } = interpretAttempt(record(silent), heardNothing, { ...circumstances, maxInFlight: 1 })
+    const { work } = interpretAttempt(record(silent), noStreaks, { ...circumstances, maxInFlight: 1 })
     expect(work.pauses).toHaveLength(1)
   })
 
@@ -98,9 +98,7 @@ describe('silence', () => {
   })
 
   test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
-    expect(withoutSilence({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
-      heard({ tokensRefused: 1 }),
-    )
+    expect(clearSilence({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(heard({ tokensRefused: 1 }))
   })
 })
 
@@ -136,7 +134,7 @@ describe('a poll that is sent as a trial', () => {
 })
 
 describe('a question as a trial', () => {
-  const ask = (answer: Answer | null, before: Partial<Heard> = {}, isTokenOutlived = false) =>
+  const ask = (answer: Answer | null, before: Partial<Streaks> = {}, isTokenOutlived = false) =>
     interpretTrial(answer && { answer, judged: judge(answer, isTokenOutlived) }, heard(before), circumstances)
 
   test.each([
@@ -149,7 +147,7 @@ describe('a question as a trial', () => {
   ] as [
     string,
     Answer | null,
-    Partial<Heard>,
+    Partial<Streaks>,
     object,
     number,
   ][])('%s: %#', (_, answer, before, work, tokensRefused) => {

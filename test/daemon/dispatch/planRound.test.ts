@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { type Own, planRound, planWithoutLook } from '../../../src/daemon/dispatch/planRound.ts'
+import { type InstanceState, planRound, waitWithoutLookMs } from '../../../src/daemon/dispatch/planRound.ts'
 import type { Demand } from '../../../src/model.ts'
 
-const idle: Own = {
+const idle: InstanceState = {
   nowMs: 1_000_000,
   windowMs: 60_000,
   maxInFlight: 8,
   inFlight: 0,
-  recordsInHand: 0,
-  pollsInHand: 0,
-  rarePollsInHand: 0,
-  permitsInHand: 0,
+  recordsInFlight: 0,
+  pollsInFlight: 0,
+  rarePollsInFlight: 0,
+  permitsHeld: 0,
   isPausing: false,
   mayClaim: true,
   lostClaims: 0,
@@ -45,9 +45,9 @@ const sends = (submissions: number, polls: number, rarePolls: number) => ({
 const pause = (leftMs: number | null): Demand['pauses'][number] => ({ reason: 'throttled', leftMs, forMs: 5_000 })
 const over = pause(-1)
 
-test.each<[string, Partial<Own>, Partial<Demand>, object]>([
+test.each<[string, Partial<InstanceState>, Partial<Demand>, object]>([
   ['work and slots', {}, work, sends(3, 2, 1)],
-  ['work, and slots in hand alone', { permitsInHand: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
+  ['work, and slots in hand alone', { permitsHeld: 6 }, { ...work, permitsFree: 0 }, sends(3, 2, 1)],
   ['work, and room for one request', { inFlight: 7 }, { submissionsReady: 3 }, sends(1, 0, 0)],
 
   // What this instance knows by itself.
@@ -69,7 +69,7 @@ test.each<[string, Partial<Own>, Partial<Demand>, object]>([
   ['over, and no poll due', {}, { submissionsReady: 3, pauses: [over] }, { kind: 'trial', by: 'question' }],
   [
     'over, and the due polls are in hand',
-    { pollsInHand: 2, inFlight: 2 },
+    { pollsInFlight: 2, inFlight: 2 },
     { pollsDue: 2, pauses: [over] },
     { kind: 'trial', by: 'question' },
   ],
@@ -80,13 +80,18 @@ test.each<[string, Partial<Own>, Partial<Demand>, object]>([
   ['after a trial', {}, { ...work, proof: 'wanted' }, sends(1, 2, 1)],
   ['after a trial, its record under way', {}, { ...work, proof: 'under way' }, sends(0, 2, 1)],
   ['five records unanswered', { silentRecords: 5 }, { submissionsReady: 20 }, sends(3, 0, 0)],
-  ['unanswered ones and others on the wire', { silentRecords: 5, recordsInHand: 3, inFlight: 3 }, work, sends(0, 2, 1)],
+  [
+    'unanswered ones and others on the wire',
+    { silentRecords: 5, recordsInFlight: 3, inFlight: 3 },
+    work,
+    sends(0, 2, 1),
+  ],
 
   // Nothing to do.
-  ['polls in hand that the ledger counts', { pollsInHand: 2, inFlight: 2 }, { pollsDue: 2 }, waits(1_000)],
+  ['polls in hand that the ledger counts', { pollsInFlight: 2, inFlight: 2 }, { pollsDue: 2 }, waits(1_000)],
   [
     'rare polls in hand that the ledger counts',
-    { pollsInHand: 1, rarePollsInHand: 1, inFlight: 1 },
+    { pollsInFlight: 1, rarePollsInFlight: 1, inFlight: 1 },
     { rarePollsDue: 1 },
     waits(1_000),
   ],
@@ -115,7 +120,7 @@ test('slots that may be divided otherwise soon are looked at then', () => {
 })
 
 test('a look is saved only by what this instance knows by itself', () => {
-  expect(planWithoutLook(idle)).toBeNull()
-  expect(planWithoutLook({ ...idle, isPausing: true })).toBe(50)
-  expect(planWithoutLook({ ...idle, mayClaim: false })).toBe(1_000)
+  expect(waitWithoutLookMs(idle)).toBeNull()
+  expect(waitWithoutLookMs({ ...idle, isPausing: true })).toBe(50)
+  expect(waitWithoutLookMs({ ...idle, mayClaim: false })).toBe(1_000)
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { createInHand } from '../../../src/daemon/dispatch/inHand.ts'
+import { createInFlight } from '../../../src/daemon/dispatch/inFlight.ts'
 import { submission } from '../../support/submission.ts'
 
 function setup() {
   const failed: unknown[] = []
   let rooms = 0
-  const inHand = createInHand({
+  const inHand = createInFlight({
     onFailed: (error) => failed.push(error),
     onRoom() {
       rooms += 1
@@ -17,7 +17,7 @@ function setup() {
 const job = { id: 'job', retryCount: 0 }
 
 test('what is followed is in hand until its outcome is written, and then makes room', async () => {
-  const { follow, inFlight, sending, pollsInHand, rarePolls, drained, rooms } = setup()
+  const { follow, count: inFlight, sending, polls: pollsInHand, rarePolls, drained, rooms } = setup()
   const record = submission({ id: 'record' })
   const written = Promise.withResolvers<void>()
   follow({ submission: record, job: null }, () => written.promise)

@@ -6,7 +6,7 @@ import { replaceCaptureProblems } from '../outbox/captureTrouble.ts'
 import { createLockWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
-import { every, type Part } from './loop.ts'
+import { createPeriodicPart, type Part } from './loop.ts'
 
 const everyMs = 5_000
 /** Up to this number, rows are counted at each look: a few milliseconds. */
@@ -24,7 +24,7 @@ export function countEveryMs(waiting: number): number {
 type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>
 
 /** Looks at both databases, for the metrics and for the problems that only looking finds. */
-export function createObserving(
+export function createDatabaseObservation(
   { clock, log, metrics, telemetry, databases }: ObservingContext,
   onBacklog: (rows: number) => void,
 ): Part {
@@ -51,8 +51,7 @@ export function createObserving(
       log.warn(`rate limit of all instances changed to ${agreed.requests} requests in ${agreed.windowMs / 1000} s`)
     const details = agreed.differences.map(({ detail }) => detail)
     if (details.join('\n') !== differences)
-      for (const detail of details.length > 0 ? details : ['settings of the instances agree again'])
-        log.warn(detail)
+      for (const detail of details.length > 0 ? details : ['settings of the instances agree again']) log.warn(detail)
     differences = details.join('\n')
   }
 
@@ -63,7 +62,7 @@ export function createObserving(
     telemetry.operatorActed(acts)
   }
 
-  return every(everyMs, async () => {
+  return createPeriodicPart(everyMs, async () => {
     const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
     // Before a database that is away ends the round.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
@@ -104,13 +103,16 @@ export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null)
 const outboxHistoryMin = 1_000
 
 /** Raises a problem if a table with a history was given to a new ledger: all of it is sent, which is seldom meant. */
-export async function tellOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
+export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
   const history = await readHistory(databases.outbox).catch(() => null) // its database may be away
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
-  log.warn('outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start` leaves them out', {
-    count: rows,
-  })
+  log.warn(
+    'outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start` leaves them out',
+    {
+      count: rows,
+    },
+  )
   const detail = `${rows} rows waited in the outbox table before anything was captured, and all of them are to be sent`
   await raiseProblems(databases.ledger, [{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
 }

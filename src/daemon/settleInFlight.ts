@@ -7,7 +7,7 @@ export interface Unsettled {
   transactionId: string | null
 }
 
-export interface LeavingDeps {
+export interface SettleDeps {
   log: Log
   stopTaking(): Promise<void>
   inFlight(): number
@@ -30,7 +30,7 @@ const giveUpMs = 600_000
  *
  * @returns false if it gave up
  */
-export async function settleAll(deps: LeavingDeps): Promise<boolean> {
+export async function settleInFlight(deps: SettleDeps): Promise<boolean> {
   const giveUp = new AbortController()
   let waitedMs = 0
   const timers = [
@@ -50,20 +50,20 @@ export async function settleAll(deps: LeavingDeps): Promise<boolean> {
   }
 }
 
-async function stopAndSettle(deps: LeavingDeps, signal: AbortSignal): Promise<boolean> {
+async function stopAndSettle(deps: SettleDeps, signal: AbortSignal): Promise<boolean> {
   await deps.stopTaking()
   await Promise.all([deps.drained(), recoverAll(deps, signal)])
   return true
 }
 
-async function recoverAll({ lostClaims, recoverClaims }: LeavingDeps, signal: AbortSignal): Promise<void> {
+async function recoverAll({ lostClaims, recoverClaims }: SettleDeps, signal: AbortSignal): Promise<void> {
   while (lostClaims().length > 0 && !signal.aborted) {
     await recoverClaims().catch(() => {}) // it is tried again
     if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
 }
 
-function tellWaiting(deps: LeavingDeps, lastedMs: number): void {
+function tellWaiting(deps: SettleDeps, lastedMs: number): void {
   const records = deps.unsettled()
   const what = [
     ...(deps.inFlight() > 0 ? ['answers, or the ledger’s database to write them'] : []),
@@ -80,7 +80,7 @@ function tellWaiting(deps: LeavingDeps, lastedMs: number): void {
   )
 }
 
-function tellGivenUp({ log, unsettled }: LeavingDeps): void {
+function tellGivenUp({ log, unsettled }: SettleDeps): void {
   const records = unsettled()
   log.error('outcomes could not be found out or written in time: another instance settles these records', {
     count: records.length,

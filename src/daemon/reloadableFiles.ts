@@ -5,7 +5,7 @@ import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 
 /** The mapping files and outbox.yaml in force, and what is wrong with those in the folder. */
-export interface FilesInForce {
+export interface ReloadableFiles {
   mappings(): Mappings
   /** Null if there is no outbox.yaml. */
   outboxTable(): OutboxTable | null
@@ -17,7 +17,7 @@ export interface FilesInForce {
   look(): void
 }
 
-export interface FilesInForceDeps {
+export interface ReloadableFilesDeps {
   /** A reload took this into force. */
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
   onBroken(error: unknown): void
@@ -33,7 +33,7 @@ interface Files {
 }
 
 /** @throws FilesInvalid with everything that is wrong */
-export function readFilesInForce(folder: string, deps: FilesInForceDeps): FilesInForce {
+export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps): ReloadableFiles {
   const { onLoaded, onBroken, onRefused, tryTable } = deps
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CredentialPart, Credentials } from '../../src/config.ts'
-import { createCredentialsInForce } from '../../src/service/credentialsInForce.ts'
+import { createReloadableCredentials } from '../../src/service/reloadableCredentials.ts'
 
 test('what is another is taken and told, what is the same is not', () => {
   const { credentials, files, told } = setup()
@@ -60,7 +60,7 @@ function setup() {
   }
   const told: string[] = []
   const clock = { nowMs: 10 }
-  const credentials = createCredentialsInForce({
+  const credentials = createReloadableCredentials({
     credentials: initial,
     nowMs: () => clock.nowMs,
     read: (part) => files[part],

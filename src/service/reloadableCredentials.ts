@@ -1,7 +1,7 @@
 import type { CredentialPart, Credentials } from '../config.ts'
 
 /** What proves who we are and whom we believe, and whether the files it comes from can be used. */
-export interface CredentialsInForce {
+export interface ReloadableCredentials {
   /** The same object until a part changes. */
   now(): Credentials
   /**
@@ -13,7 +13,7 @@ export interface CredentialsInForce {
   broken(): string | null
 }
 
-export interface CredentialsInForceDeps {
+export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
   /** @returns text: why it cannot be used */
@@ -23,7 +23,7 @@ export interface CredentialsInForceDeps {
   onBroken(part: CredentialPart, why: string): void
 }
 
-export function createCredentialsInForce(deps: CredentialsInForceDeps): CredentialsInForce {
+export function createReloadableCredentials(deps: ReloadableCredentialsDeps): ReloadableCredentials {
   let { credentials } = deps
   const broken = new Map<CredentialPart, string>()
 

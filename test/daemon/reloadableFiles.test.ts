@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
+import { createReloadableFiles } from '../../src/daemon/reloadableFiles.ts'
 
 const mapping = (type: string) =>
   `type: ${type}\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "\${who}" }\n`
@@ -13,7 +13,7 @@ function setup(refusal: Error | null = null) {
   const folder = mkdtempSync(join(tmpdir(), 'files-'))
   const told: string[] = []
   writeFileSync(join(folder, 'a.yaml'), mapping('a'))
-  const files = readFilesInForce(folder, {
+  const files = createReloadableFiles(folder, {
     onLoaded: (mappings, isOtherTable) => told.push(`${[...mappings.keys()]}${isOtherTable ? ', other table' : ''}`),
     onBroken: () => told.push('broken'),
     onRefused: () => told.push('refused'),

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  countEveryMs,
+  createDatabaseObservation,
+  raiseOutboxHistory,
+  snapshotOf,
+} from '../../src/daemon/databaseObservation.ts'
 import type { InstanceDatabases } from '../../src/daemon/instanceDatabases.ts'
-import { countEveryMs, createObserving, snapshotOf, tellOutboxHistory } from '../../src/daemon/observing.ts'
 import { agreeOnSettings, withdrawSettings } from '../../src/ledger/settings.ts'
 import type { LedgerSnapshot } from '../../src/ledger/snapshot.ts'
 import { type State, states } from '../../src/model.ts'
@@ -65,7 +70,7 @@ function setup(waiting?: { rows: number | null; counts: number }) {
   const outbox = waiting === undefined ? databases.outbox : saying(databases.outbox, waiting)
   const { context, ...told } = contextOf({ ...databases, outbox })
   const backlog: number[] = []
-  const observing = createObserving(context, (rows) => void backlog.push(rows))
+  const observing = createDatabaseObservation(context, (rows) => void backlog.push(rows))
   const shown = () =>
     told.toldOf('metrics.setSnapshot').map(([, snapshot]) => (snapshot as { outboxWaiting: number }).outboxWaiting)
   return { ...observing, ...told, backlog, shown, warned: () => told.toldOf('log.warn').map(([, event]) => event) }
@@ -134,10 +139,10 @@ test('settings that differ are said when they begin to, and when they no longer 
 test('more than a thousand rows from before the start are told, until few wait', async () => {
   const { context, toldOf } = contextOf(databases)
   await fillOutbox(1_000)
-  await tellOutboxHistory(context)
+  await raiseOutboxHistory(context)
   expect(toldOf('log.warn')).toEqual([])
   await fillOutbox(1)
-  await tellOutboxHistory(context)
+  await raiseOutboxHistory(context)
   expect(toldOf('log.warn')).toMatchObject([['log.warn', expect.any(String), { count: 1_001 }]])
   expect(await problems('outbox_history')).toEqual([
     { detail: '1001 rows waited in the outbox table before anything was captured, and all of them are to be sent' },
@@ -151,7 +156,7 @@ test('more than a thousand rows from before the start are told, until few wait',
 test('an outbox that is away tells no history', async () => {
   const outbox = replaced(databases.outbox, { open: () => Promise.reject(new Error('connection refused')) })
   const { context, told } = contextOf({ ...databases, outbox })
-  await tellOutboxHistory(context)
+  await raiseOutboxHistory(context)
   expect(told).toEqual([])
 })
 

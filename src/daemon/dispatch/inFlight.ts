@@ -5,16 +5,16 @@ export interface Held {
   job: PollJob | null
 }
 
-export interface InHandDeps {
+export interface InFlightDeps {
   onFailed(error: unknown): void
   onRoom(): void
 }
 
-export type InHand = ReturnType<typeof createInHand>
+export type InFlight = ReturnType<typeof createInFlight>
 
 /** Keeps the requests on the wire, and those whose outcome is being written. */
-export function createInHand({ onFailed, onRoom }: InHandDeps) {
-  const inFlight = new Set<Promise<void>>()
+export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
+  const running = new Set<Promise<void>>()
   const all = new Map<Submission, Held & { transactionId: string | null }>()
   const polls = () => [...all.values()].flatMap(({ submission, job }) => (job === null ? [] : [{ submission, job }]))
   return {
@@ -26,9 +26,9 @@ export function createInHand({ onFailed, onRoom }: InHandDeps) {
     follow(held: Held | null, finishing: () => Promise<void>): void {
       if (held !== null) all.set(held.submission, { ...held, transactionId: held.submission.transactionId })
       const attempt = finishing().catch(onFailed)
-      inFlight.add(attempt)
+      running.add(attempt)
       void attempt.then(() => {
-        inFlight.delete(attempt)
+        running.delete(attempt)
         if (held !== null) all.delete(held.submission)
         onRoom()
       })
@@ -37,15 +37,15 @@ export function createInHand({ onFailed, onRoom }: InHandDeps) {
       const held = all.get(submission)
       if (held !== undefined) held.transactionId = transactionId
     },
-    inFlight: (): number => inFlight.size,
-    pollsInHand: (): PollJob[] => polls().map(({ job }) => job),
+    count: (): number => running.size,
+    polls: (): PollJob[] => polls().map(({ job }) => job),
     rarePolls: (): number => polls().filter(({ submission }) => submission.polledRarely).length,
     sending: (): Submission[] =>
       [...all.values()].filter(({ job }) => job === null).map(({ submission }) => submission),
     /** Each with the id that the service has given by now. */
     held: (): { submission: Submission; transactionId: string | null }[] => [...all.values()],
     async drained(): Promise<void> {
-      while (inFlight.size > 0) await Promise.all(inFlight)
+      while (running.size > 0) await Promise.all(running)
     },
   }
 }
