@@ -50,7 +50,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
     tables.some(({ detail }) => detail?.startsWith('SECURITY'))
-      ? `Change capture lets other roles act with the rights of the role that installed it: a superuser runs deploy/change-capture/install.sql again, which prints what to do.`
+      ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/outbox.md says under “Upgrading from 0.2”.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and once you have mended that, select * from outboxd_capture.retry() captures what it noted.`,
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. A daemon that runs goes on with those it has read, and none can start with these. When it is mended: outboxd reload.`,

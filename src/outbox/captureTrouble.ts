@@ -65,7 +65,7 @@ const insecureSql = `
       or exists (select from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) where grantee = 0))`
 
 const insecureReason =
-  'its trigger function lets other roles act with the rights of the role that installed it, a superuser’s perhaps'
+  'its trigger function lets other roles act with the rights of the role that installed it, perhaps a superuser’s'
 
 const troubleSql = `select table_name as table, notes::float8 as notes, has_unknown as "hasUnknown",
     to_char(since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, reason, false as insecure
@@ -113,7 +113,8 @@ export function captureProblems(
 }
 
 function sentence({ notes, hasUnknown, since, reason, insecure }: CaptureTrouble): string {
-  if (insecure) return `SECURITY: ${reason}. Run install.sql again, then install() for each table`
+  if (insecure)
+    return `SECURITY: ${reason}. Install change capture again, as docs/start/outbox.md says under “Upgrading from 0.2”`
   if (notes === 0) return `changes are not captured: ${reason}`
   const which = hasUnknown ? ', not all of them known' : ''
   return `changes were not captured since ${since}, ${notes} noted${which}: ${reason}`

@@ -46,7 +46,7 @@ export async function readCaptured(
   db: Database,
   outbox: string,
   documents: readonly string[] | null,
-): Promise<Map<string, CapturedTable>> {
+): Promise<CapturedTable[]> {
   const { rows: found } = await db.query<{ isThere: boolean }>(
     `select exists (
        select from pg_catalog.pg_class c join pg_catalog.pg_namespace s on s.oid operator(pg_catalog.=) c.relnamespace
@@ -55,7 +55,7 @@ export async function readCaptured(
      ) as "isThere"`,
     [outbox],
   )
-  if (!found[0]?.isThere) return new Map()
+  if (!found[0]?.isThere) return []
   const { rows } = await db.query<CapturedTable>(
     `select c.document, c.type, pg_catalog.format('%I.%I', s.nspname, t.relname) as table, pg_catalog.quote_ident(c.key_column) as key,
        c.condition, c.payload
@@ -64,5 +64,12 @@ export async function readCaptured(
      where $1::pg_catalog.text[] is null or c.document operator(pg_catalog.=) any ($1::pg_catalog.text[])`,
     [documents],
   )
-  return new Map(rows.map((row) => [row.document, row]))
+  return rows
+}
+
+/** The installation that wrote a row. A document may have several types. Its only one counts for a type that `outbox.yaml` renames. */
+export function findCaptured(tables: readonly CapturedTable[], document: string, type: string): CapturedTable | null {
+  const ofDocument = tables.filter((table) => table.document === document)
+  const [only, ...others] = ofDocument
+  return ofDocument.find((table) => table.type === type) ?? (others.length === 0 ? (only ?? null) : null)
 }

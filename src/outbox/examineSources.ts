@@ -42,7 +42,7 @@ async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery
   const untilMs = performance.now() + examineMs
   const captured = await readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, null))
   const sources = [...mappings.values()].map(({ source }) => contentsQuery(source, null, outbox.bytesMax))
-  const ofTables = [...captured.values()].flatMap((table) => {
+  const ofTables = captured.flatMap((table) => {
     const hasQuery = (mappings.get(table.type)?.source ?? null) !== null
     return [meetingQuery(table), hasQuery ? null : contentsQuery(null, table, outbox.bytesMax)]
   })

@@ -12,7 +12,7 @@ import {
   SourceFailed,
   wrongQuery,
 } from './contentQueries.ts'
-import { type CapturedTable, readCaptured, readReference } from './documents.ts'
+import { type CapturedTable, findCaptured, readCaptured, readReference } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readRecord } from './readRows.ts'
 
@@ -92,11 +92,11 @@ async function groupRecords(
 ): Promise<Iterable<Group>> {
   const references = new Map(records.map((record) => [record, readReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
-  const tables = names.size === 0 ? new Map() : await readTables(outbox, [...names], untilMs)
+  const tables = names.size === 0 ? [] : await readTables(outbox, [...names], untilMs)
   const groups = new Map<string, Group>()
   for (const [record, reference] of references) {
     const source = sources.get(record.type)?.source ?? null
-    const captured: CapturedTable | null = tables.get(reference?.document) ?? null
+    const captured = reference === null ? null : findCaptured(tables, reference.document, record.type)
     if (record.payload === null || (source === null && captured === null)) continue
     const name = JSON.stringify([record.type, captured?.document])
     const group = groups.get(name) ?? { source, captured, ids: new Map() }

@@ -96,10 +96,10 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
 }
 
 /** Notes that a document changed, as the trigger does. @returns the row's id */
-async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool): Promise<string> {
+async function note(id: number | string, db: Pick<pg.Pool, 'query'> = ledger.pool, type = 'order'): Promise<string> {
   const { rows } = await db.query<{ id: string }>(
-    `insert into outbox (type, key, payload) values ('order', $1, jsonb_build_object('document', 'public.sale', 'id', $2::jsonb)) returning id::text`,
-    [String(id), JSON.stringify(id)],
+    `insert into outbox (type, key, payload) values ($3, $1, jsonb_build_object('document', 'public.sale', 'id', $2::jsonb)) returning id::text`,
+    [String(id), JSON.stringify(id), type],
   )
   return rows[0]?.id ?? ''
 }
@@ -134,6 +134,39 @@ test('the content of a document is read with its lines by the query of the mappi
     { payload: '{"id":5,"total":1234567891.10}', document: 'public.sale 5', key: '5', state: 'queued' },
   ])
   expect(await rowsSay()).toEqual(['queued'])
+})
+
+test('a document of two types is two records, each by its own query, condition and last record', async () => {
+  await ledger.pool.query(`insert into outboxd_capture.captured values
+    ('public.sale', 'public.sale'::regclass, 'id', 'total', '{}', $$n.id > 4$$, null, 'outbox'::regclass)`)
+  const mappings = new Map([
+    ...mappingsOf(query),
+    [
+      'total',
+      mappingFrom(`type: total\nendpoint: data\nsource: ${JSON.stringify('select s.id, 7 as total from sale s where s.id = any($1)')}
+fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody: { total: "\${total}" }`),
+    ],
+  ])
+  let total = ''
+  for (const id of [4, 5]) {
+    await sale(id)
+    await note(id)
+    total = await note(id, ledger.pool, 'total')
+  }
+  const capture = () => captureAll({ mappings, knownTypes: () => ['order', 'total'] })
+  await capture()
+  await setPrice(5, '2.00')
+  await note(5)
+  await note(5, ledger.pool, 'total')
+  await capture()
+  expect(await submissions()).toEqual([
+    ['queued', '1.10', null],
+    ['discarded', null, 'public.sale 4 does not meet the condition'],
+    ['queued', '1.10', null],
+    ['queued', '7.00', null],
+    ['queued', '2.00', null],
+    ['discarded', null, `unchanged since outbox:${total}`],
+  ])
 })
 
 test('without a query the content is the columns that capture was installed with, or all', async () => {
