@@ -95,10 +95,11 @@ function allCitations(from: ReadonlyMap<string, string>): Citation[] {
 /** As in `tools/bench/NAME.ts` and `migrations/000N_subject.sql`. */
 const placeholder = /\b[A-Z]{3,}\b|000N/
 
-/** A page is cited from the root, but within docs/ and in links beside the file. */
+/** A page is cited from the root. Within docs/, and in the pages that tools/docs generates, it is cited beside the page. */
 function pagePath(from: string, to: string): string {
-  const beside = normalize(join(dirname(from), to))
-  return from.endsWith('.md') && existsSync(join(root, beside)) ? beside : to
+  const isGenerator = from.startsWith('tools/docs/')
+  const beside = normalize(join(isGenerator ? 'docs/reference' : dirname(from), to))
+  return (from.endsWith('.md') || isGenerator) && existsSync(join(root, beside)) ? beside : to
 }
 
 /** Markdown links with a path or an anchor; addresses elsewhere are not ours to follow. */

@@ -172,6 +172,7 @@ describe('mistakes', () => {
     expect(problems).not.toContain('hunter2')
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     ['SERVICE_BASE_URL', 'https://service.example/api/v1', '/api/v1', 'https://service.example'],
     ['SERVICE_BASE_URL', 'https://service.example/partner/API/V1/', '/API/V1', 'https://service.example/partner'],
@@ -181,7 +182,7 @@ describe('mistakes', () => {
     ['SERVICE_BASE_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
     ['SERVICE_AUTH_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
     ['SERVICE_AUTH_URL', 'https://auth.example/x/oauth/', '/oauth', 'https://auth.example/x'],
-  ])('%s=%s is refused with the right one: its paths are appended (every record was rejected by a 404)', (name, address, end, right) => {
+  ])('an address that ends in a path of the interface (%s, %s): refused with the right one, exit 2', (name, address, end, right) => {
     const problems = problemsOf({ ...complete, [name]: address })
     expect(problems).toHaveLength(1)
     expect(problems[0]).toMatch(`${name} must not end in ${end}: `)

@@ -24,23 +24,23 @@ const common = {
   from: z
     .string()
     .min(1)
-    .describe('Path of the value in the payload: customer.addresses[0].city. A key with dots: ["odd.key"].')
+    .describe('The path of the value in the payload, such as customer.addresses[0].city or ["odd.key"].')
     .optional(),
-  path: z.string().min(1).describe('Another word for from.').optional(),
+  path: z.string().min(1).describe('The same as from.').optional(),
   constant: z.unknown().describe('The same value for every record, instead of from.').optional(),
   required: z
     .boolean()
-    .describe('True: a record without this value is rejected. False (default): left out.')
+    .describe('true: a record without this value is rejected. false (default): the key is left out.')
     .optional(),
-  default: z.unknown().describe('What to send where the value is missing or null.').optional(),
+  default: z.unknown().describe('What to send if the value is missing or null.').optional(),
 }
-const trim = z.boolean().describe('True: remove white space at both ends first.').optional()
+const trim = z.boolean().describe('true: white space at both ends is removed first.').optional()
 const lookup = z
   .record(z.string(), z.unknown())
-  .describe('A value table, client value: service value. A value that is not in it is an error.')
+  .describe('A table of client value and service value. Other values are errors.')
   .optional()
 const scalar = { ...common, trim, lookup }
-const as = z.literal('string').describe('Send the number as text, "1234.50".').optional()
+const as = z.literal('string').describe('The number is sent as text, such as "1234.50".').optional()
 
 /** What an entry under `fields:` may say, for each type. */
 export const fieldSchemas = {
@@ -74,7 +74,7 @@ export const fieldSchemas = {
     ...scalar,
     timezone: z
       .string()
-      .describe('Where times without an offset are at home: Europe/Berlin. Without it they are errors.')
+      .describe('The zone of times without an offset, such as Europe/Berlin. Without it they are errors.')
       .optional(),
   }),
   array: z.strictObject({ type: z.literal('array'), ...common }),
@@ -92,22 +92,23 @@ export const fieldName = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
 /** A mapping file but for its fields, which are checked one by one: their errors then name their own type's options. */
 export const fileSchema = z.strictObject({
-  type: z.string().min(1).max(200).describe('Outbox rows of this type.'),
-  endpoint: z.enum(resourceNames).describe('Where the request goes.'),
-  track: z.boolean().describe('False: done once accepted, without asking for its status. Default true.').optional(),
+  type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
+  endpoint: z.enum(resourceNames).describe('The endpoint of the service.'),
+  track: z
+    .boolean()
+    .describe('false: the record is done when it is accepted, and is not polled. Default: true.')
+    .optional(),
   source: z
     .string()
     .min(1)
-    .describe(
-      'One SELECT that gives the payload: one row for each record of the ids in $1, with a column "id" that says which record it is for.',
-    )
+    .describe('A SELECT that gives the payloads of the ids in $1: one row each, with the id in its column "id".')
     .optional(),
   fields: z
     .record(z.string().regex(fieldName), z.unknown())
-    .describe('The name that the body uses: where the client keeps it, and what it is.'),
+    .describe('A name for each value that the body uses, with its path and type.'),
   body: z
     .record(z.string(), z.unknown())
-    .describe('The request. ${name} puts a mapped value with its type; ${submission.id} the id of the submission.'),
+    .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
 /** The JSON Schema that editors complete and check mapping files by (draft 7, which yaml-language-server reads best). */

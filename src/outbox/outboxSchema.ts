@@ -14,30 +14,33 @@ const typeForms = {
 }
 
 const createdAt = z.strictObject({
-  column,
-  unit: z.enum(['seconds', 'milliseconds', 'microseconds']).describe('Of a number since 1970.').optional(),
-  timezone: z.string().describe('Where times without zone are at home: Europe/Berlin. Default UTC.').optional(),
+  column: column.describe('The column.'),
+  unit: z
+    .enum(['seconds', 'milliseconds', 'microseconds'])
+    .describe('The unit, if the column is a number since 1970.')
+    .optional(),
+  timezone: z.string().describe('The zone of times without one, such as Europe/Berlin. Default: UTC.').optional(),
 })
 
 const payloadForms = {
   columns: z.strictObject({
     columns: z
       .union([z.literal('all'), z.array(column).min(1), z.record(z.string(), column)])
-      .describe('Build the payload of the row: all, a list of columns, or name in the payload: column.'),
+      .describe('Builds the payload from columns: all, a list, or pairs of name in the payload and column.'),
   }),
   column: z.strictObject({
-    column: column.describe('jsonb, json, text or bytea'),
+    column: column.describe('A column of type jsonb, json, text or bytea.'),
     encoding: z
       .string()
-      .describe('utf-8 (default), base64, hex, or the character set of a bytea: windows-1252, utf-16le')
+      .describe('utf-8 (default), base64, hex, or the character set of a bytea, such as windows-1252.')
       .optional(),
   }),
 }
 
 const whats = ['state', 'transaction_id', 'error_code', 'error', 'now'] as const
 const writeForm = z.strictObject({
-  what: z.enum(whats),
-  on: stateList.describe('Only at these states; emptied when the record ends in another.').optional(),
+  what: z.enum(whats).describe('What is written.'),
+  on: stateList.describe('Written only at these states; emptied if the record ends in a different one.').optional(),
 })
 
 /** The forms of the entries that have several. */
@@ -45,39 +48,39 @@ export const forms = { type: typeForms, createdAt, payload: payloadForms, write:
 
 /** The file but for the entries with several forms. */
 export const outboxFileSchema = z.strictObject({
-  schema: z.string().min(1).describe('Without it, wherever the search path finds the table.').optional(),
-  table: z.string().min(1).describe('As in the catalog, without quotes: OutboxMessage.'),
-  id: column.describe('A column that names the row for ever: bigint, uuid, text.'),
+  schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),
+  table: z.string().min(1).describe('The table or view, as in the catalog: OutboxMessage, without quotes.'),
+  id: column.describe('A unique column that never changes: bigint, uuid or text.'),
   id_unique: z
     .literal('promised')
-    .describe('No two rows have one id, though no index says so: a table partitioned by another column, a view.')
+    .describe('You promise that no two rows have the same id, if no index says so (a view, a partitioned table).')
     .optional(),
-  order: column.describe('Rows are taken in this order. Default: the id.').optional(),
+  order: column.describe('Rows are captured in the order of this column. Default: the id.').optional(),
   sequence: column
-    .describe('With state: none: a column drawn from a sequence as the row is inserted (identity, serial).')
+    .describe('With state: none, a column that a sequence fills at the insert (identity, serial).')
     .optional(),
   type: z.unknown().optional(),
-  key: column.describe('Records of one key are sent in order; NULL means no order.').optional(),
+  key: column.describe('Records with the same value are sent in order. NULL means no order.').optional(),
   created_at: z.unknown().optional(),
   payload: z.unknown().optional(),
   filter: z
     .string()
     .min(1)
     .describe(
-      'A condition in SQL; rows outside it are none of ours. On the row alone, never on the time, unless rows are marked as they are taken. With sequence: on columns that never change.',
+      'A condition in SQL; other rows are left alone. It must not depend on the time, unless rows are marked at capture. With sequence: only columns that never change.',
     )
     .optional(),
   state: z.unknown().optional(),
-  write: z.record(z.string(), z.unknown()).describe('Column: what outboxd writes into it.').optional(),
-  channel: z.string().min(1).max(63).describe('A NOTIFY on it wakes the daemon.').optional(),
+  write: z.record(z.string(), z.unknown()).optional(),
+  channel: z.string().min(1).max(63).describe('A channel; a NOTIFY on it wakes the daemon.').optional(),
 })
 
 const about = {
-  type: 'Which mapping file: a column, or { constant: data }.',
-  created_at: 'When the record came to be: a column, or { column: …, unit: … }.',
-  payload:
-    'The JSON: a column, or { columns: … } to build it of the row. Default: { columns: { id: … } }, for a mapping file with source.',
-  state: 'What says that a row waits; none where nothing does.',
+  write: 'Columns that outboxd writes, each with state, transaction_id, error_code, error or now.',
+  type: 'The type, which decides the mapping file: a column, or { constant: data }.',
+  created_at: 'When the record was created: a column, or { column: …, unit: … }.',
+  payload: 'The JSON: a column, or { columns: … }. Default: only the id, for a mapping file with source.',
+  state: 'How to see that a row waits: status, flag or timestamp; none if nothing in the row says so.',
 }
 
 /** The JSON Schema that editors complete and check outbox.yaml by. */
@@ -87,7 +90,10 @@ export function outboxJsonSchema(): string {
     created_at: z.union([column, createdAt]).describe(about.created_at).optional(),
     payload: z.union([column, payloadForms.columns, payloadForms.column]).describe(about.payload).optional(),
     state: z.union([z.literal('none'), ...stateJsonForms]).describe(about.state),
-    write: z.record(z.string(), z.union([z.enum(whats), writeForm])).optional(),
+    write: z
+      .record(z.string(), z.union([z.enum(whats), writeForm]))
+      .describe(about.write)
+      .optional(),
   })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
   return `${JSON.stringify({ ...schema, title: 'outboxd outbox.yaml' }, null, 2)}\n`

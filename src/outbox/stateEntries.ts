@@ -16,20 +16,22 @@ const perState = Object.fromEntries(states.map((state) => [state, z.unknown().op
 >
 
 const timestamp = z.strictObject({
-  timestamp: column.describe('NULL: the row waits.'),
-  set: stateList.describe('The states at which the time is written: [queued] as soon as it is taken.'),
+  timestamp: column.describe('A time column. NULL means that the row waits.'),
+  set: stateList.describe('The states at which the value is written; [queued] means at capture.'),
 })
 
+const perStateJson = scalar.describe('With status: the value that is written at this state.')
+
 const flag = z.strictObject({
-  flag: column.describe('A boolean or a number.'),
-  new: z.unknown().describe('The value, or the values, of a row that waits. Default false.').optional(),
-  done: z.unknown().describe('The value written. Default true.').optional(),
-  set: stateList.describe('The states at which it is written: [queued] as soon as the row is taken.'),
+  flag: column.describe('A boolean or number column.'),
+  new: z.unknown().optional(),
+  done: z.unknown().optional(),
+  set: stateList.describe('The states at which the value is written; [queued] means at capture.'),
 })
 
 const status = z.strictObject({
-  status: column.describe('The column with a status of its own values.'),
-  new: z.unknown().describe('The value, or the values, of a row that waits; null for NULL.').optional(),
+  status: column.describe('A status column with values of its own.'),
+  new: z.unknown().optional(),
   ...perState,
 })
 
@@ -45,12 +47,20 @@ const entriesOfForms: Record<StateColumn['kind'], Record<string, StateEntry>> = 
   value: {
     status: {
       json: status.extend({
-        new: value,
-        ...z.object(Object.fromEntries(states.map((state) => [state, scalar.optional()]))).shape,
+        new: value.describe('The value, or a list of values, of a row that waits. null stands for NULL.'),
+        ...z.object(Object.fromEntries(states.map((state) => [state, perStateJson.optional()]))).shape,
       }),
       read: readStatus,
     },
-    flag: { json: flag.extend({ new: value.optional(), done: scalar.optional() }), read: readFlag },
+    flag: {
+      json: flag.extend({
+        new: value
+          .describe('The value, or a list of values, of a row that waits. Default with flag: false.')
+          .optional(),
+        done: scalar.describe('With flag: the value that is written. Default: true.').optional(),
+      }),
+      read: readFlag,
+    },
   },
   timestamp: {
     timestamp: {

@@ -57,7 +57,8 @@ const requestsMade = async () => {
   return ((await ledger.json()) as { rows: unknown[] }).rows.length
 }
 
-test('where the ledger cannot be read nobody knows what a daemon has spent: nothing is asked, which is not ok', async () => {
+// listed in docs/reference/faults.md
+test('the ledger is away during `check`: the service is not asked, and that line is not ok', async () => {
   const away = { STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
   const before = await requestsMade()
   const { code, printed } = await run(away)
@@ -198,6 +199,7 @@ const springs = (path: string) => ({ timestamp: '2026-11-21T10:00:00.123Z', stat
 const ofId = `/api/v1/data/${randomUUID()}`
 const besideIt = `/api/v1/${randomUUID()}`
 
+// listed in docs/reference/faults.md
 test.each([
   [
     'a gateway’s JSON',
@@ -214,7 +216,7 @@ test.each([
   ['a page is never its own', response(404, '<h1>404</h1>'), response(404, springs(besideIt)), false],
   ['nothing to compare: it was throttled', response(404, ''), response(429, ''), false],
   ['nothing to compare: it went wrong', response(404, { title: 'none' }), response(502, '<h1>502</h1>'), true],
-])('a 404 beside that of an address that cannot exist: %s', (_, answer, beside, isOk) => {
+])('an ingress answers `check` (%s): a problem, or "cannot be known"', (_, answer, beside, isOk) => {
   const finding = interpretCall(answer, beside)
   expect([finding.message, finding.mark]).toEqual([finding.message, isOk ? 'ok' : 'problem'])
   if (!isOk) expect(finding.message).toContain('SERVICE_BASE_URL')
@@ -230,7 +232,8 @@ async function answering(answer: (path: string) => { status: number; body: strin
   return listening.url
 }
 
-test('a gateway that answers every address with one JSON 404 is not taken for the service, and an empty 404 of the API alone is', async () => {
+// listed in docs/reference/faults.md
+test("a gateway answers every address with the same JSON 404: a problem; the API's own 404 is not", async () => {
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
   expect(code).toBe(1)
@@ -322,7 +325,8 @@ test('a mapping that the service would refuse is warned of before a slot is spen
   expect(messages).toBe('No problem found; 2 warnings.\n')
 })
 
-test('rows whose type has no mapping file are said, with their number and the type that may be meant', async () => {
+// listed in docs/reference/faults.md
+test('rows whose type has no mapping file: `check` counts them and suggests the type', async () => {
   await fixture.ledger.pool.query(
     `insert into outbox (type, payload) values ('dat', '{}'), ('dat', '{}'), ('data', '{}')`,
   )

@@ -96,7 +96,8 @@ describe('an accepted one', () => {
     expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
-  test('whose poll is on the wire: the late answer changes nothing', async () => {
+  // listed in docs/reference/faults.md
+  test('an accepted record is discarded during its poll: the late answer changes nothing', async () => {
     const id = await fixture.end(accepted())
     const work = fixture.ledger.dispatch()
     const { polls } = await claim(work, { polls: 1 })

@@ -171,7 +171,8 @@ test('beside writers of the same key, and a chain and a second erasure at work, 
   expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
 })
 
-test('killed with SIGKILL in the middle, each record is erased with its log, or whole; the next call ends it', async () => {
+// listed in docs/reference/faults.md
+test('SIGKILL within an erasure: each record is erased with its log, or whole', async () => {
   const total = 1_500
   await fixture.ledger.capture(
     Array.from({ length: total }, (_, i) => ({ ...ofPerson(String(i)), error: `no ${person}` })),

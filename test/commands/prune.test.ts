@@ -87,7 +87,8 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
   expect(byId.messages()).toContain('outboxd show outbox:N')
 })
 
-test('killed with SIGKILL in the middle, each record is whole or gone, known either way, and the next call ends it', async () => {
+// listed in docs/reference/faults.md
+test('SIGKILL within a prune: each record is whole or gone, and known', async () => {
   const { pool, url } = fixture.ledger
   const total = 4_000
   await completed(total, 100)

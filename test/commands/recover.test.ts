@@ -205,10 +205,11 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     }
   }
 
+  // listed in docs/reference/faults.md
   test.each([
     ['uncertain', 'uncertain'],
     ['new', 'queued'],
-  ] as const)('is taken in as %s, whether or not it is marked yet', async (as, state) => {
+  ] as const)('a daemon had claimed a row as the ledger was put back (%s): `recover` takes it in as you say', async (as, state) => {
     const outboxId = await lost(`status = 'new'`)
     const mark = await claimed(outboxId, daemonSessions.outbox)
     await find()

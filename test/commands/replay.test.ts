@@ -144,7 +144,8 @@ describe('--refresh', () => {
     expect([await held(id), await held(ofWrong), await held(ofRight)]).toEqual([false, false, true])
   })
 
-  test('a row of which nothing could be read gets type, key and payload, and its place in the line of its key', async () => {
+  // listed in docs/reference/faults.md
+  test('an unreadable row is corrected and replayed with --refresh: gets its type, key, payload and place', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
     const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
     const id = await fixture.end(

@@ -141,7 +141,8 @@ describe('--arrived', () => {
       expect(asked()).toEqual([])
     })
 
-    test('an id that the ledger has for another record: its name is told, and the service not asked', async () => {
+    // listed in docs/reference/faults.md
+    test('`resolve --arrived` with another record’s id: refused, its record is named', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
       const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
@@ -206,7 +207,8 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
 
-  test('on a terminal it asks first, unless --yes says that it is meant', async () => {
+  // listed in docs/reference/faults.md
+  test('`resolve --not-arrived` on a terminal: asks first, no changes nothing', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const other = await fixture.end(uncertain, { outboxId: '2' })
     const before = await fixture.ledger.row(id)

@@ -175,13 +175,14 @@ describe('nothing is written while a line is wrong:', () => {
     await fixture.end(uncertain, { outboxId: '2' })
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no submission outbox:99'],
     ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is on line 2 already'],
     ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 3: tx-1 is on line 2 already'],
     ['an id that is another record’s', '1,tx-77\n', 'line 2: tx-77 is the transaction of outbox:77'],
     ['an answer that is none', '1,tx-1\n2,yes it did\n', 'line 3: a transaction'],
-  ])('%s', async (_, text, message) => {
+  ])('a contradictory line in an answer file (%s): nothing is written, the line is named', async (_, text, message) => {
     expect(await wrong(answers(text))).toContain(message)
   })
 
@@ -224,7 +225,8 @@ async function sendAgain(id: string) {
 }
 
 describe('an answer from before the record was sent again is not believed', () => {
-  test('where the file says how often it had been sent', async () => {
+  // listed in docs/reference/faults.md
+  test('an answer file from before the record was sent again: not believed', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const listed = fixture.context()
     await list.action(listed, { state: 'uncertain', csv: true })

@@ -43,7 +43,8 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
   return id
 }
 
-test('two records have each other’s ids: one is taken back, and then each gets its own', async () => {
+// listed in docs/reference/faults.md
+test("two records got each other's ids: each can be taken back and corrected", async () => {
   const first = await mistaken('1', 'tx-2', 'completed')
   const second = await mistaken('2', 'tx-1', 'completed')
 

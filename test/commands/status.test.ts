@@ -86,7 +86,8 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
   expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
 })
 
-test('what is held behind a record that waits for a person is none of the backlog, and is said', async () => {
+// listed in docs/reference/faults.md
+test('records wait behind one that needs attention: not part of the backlog, and counted', async () => {
   await fixture.end(uncertain, { key: 'customer 1' })
   await fixture.ledger.capture([
     { key: 'customer 1' },
@@ -139,7 +140,8 @@ test('while the outbox cannot be read the ledger is shown all the same, and the 
   expect(messages).toContain('DATABASE_URL at localhost:1/none')
 })
 
-test('a ledger that cannot be written is said, and nobody is told to start the daemon that is there', async () => {
+// listed in docs/reference/faults.md
+test('the ledger cannot be written: `status` says so and does not advise starting a daemon', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
   expect(printed).toMatch(
@@ -206,7 +208,8 @@ test('the backlog says the time at which it is through, also from when a pause e
   expect((await run()).printed).toMatch(/backlog +through in about 20 min from when the pause ends: an estimate/)
 })
 
-test('a daemon that is connected and gives no sign of life is not to be started: who keeps it from writing is said', async () => {
+// listed in docs/reference/faults.md
+test('a connected daemon writes no heartbeat: `status` names what it waits for', async () => {
   const { pool, url } = fixture.ledger
   const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
   const heartbeats = openHeartbeatPool(url, () => {})

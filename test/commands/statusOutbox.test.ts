@@ -31,7 +31,8 @@ async function form(statement: string): Promise<number> {
   return rows[0]?.pid ?? 0
 }
 
-test('an outbox that a session has locked: within 3 s it is said whose lock that is, and its statement’s kind alone', async () => {
+// listed in docs/reference/faults.md
+test('a session locks the outbox table: `status` names it within 3 s, and prints the ledger’s half', async () => {
   await fixture.row(payloadOf())
   const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)
   let begunMs = 0

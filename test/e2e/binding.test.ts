@@ -45,7 +45,8 @@ async function anotherService() {
   }
 }
 
-test('a daemon that is configured for another service than the ledger belongs to sends and asks nothing, and exits with 2', async () => {
+// listed in docs/reference/faults.md
+test("a daemon of another service than the ledger's: exit 2, sends nothing", async () => {
   const given = await install(mapping)
   await insert(given)
   const stop = await given.startInstance()
@@ -112,7 +113,8 @@ payload: payload
 state: { status: status, new: new, queued: taken, accepted: taken, completed: ${completed} }
 `
 
-test('of two daemons with different outbox.yaml one captures and writes back, the other says which file is in force; reload changes it for both', async () => {
+// listed in docs/reference/faults.md
+test('daemons with different `outbox.yaml`: only those with the file in use capture and write back', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })
   await takeAnyStatus(given)
   const others = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
@@ -166,7 +168,8 @@ async function apart(files: Record<string, string> = mapping) {
 
 const withoutState = described('done').replace(/^state: .*$/m, 'state: none')
 
-test('a daemon that lacks STATE_DATABASE_URL sends nothing beside one that has it, also if the rows do not say their state', async () => {
+// listed in docs/reference/faults.md
+test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends nothing', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart({ ...mapping, 'outbox.yaml': withoutState })
   await given.startInstance({ STATE_DATABASE_URL })
   await given.startInstance({ STATE_DATABASE_URL }) // another of the same ledger
@@ -190,7 +193,8 @@ test('a daemon that lacks STATE_DATABASE_URL sends nothing beside one that has i
   expect(await given.arrivals()).toHaveLength(20)
 })
 
-test('of two ledgers that start at once on an outbox one serves it', async () => {
+// listed in docs/reference/faults.md
+test('two ledgers start at once on one outbox: one serves it', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   for (let round = 0; round < 3; round++) {
     const starts = await Promise.allSettled([given.startInstance({ STATE_DATABASE_URL }), given.startInstance()])
@@ -229,7 +233,8 @@ test('a daemon that was killed leaves no registration behind, and its ledger ser
   await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
 })
 
-test('what a daemon without STATE_DATABASE_URL took while it ran alone is named and not lost', async () => {
+// listed in docs/reference/faults.md
+test('a daemon without `STATE_DATABASE_URL` ran alone: its ledger is named, its rows are not lost', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   await insert(given, 3)
   const stop = await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })

@@ -54,7 +54,8 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
   }
 }
 
-test('a client certificate and a secret are renewed in their files, and taken without a restart: half of them changes nothing, and no record is in doubt', async () => {
+// listed in docs/reference/faults.md
+test('certificate and secret are renewed in their files, in halves: used without a restart, nothing in doubt', async () => {
   await using harness = await setup()
   const first = createAuthority('first')
   const second = createAuthority('second')
@@ -120,7 +121,8 @@ test('a client certificate and a secret are renewed in their files, and taken wi
   expect(daemon.lastLines()).not.toMatch(/"second"|PRIVATE KEY/)
 })
 
-test('the password of a database is renewed in its file: refused, the daemon signs in anew, without a restart', async () => {
+// listed in docs/reference/faults.md
+test('a database password is renewed in its file: the daemon signs in again without a restart', async () => {
   await using harness = await setup()
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

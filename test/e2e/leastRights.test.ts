@@ -76,7 +76,8 @@ async function refusals(env: Record<string, string>, statements: readonly string
 
 const insufficientPrivilege = '42501'
 
-test('a daemon carries a record to its end, and commands change what they change, with no right refused on the way', async () => {
+// listed in docs/reference/faults.md
+test('daemon and commands run with the printed grants only: everything works, nothing is refused', async () => {
   const denied: string[] = []
   const onLine = (line: string) => {
     if (/permission denied|must be owner|42501|shadowed/.test(line)) denied.push(line)
@@ -131,7 +132,8 @@ test('the role that runs may say that the service or the outbox is another, if n
   expect(await adopts({}, { same: true })).toMatchObject({ code: 0 })
 })
 
-test('the role that runs owns nothing, adds nothing to the outbox, and changes no column there but ours', async () => {
+// listed in docs/reference/faults.md
+test('the role owns nothing: it changes only the outbox columns that are ours', async () => {
   const statements = [
     'select from customer',
     'insert into customer default values',

@@ -12,7 +12,8 @@ import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { setup } from './faults/harness.ts'
 
-test('all goes through SERVICE_PROXY and nothing through those of the environment; a new password is taken from its file, none is ever told, and no record is in doubt', async () => {
+// listed in docs/reference/faults.md
+test("the proxy's password changes: read from its file, nothing in doubt", async () => {
   await using harness = await setup()
   await using proxy = await startConnectProxy({ kind: 'authenticated', user: 'me', password: 'hunter1' })
   await using trap = await startConnectProxy({ kind: 'refuse', status: 500 })

@@ -71,7 +71,8 @@ payload: payload
 state: { status: status, new: new, queued: queued }
 `
 
-test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no table fits, is a problem and changes nothing', async () => {
+// listed in docs/reference/faults.md
+test('a broken outbox.yaml is reloaded, or one that fits no table: the old one stays in use, `files_broken`', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))

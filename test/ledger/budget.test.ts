@@ -228,11 +228,12 @@ describe('slots', () => {
     expect(await take(10)).toHaveLength(4)
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     [500, 249, 501],
     [1_000, 998, 1_001],
     [501, 501, 500],
-  ])('a limit of %i, of which %i were spent, is changed to %i: the rest of the new one is free, and no more', async (...[
+  ])('the limit is changed (%i, %i spent, %i): no window exceeds the new limit or what was sent', async (...[
     before,
     spent,
     after,

@@ -62,7 +62,8 @@ test('a record is told how long it has waited since it was due', async () => {
   expect(claimed?.waitedMs).toBeLessThan(40_000)
 })
 
-test('what another instance has put in doubt meanwhile goes back, too: its owner knows that it was never sent', async () => {
+// listed in docs/reference/faults.md
+test('another instance put a record in doubt that its owner had not sent: its owner gives it back', async () => {
   const [id = '', other = ''] = await ledger.capture([{}, {}])
   const lost = randomUUID()
   const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]

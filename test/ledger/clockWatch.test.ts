@@ -151,7 +151,8 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
   expectHourBack(await looking, sinceMs)
 })
 
-test('a clock that was set forward moves nothing, and nobody is called dead for it', async () => {
+// listed in docs/reference/faults.md
+test("the database's clock is set forward: nothing moves, no instance counts as dead", async () => {
   await fitSlots(ledger.pool, 2)
   const me = { id: randomUUID(), version: '1', host: 'erp-1' }
   await writeHeartbeat(ledger.pool, me)

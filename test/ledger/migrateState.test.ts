@@ -19,11 +19,12 @@ async function locked(table: string, { onTestFinished }: TestContext): Promise<s
   return database.url
 }
 
+// listed in docs/reference/faults.md
 test.concurrent.for<[name: string, table: string, migrate: (url: string) => Promise<unknown>, variable: string]>([
   ['the ledger', 'outboxd.migration', migrateState, 'STATE_DATABASE_URL'],
   // Only what changes the table needs a lock on it: here, to take the trigger away.
   ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox', false), 'DATABASE_URL'],
-])('a lock on %s: nobody waits behind the migration for long, and it says what is in the way', async ([
+])('a lock stands in the way of a migration (%s): gives up after 10 s and names the holder', async ([
   ,
   table,
   migrate,

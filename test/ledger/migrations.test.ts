@@ -76,7 +76,8 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
   expect(await named('not polled_rarely')).toHaveLength(12)
 })
 
-test('0013: rows in every state come through; what ended by an id that a person gave before 0007 may have arrived', async () => {
+// listed in docs/reference/faults.md
+test('records failed under an id given by an operator, before 0.2: marked as may have arrived', async () => {
   const { pool, migrate } = await before('0013_persons_ids.sql')
   const add = rowsOf(pool)
   const now = new Date()

@@ -94,7 +94,8 @@ describe('what goes', () => {
     expect(await exists(id)).toBe(true)
   })
 
-  test('the database itself refuses to delete anything else, and events without their submission', async () => {
+  // listed in docs/reference/faults.md
+  test('someone deletes a live record or an event by hand: the database refuses', async () => {
     await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
     await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('is uncertain and is not deleted')
     await ended(completed(), 100)
@@ -157,7 +158,8 @@ describe('beside others', () => {
     expect(await exists(id)).toBe(true)
   })
 
-  test('one prunes at a time, and none while rows are taken', async () => {
+  // listed in docs/reference/faults.md
+  test('prunes beside capture and each other: one at a time, never while rows are captured', async () => {
     const id = await ended(completed(), 100)
     for (const lock of [7165, 7161]) {
       const holder = await another()

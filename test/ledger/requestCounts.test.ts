@@ -66,7 +66,8 @@ test('an outcome that is written twice is counted once; a step without a request
   expect((await readRecentCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
 })
 
-test('instances write rows of their own: one whose transaction stays open holds up no other', async () => {
+// listed in docs/reference/faults.md
+test("an instance's transaction stays open: request counts of the others are not held up", async () => {
   const [first, second] = await stepsOf(made('ok', 10), made('ok', 10))
   if (!first || !second) throw new Error('two were claimed')
   const slow = await ledger.pool.connect()

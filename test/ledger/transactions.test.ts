@@ -78,7 +78,8 @@ describe('an id that another record has already', () => {
     expect(written.map(({ breach }) => breach)).toEqual([null, 'duplicate_id', 'duplicate_id'])
   })
 
-  test('of two instances that are given it in the same moment, one has it', async () => {
+  // listed in docs/reference/faults.md
+  test('two instances get the same new id at once: one is accepted, the other uncertain', async () => {
     for (let round = 0; round < 20; round++) {
       const two = (await sending(2)) as [Submission, Submission]
       await Promise.all(two.map((each) => write(accepted(each, `tx ${round}`))))

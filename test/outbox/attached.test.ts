@@ -26,7 +26,8 @@ const forms = {
 }
 
 for (const [name, { ddl, attach }] of Object.entries(forms)) {
-  test(`${name}: its rows are counted and taken at once, and none a second time`, async () => {
+  // listed in docs/reference/faults.md
+  test(`a filled partition is attached (${name}): read at once, each row sent once`, async () => {
     const { pool, capture, outbox } = await setup({ ddl, yaml })
     await pool.query('insert into later (id) values (100), (101)')
     await pool.query('insert into source (id) values (1)')

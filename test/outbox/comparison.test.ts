@@ -93,7 +93,8 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
   expect(await problems(given)).toEqual([])
 })
 
-test('a row that says that it is under way, though its record came to its end and the row was told so, is told again', async () => {
+// listed in docs/reference/faults.md
+test('a row says under way although its record has ended: its outcome is written again', async () => {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
   expect(await given.capture()).toEqual(['1', '2', '3'])

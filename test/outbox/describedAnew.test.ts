@@ -46,7 +46,8 @@ async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
 const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'], problems: [] }
 
 for (const [name, after] of Object.entries(changes)) {
-  test(`${name}: rows are told their outcomes, and are taken for no others`, async () => {
+  // listed in docs/reference/faults.md
+  test(`the description changes while records are under way (${name}): rows get their outcomes`, async () => {
     expect(await complete(await underWay(plain), after)).toEqual(allTold)
   })
 }

@@ -40,7 +40,8 @@ async function pasteGrants(pool: pg.Pool, problems: readonly string[]): Promise<
   return grants
 }
 
-test('a role without rights is given each by pasting what check says, no more than it needs, and can do all the daemon does', async () => {
+// listed in docs/reference/faults.md
+test('the role lacks rights: `check` prints each `grant`, no more than needed', async () => {
   const given = await setup()
   await given.pool.query(`create schema "Sales Dept"; create table "Sales Dept"."Out""box" (
       "Id" bigint generated always as identity primary key, "Kind" text not null, body jsonb not null, secret text,
@@ -102,6 +103,7 @@ const yaml = (state: string, more = '') =>
   `table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: ${state}\n${more}`
 const status = '{ status: status, new: new, queued: queued, completed: completed }'
 
+// listed in docs/reference/faults.md
 test.each([
   [
     'a state that is cut short',
@@ -183,7 +185,7 @@ test.each([
     'write: { note: { what: now, on: [failed] } }',
     /"note" not null/,
   ],
-])('%s is found without a row', async (_, column, state, more, message) => {
+])('a column cannot take what is written (%s): `check` says so before a row is there', async (_, column, state, more, message) => {
   const { pool } = await setup({
     ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create table source (${columns}, ${column})`,
   })

@@ -16,7 +16,8 @@ async function farTable(state: string) {
   return given
 }
 
-test('a foreign table of which the ledger would remember the rows is refused: a row committed late would never be read', async () => {
+// listed in docs/reference/faults.md
+test('a foreign table that cannot be marked: refused', async () => {
   const { outbox, capture, pool } = await farTable('none')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
   await expect(outbox.identify()).rejects.toThrow(

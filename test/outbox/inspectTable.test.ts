@@ -18,7 +18,8 @@ async function refusal(ddl: string, text: string): Promise<string> {
   )
 }
 
-test('20 of 30 rows that shared an id were never sent: an id without a unique index is refused', async () => {
+// listed in docs/reference/faults.md
+test('an id column without a unique index: refused', async () => {
   const { pool, outbox, capture } = await setup({ ddl: table(taken), yaml: yaml('') })
   await pool.query(`insert into source (doc_no) select 'doc ' || n % 10 from generate_series(1, 30) n`)
   await expect(capture()).rejects.toThrow(
@@ -69,12 +70,13 @@ test.each([
 const unique = ', primary key (doc_no)'
 const remembered = (filter: string) => yaml(`filter: ${filter}`, 'none')
 
+// listed in docs/reference/faults.md
 test.each([
   ['not_before <= now()', 'now'],
   ['not_before <= current_timestamp', 'current_date, current_timestamp or the like'],
   ["o.not_before::date <= date '2026-01-01'", 'date'],
   ["status = 'x' or random() > 0.5", 'random'],
-])('where the ledger remembers, the filter %s is refused with what is at fault', async (filter, part) => {
+])('a filter that comes true with time, and the ledger remembers (%s): refused', async (filter, part) => {
   const message = await refusal(table(unique), remembered(filter))
   expect(message).toContain(`has a filter that depends on more than the row (${part})`)
   expect(message).toContain('Mark rows as they are taken (set: [queued])')

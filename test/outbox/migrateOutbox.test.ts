@@ -50,7 +50,8 @@ describe('where max_prepared_transactions is above 0', () => {
     return listener
   }
 
-  test('the trigger is left out, prepared transactions succeed, and check says what holds', async () => {
+  // listed in docs/reference/faults.md
+  test('the ERP prepares transactions: no trigger, PREPARE TRANSACTION succeeds', async () => {
     expect(await migrateOutbox(server.url, 'outbox')).toEqual({ wakes: false, preparedMax: 5 })
     const listener = await sleep()
     await prepare()

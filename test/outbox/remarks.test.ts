@@ -21,7 +21,8 @@ async function asClerk({ url, pool }: Setup, state: string) {
   return new Outbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
 }
 
-test('row-level security without a policy that shows us rows is refused, and with one it is said that it may hide some', async () => {
+// listed in docs/reference/faults.md
+test('row-level security hides rows: refused without a policy, remarked with one', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: none')
   await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows: create policy outboxd_select on/)
@@ -40,7 +41,8 @@ test('a policy for updates shows no rows, and one for selects lets none be updat
   await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ update rows/)
 })
 
-test('rows whose flag is NULL are said never to be taken', async () => {
+// listed in docs/reference/faults.md
+test('the flag of a row is NULL: `check` says that it is never captured', async () => {
   const { pool, outbox } = await setup({
     ddl: `create table source (${columns})`,
     yaml: `${yaml}state: { flag: taken, set: [queued] }`,

@@ -49,7 +49,8 @@ for (const [name, form] of Object.entries(forms)) {
     expect((await pool.query('select count(*)::int as n from outboxd.submission')).rows).toEqual([{ n: 2 }])
   })
 
-  test(`${name}: a row that comes a second time is still the same`, async () => {
+  // listed in docs/reference/faults.md
+  test(`a row comes a second time (${name}): still the same record`, async () => {
     const { pool, capture, outbox } = await setup(tableForm(form))
     await pool.query(insert(1, '2026-11-01', 1))
     expect(await capture()).toEqual(['1'])
@@ -83,7 +84,8 @@ test('a row that is put aside does not stop the others, and is looked at again a
   expect(await capture()).toEqual(['7'])
 })
 
-test('a conflict whose row the ERP takes out, gives another id, or puts right is over by itself; one that stands stays', async () => {
+// listed in docs/reference/faults.md
+test('a conflicting row is deleted, renumbered or put right: the conflict ends by itself', async () => {
   const { pool, capture, outbox } = await setup(
     tableForm(forms['rows that say they are taken, and when they were recorded']),
   )
@@ -102,7 +104,8 @@ test('a conflict whose row the ERP takes out, gives another id, or puts right is
   expect(await named()).toEqual(['4'])
 })
 
-test('a row that was put off stays out of the way of the outbox that comes after', async () => {
+// listed in docs/reference/faults.md
+test("a skipped row's outbox is replaced: the new row with its id is not left out", async () => {
   const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   const { pool } = given
   const captureLock = openCaptureLock(pool)
@@ -123,7 +126,8 @@ test('a row that was put off stays out of the way of the outbox that comes after
   expect((await pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
 })
 
-test('two rows of one id in a batch, where ids were promised to be unique: neither is taken, and a person hears', async () => {
+// listed in docs/reference/faults.md
+test('two rows of one id in a batch: neither is captured, `row_conflict`', async () => {
   const yaml = 'id_unique: promised\ncreated_at: created_at\nstate: { flag: taken, set: [queued] }'
   const { yaml: whole } = tableForm({ yaml })
   const { pool, capture } = await setup({
@@ -249,7 +253,8 @@ for (const [name, createdAt] of [
     await expect(claimRows(after, anyRows)).rejects.toThrow('the ids of the outbox public.source')
   })
 
-  test(`by a sequence, rows known by ${name}: set back by hand and drawn again just up to the position is told by the daemon that runs`, async () => {
+  // listed in docs/reference/faults.md
+  test(`a sequence is set back and drawn again up to the position (${name}): the running daemon notices`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
@@ -265,7 +270,8 @@ for (const [name, createdAt] of [
     }
   })
 
-  test(`by a sequence, rows known by ${name}: a row of a number of its own, far ahead, is taken and loses none of those that are drawn after it`, async () => {
+  // listed in docs/reference/faults.md
+  test(`a row with a number far ahead of the sequence (${name}): captured, later numbers are not missed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(`insert into source (id, f) values (1000, 'imported')`)
     expect(await capture()).toEqual(['1000'])

@@ -97,7 +97,8 @@ test('check called the example sales_order a problem: a row that the ledger reme
   expect(await tryWriteBack(outbox)).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
 
-test('a trigger that changes what the row is known by: check says that it would be told nothing more', async () => {
+// listed in docs/reference/faults.md
+test('a trigger changes what identifies the row: `check` finds it by a trial', async () => {
   const given = await setup({
     ddl: `create table source (id bigint generated always as identity primary key, amount int, changed_at timestamptz default now(),
         synced_at timestamptz, sync_error text);

@@ -70,12 +70,13 @@ test('a trigger that refuses one row lets nothing be written, and says so with i
   expect(await statusOf(given, '1')).toBe('queued')
 })
 
+// listed in docs/reference/faults.md
 test.each([
   '40001',
   '25006',
   '53200',
   '57P01',
-])('a trigger that refuses one row with %s, as a database does that is away, refuses this row', async (code) => {
+])('a trigger refuses one row with a code that a failing database has (%s): only this row waits', async (code) => {
   const given = await withRows(2)
   await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
   expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, why: 'row' })
@@ -168,7 +169,8 @@ describe('a later state is never written over by an earlier one', () => {
     expect(await statusOf(given, '1')).toBe('accepted')
   })
 
-  test('whoever lost the lock while being stopped writes nothing more', async () => {
+  // listed in docs/reference/faults.md
+  test('an instance that was stopped wakes up late: a later state is not overwritten by an earlier one', async () => {
     const given = await withRows(1)
     const late = writeBackRows(given.outbox, async () => {
       await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163

@@ -125,7 +125,8 @@ write: { nots: error }`,
   )
 })
 
-test('a status of which the file says only when a row waits is read and never written; other columns are', async () => {
+// listed in docs/reference/faults.md
+test('a status column with only the value of a waiting row: read, not written', async () => {
   const { pool, capture, report } = await setup({
     ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
     yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,

@@ -59,7 +59,8 @@ const becomes = (listener: Listener, wanted: string) =>
     (mark) => mark === wanted,
   )
 
-test('an insert notifies only while somebody sleeps, and the first notice ends the sleep', async () => {
+// listed in docs/reference/faults.md
+test('sessions insert all the time: only the first insert of a sleep notifies', async () => {
   const { database, pool, ready } = await setup()
   const heard = await eavesdrop(database.url)
   const listener = await ready()
@@ -80,7 +81,8 @@ test('an insert notifies only while somebody sleeps, and the first notice ends t
   expect(heard()).toBe(2)
 })
 
-test('nobody falls asleep while a transaction is open that inserted without telling; prepared ones count', async () => {
+// listed in docs/reference/faults.md
+test('a transaction inserted before the daemon falls asleep: it looks once more', async () => {
   const { ready, writer } = await setup()
   const listener = await ready()
   const early = await writer()

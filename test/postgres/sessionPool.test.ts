@@ -36,7 +36,8 @@ test('a session that is ended as it begins fails its work, and not the process',
   await expect(begin(pool)).rejects.toThrow()
 })
 
-test('values are written as text by our settings, whatever those of the database are', async () => {
+// listed in docs/reference/faults.md
+test("the database's time zone or text formats change: our sessions keep their own", async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const name = new URL(database.url).pathname.slice(1)

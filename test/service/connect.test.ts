@@ -25,6 +25,7 @@ const server = ours.issue({ name, hosts })
 const client = ours.issue({ name: 'client' })
 
 describe('what a service shows is not believed', () => {
+  // listed in docs/reference/faults.md
   test.each<[string, ServerOptions, string]>([
     ['an expired certificate', ours.issue({ name, hosts, ...past }), 'has expired: tell its operator'],
     ['one of tomorrow', ours.issue({ name, hosts, fromMs: Date.now() + dayMs }), 'clock of this machine'],
@@ -36,9 +37,9 @@ describe('what a service shows is not believed', () => {
       createAuthority('ours').issue({ name, hosts }),
       'an unknown authority signed',
     ],
-    ['one that it has signed itself', selfSigned({ name, hosts }), 'is self-signed'],
-    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'does not speak TLS 1.2'],
-  ])('%s: nothing leaves, and the message says what to do', async (_, options, says) => {
+    ['one that it has signed itself', selfSigned({ name, hosts }), 'has signed itself'],
+    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'TLS below 1.2'],
+  ])("the service's certificate is expired, foreign or self-signed (%s): nothing leaves, the message says what to do", async (_, options, says) => {
     const { url, received } = await listen(createServer(options, answer))
     const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
     expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })
@@ -64,13 +65,14 @@ describe('what a service does not believe of us', () => {
   const expired = ours.issue({ name: 'client', ...past })
   const foreign = theirs.issue({ name: 'client' })
 
+  // listed in docs/reference/faults.md
   test.each(
     (['TLSv1.2', 'TLSv1.3'] as const).flatMap((version) => [
       [version, 'no client certificate', noCertificate, 'client certificate'] as const,
       [version, 'an expired one', expired, 'SERVICE_CERT_FILE'] as const,
       [version, 'one of an unknown authority', foreign, 'SERVICE_CERT_FILE'] as const,
     ]),
-  )('%s, %s: it is known that nothing arrived, though under 1.3 the refusal follows our handshake', async (version, _, shown, says) => {
+  )('a client certificate is missing, expired or refused (%s, %s): nothing leaves, pause `unreachable`', async (version, _, shown, says) => {
     const { url, received } = await listen(createServer({ ...wantsCertificate, maxVersion: version }, answer))
     const refused = await clientFor(url, { ca: ours.cert, ...shown }).send(submitRequest, accessToken)
     expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })

@@ -33,12 +33,13 @@ test('a user name and a password are shown to the proxy, percent-decoded', async
   }
 })
 
+// listed in docs/reference/faults.md
 test.each<[ProxyTreatment, string]>([
   [{ kind: 'refuse', status: 403 }, 'the proxy refuses connections to the service'],
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
   [{ kind: 'refuse', status: 302 }, 'is it an HTTP proxy'],
   [{ kind: 'close' }, 'is it an HTTP proxy'],
-])('%j: nothing has left, and the message names the proxy', async (treatment, says) => {
+])("a company's proxy refuses or is away (%j): nothing leaves, the message names the proxy", async (treatment, says) => {
   const { url, proxy, received } = await behindProxy(treatment)
   const refused = await clientFor(url, { proxy: proxy.url }).send(submitRequest, accessToken)
   expect(refused).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
@@ -67,7 +68,8 @@ test('a proxy that is not there, or speaks something else, is named', async () =
   }
 })
 
-test('cut in the middle of the request: it may have arrived, and nothing is sent again', async () => {
+// listed in docs/reference/faults.md
+test('a proxy cuts the connection within a request: may have arrived, not sent again', async () => {
   const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
   const proxy = await startConnectProxy({ kind: 'cut', afterBytes: 120 })
   later(() => proxy[Symbol.asyncDispose]())

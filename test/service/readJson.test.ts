@@ -19,7 +19,8 @@ test('a secret is redacted in strings and leaves numbers alone', () => {
   expect(readJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
 })
 
-test('a short secret changes no id, status or code, wherever it is part of one; words it does', () => {
+// listed in docs/reference/faults.md
+test('a short secret is part of an id or a code: ids and codes stay, only texts are redacted', () => {
   const read = readJson('{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}', [
     'test',
     'a',
@@ -39,7 +40,14 @@ test('not even a long one changes the interface’s own words; an id that has it
   expect(submittedId('data', read)).toBeNull()
 })
 
-test.each(['""', '"  "', '"null"', '"undefined"', '"NULL"'])('%s is no id', (id) => {
+// listed in docs/reference/faults.md
+test.each([
+  '""',
+  '"  "',
+  '"null"',
+  '"undefined"',
+  '"NULL"',
+])('an id that is blank, `null` or `undefined` (%s): not an id, uncertain', (id) => {
   expect(submittedId('data', readJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 

@@ -1,9 +1,14 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { questions } from '../../src/discover/questions.ts'
 import { changesByTable } from '../../src/ledger/operator/grants.ts'
+import { fieldSchemas, fileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
+import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
+import { type FaultTest, faultTests } from './faultTests.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
+import { type SchemaNode, schemaTable } from './schemaTable.ts'
 
 const checkout = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -17,6 +22,10 @@ export async function referencePages(): Promise<Map<string, string>> {
     ['docs/reference/metrics.md', metricsPage()],
     ['docs/reference/rights.md', rightsPage()],
     ['docs/reference/sandbox-settings.md', sandboxSettingsPage()],
+    ['docs/reference/discover-questions.md', discoverQuestionsPage()],
+    ['docs/reference/outbox-yaml.md', outboxYamlPage()],
+    ['docs/reference/mapping-file.md', mappingFilePage()],
+    ['docs/reference/faults.md', faultsPage()],
   ])
 }
 
@@ -145,6 +154,108 @@ The document at \`/openapi.json\` shows the settings in force. \`errorShape\` ha
 | \`text\`, \`html\` | words |
 | \`empty\` | nothing |`,
   )
+}
+
+function discoverQuestionsPage(): string {
+  const rows = questions.map(
+    ({ name, section, asks, decides, harmless }) =>
+      `| ${name} | ${section} | ${asks} | ${decides} | ${harmless ? 'yes' : ''} |`,
+  )
+  return page(
+    'What discover asks',
+    `This page lists the questions that \`outboxd discover\` asks a service, in their order. [A first day with a new
+service](../start/discover.md) shows how to use it. "Section" is the place in [the interface](interface.md) that leaves it
+open. A harmless question creates nothing, so production may be asked.
+
+\`\`\`sh
+outboxd discover --list                       # the same, with the number of requests
+outboxd discover --only token-unit,address    # only these
+\`\`\``,
+    ['| question | section | asks | decides | harmless |', '|---|---|---|---|---|', ...rows].join('\n'),
+  )
+}
+
+function outboxYamlPage(): string {
+  return page(
+    'outbox.yaml',
+    `This page lists every key of \`mappings/outbox.yaml\`, which describes an outbox table of your own. The smallest example:
+
+\`\`\`yaml
+# yaml-language-server: $schema=./outbox.schema.json
+table: sales_order
+id: id
+type: { constant: data }
+payload: { columns: all }
+state: { timestamp: synced_at, set: [completed] }
+\`\`\`
+
+\`outboxd describe TABLE --write\` proposes the file. [Your own table](../start/outbox.md) explains the choices, and
+\`outboxd check\` names each mistake with line and column.`,
+    schemaTable(JSON.parse(outboxJsonSchema()) as SchemaNode),
+  )
+}
+
+function mappingFilePage(): string {
+  const { properties = {} } = JSON.parse(mappingJsonSchema()) as SchemaNode
+  const { fields, ...top } = properties
+  const fieldForms = typeof fields?.additionalProperties === 'object' ? (fields.additionalProperties.anyOf ?? []) : []
+  const types = Object.entries(fieldSchemas).map(([type, schema]) => [type, Object.keys(schema.shape)] as const)
+  const options = new Map(
+    fieldForms.flatMap(({ properties = {} }) =>
+      Object.entries(properties).map(([option, { description }]) => [option, description ?? ''] as const),
+    ),
+  )
+  options.delete('type')
+  const rows = [...options].map(([option, means]) => {
+    const takes = types.filter(([, has]) => has.includes(option)).map(([type]) => type)
+    return `| \`${option}\` | ${takes.length === types.length ? 'all' : takes.join(', ')} | ${means} |`
+  })
+  return page(
+    'Mapping files: every key',
+    `This page lists every key of a mapping file. [Mapping files](../start/mapping.md) has examples and the rules of each type.`,
+    `## The file
+
+${schemaTable({ properties: top })}
+| \`fields\` | ${fileSchema.shape.fields.description} |
+
+## A field
+
+\`type\` is one of ${types.map(([type]) => `\`${type === 'decimal' ? 'decimal(10,2)' : type}\``).join(', ')}.
+
+| option | for | means |
+|---|---|---|
+${rows.join('\n')}`,
+  )
+}
+
+function faultsPage(): string {
+  const tests = faultTests(join(checkout, 'test'))
+  const whole = tests.filter(({ file }) => file.startsWith('e2e/faults/'))
+  const others = tests.filter((test) => !whole.includes(test))
+  return page(
+    'Faults tried',
+    `This page lists the faults that were tried, and what becomes of the record: ${tests.length} tests. Each line is the name of a
+test, below the name of its file. [The campaign](campaign.md) tries many of them at once.`,
+    `## Against a whole daemon
+
+\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before Postgres. It compares the
+outbox, the ledger and the service's own ledger.
+
+${byFile(whole, 'e2e/faults/')}
+
+## Against a part of it
+
+Paths are relative to \`test\`.
+
+${byFile(others, '')}`,
+  )
+}
+
+function byFile(tests: FaultTest[], folder: string): string {
+  const files = Map.groupBy(tests, ({ file }) => file)
+  return [...files]
+    .flatMap(([file, each]) => [`- \`${file.slice(folder.length)}\``, ...each.map(({ name }) => `  - ${name}`)])
+    .join('\n')
 }
 
 function metricType(kind: MetricRow['kind']): string {

@@ -193,7 +193,8 @@ test('no key takes more than a small part of the window: the rest of it stays in
   expect((await statuses()).new).toBe(675 - 25)
 })
 
-test('what waits behind a record that is held for a person takes no place: healthy rows are captured', async () => {
+// listed in docs/reference/faults.md
+test('successors wait behind an uncertain record: they take no place, others are captured', async () => {
   const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
   await ledger.capture([...line('a'), ...line('b')])
   await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
@@ -204,7 +205,8 @@ test('what waits behind a record that is held for a person takes no place: healt
   expect(await statuses()).toEqual({ queued: 10, new: 10 })
 })
 
-test('60 orders of 0.9 MB are captured in batches of 16 MB', async () => {
+// listed in docs/reference/faults.md
+test('60 orders of 0.9 MB: captured in batches of 16 MB', async () => {
   const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
     select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 60) n`)
@@ -213,7 +215,8 @@ test('60 orders of 0.9 MB are captured in batches of 16 MB', async () => {
   expect(Math.max(...batches)).toBe(17)
 }, 120_000)
 
-test('a row that can be neither captured nor rejected is put off, holds its key alone, and goes through when it can', async () => {
+// listed in docs/reference/faults.md
+test('a row can be neither captured nor rejected: `row_skipped`, only rows of its key wait', async () => {
   await insert(1)
   await insert(3, 'data', 'stuck')
   await insert(1, 'data', 'other')
@@ -263,7 +266,8 @@ describe('a type without a mapping file', () => {
     )
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
-  test('is left new while another live instance knows it, with those of its key behind it; it is told who does', async () => {
+  // listed in docs/reference/faults.md
+  test('a type has a mapping file only on some instances: left new for those, `unknown_type`', async () => {
     await other(['data', 'order'])
     await insert(1, 'data', 'k')
     await insert(1, 'order', 'k')

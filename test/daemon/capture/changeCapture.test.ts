@@ -57,9 +57,10 @@ describe('one transaction is one row for each document', () => {
       ['8', '9'],
     ],
   ]
+  // listed in docs/reference/faults.md
   test.each(
     isolations.flatMap((isolation) => changes.map(([what, sql, ids]) => [isolation, what, sql, ids] as const)),
-  )('%s: %s', async (isolation, _, sql, ids) => {
+  )('a header and its lines in one transaction, at any isolation level (%s, %s): one row for each document', async (isolation, _, sql, ids) => {
     const { pool, ids: capturedIds } = await setupSale()
     await pool.query(`begin isolation level ${isolation}; ${sql}; commit`)
     expect((await capturedIds()).sort()).toEqual(ids)
@@ -76,7 +77,8 @@ describe('one transaction is one row for each document', () => {
     expect((await ids()).sort()).toEqual(['1', '2', '9'])
   })
 
-  test('a bulk change is one insert, in the order of the ids; a list of what was written has a bound, and what is beyond it is written again', async () => {
+  // listed in docs/reference/faults.md
+  test('a bulk change of 5,000 documents: one insert per statement, repeated rows end as unchanged', async () => {
     const { pool } = await setupSale()
     await pool.query(
       `begin; insert into sale select n from generate_series(1000, 5999) n; update sale set state = 'b' where id > 999; commit`,
@@ -131,7 +133,8 @@ describe('one transaction is one row for each document', () => {
     expect(await noted(pool)).toEqual([])
   })
 
-  test('serializable transactions that note what they cannot capture do not fail by each other', async () => {
+  // listed in docs/reference/faults.md
+  test('serializable transactions note changes at once: none fails because of another', async () => {
     const { pool } = await setupSale()
     await pool.query('alter table outbox rename to away')
     const sessions = await Promise.all([pool.connect(), pool.connect(), pool.connect()])
@@ -336,7 +339,8 @@ describe('the ERP is never harmed', () => {
     expect(await ids()).toHaveLength(2)
   })
 
-  test('columns that are no keys may be dropped, renamed, given another type; json is no trouble', async () => {
+  // listed in docs/reference/faults.md
+  test('captured columns are dropped, renamed or get another type: the ERP goes on, changes are captured', async () => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key, state text, doc json)' })
     const session = await pool.connect()
     onTestFinished(() => session.release(true))
@@ -349,6 +353,7 @@ describe('the ERP is never harmed', () => {
     expect(await noted(pool)).toEqual([])
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     ['gets another type', 'alter table sale alter id type text', '1,2,1'],
     [
@@ -357,7 +362,7 @@ describe('the ERP is never harmed', () => {
       '1,2,1',
     ],
     ['is renamed', 'alter table sale rename id to number', '1'],
-  ])('a key column that %s: the ERP goes on, in the sessions that wrote before, too; what is not captured is told', async (_, change, sent) => {
+  ])('a key column changes (%s): the ERP goes on, what is not captured is noted', async (_, change, sent) => {
     const { pool, ids } = await setup({ tables: 'create table sale (id int primary key, state text)' })
     const session = await pool.connect()
     onTestFinished(() => session.release(true))
@@ -372,7 +377,8 @@ describe('the ERP is never harmed', () => {
     await asInstaller(pool, `select outboxd_capture.install('sale', 'order')`).catch(() => undefined)
   })
 
-  test('an outbox that is gone, or locked for longer than a second, or refuses the row', async () => {
+  // listed in docs/reference/faults.md
+  test("the outbox is gone, locked or refuses the row: the ERP's statement succeeds, the change is noted", async () => {
     const { pool, ids } = await setupSale()
     await pool.query(
       `alter table outbox rename to away; insert into line values (1, 1); alter table away rename to outbox`,
@@ -577,7 +583,8 @@ describe('the ERP is never harmed', () => {
 })
 
 describe('tables of other kinds, and tables that change', () => {
-  test('partitions: rows count whichever name they are written by; one that is attached later is captured by the parent’s name, and told', async () => {
+  // listed in docs/reference/faults.md
+  test('rows come through any partition, or one is attached later: captured, or reported as not covered', async () => {
     const { pool, ids } = await setupItem()
     await pool.query(
       `begin; insert into item values (1), (11); insert into item_1 values (2); update item set amount = 1; commit`,
@@ -606,7 +613,8 @@ describe('tables of other kinds, and tables that change', () => {
     expect(await ids()).toEqual(['1', '2', '1', '3', '2'])
   })
 
-  test('tables that inherit: those that are there are covered, one that comes later is told', async () => {
+  // listed in docs/reference/faults.md
+  test('a child table inherits later: reported as not covered', async () => {
     const { pool, ids } = await setup({
       tables: `create table sale (id int primary key, state text); create table old_sale (reason text) inherits (sale)`,
     })
@@ -619,6 +627,7 @@ describe('tables of other kinds, and tables that change', () => {
     ])
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     ['renamed', 'alter table sale rename to old_sale', 'it is old_sale now: install it again'],
     [
@@ -664,7 +673,7 @@ describe('tables of other kinds, and tables that change', () => {
       'alter table outbox owner to pg_monitor',
       'code of pg_monitor runs with the rights of outboxd_capture',
     ],
-  ])('a table that was %s is told', async (_, change, reason) => {
+  ])('a captured table is dropped, swapped or renamed (%s): reported', async (_, change, reason) => {
     const { pool } = await setupSale()
     onTestFinished(async () => {
       if (change.includes('subscription copy')) await pool.query('drop subscription copy')

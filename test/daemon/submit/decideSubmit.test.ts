@@ -145,6 +145,7 @@ describe('400 other, any other 4xx', () => {
     expect(decide(answer)).toEqual({ kind: 'rejected', code, reason, leftTrace: false })
   })
 
+  // listed in docs/reference/faults.md
   test.each([
     response(408),
     response(409, 'seen before'),
@@ -152,7 +153,7 @@ describe('400 other, any other 4xx', () => {
     response(499),
     response(400, { code: 'E001', transactionId: 'tx-1' }),
     response(423, { transactionId: 'tx-1' }),
-  ])('%j: rejected, and it may have arrived (a bulk replay sent it twice)', (answer) => {
+  ])('408, 409, 425, 499, or a refusal with an id (%j): rejected, may have arrived, not in bulk replays', (answer) => {
     expect(decide(answer)).toMatchObject({ kind: 'rejected', leftTrace: true })
   })
 

@@ -30,7 +30,7 @@ async function setting({ onTestFinished }: TestContext) {
   }
 }
 
-test.concurrent('one locked job row stops the queue’s maintenance, and nobody is taken for dead', async (context) => {
+test.concurrent('a foreign session locks a queue job: maintenance waits, heartbeats go on, no instance counts as dead', async (context) => {
   const { harness, start, lock } = await setting(context)
   await harness.pool.query(
     `insert into pgboss.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
@@ -53,7 +53,7 @@ test.concurrent('one locked job row stops the queue’s maintenance, and nobody 
   expect(await harness.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
 }, 120_000)
 
-test.concurrent('a job that somebody locks while its poll is in hand holds up that record alone', async (context) => {
+test.concurrent('a foreign session locks the job of a poll: only that record waits', async (context) => {
   const { harness, start, lock } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'status', times: 1 })
   await start({ REQUEST_TIMEOUT_SECONDS: '20' })
@@ -79,7 +79,7 @@ test.concurrent('a job that somebody locks while its poll is in hand holds up th
   expect(await harness.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
-test.concurrent('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async (context) => {
+test.concurrent('a lock holds up an outcome: `loop_failing` names its holder until it is written, other records complete', async (context) => {
   const { harness, start, lock, says } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'submit', bodyContains: 'locked-' })
   const daemon = await start({ REQUEST_TIMEOUT_SECONDS: '20' })
@@ -108,7 +108,7 @@ test.concurrent('an outcome that a lock holds up is told, with who holds it, unt
   await until(says, (text) => text.startsWith('All is well'))
 }, 120_000)
 
-test.concurrent('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async (context) => {
+test.concurrent('a table lock cancels claims before their COMMIT: void, made again, not reported as lost', async (context) => {
   const { harness, start, lock, says } = await setting(context)
   await start()
   await harness.insert('unlocked-')
@@ -131,7 +131,7 @@ test.concurrent('a table that is locked holds up claims, and nobody is told of a
   expect(await harness.becomes('behind-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
-test.concurrent('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async (context) => {
+test.concurrent('an instance cannot write its heartbeat: it claims nothing, says so, and goes on when it can', async (context) => {
   const { harness, start, lock, says } = await setting(context)
   const daemon = await start()
   await harness.insert('heard-')
@@ -164,7 +164,7 @@ test.concurrent('an instance that cannot say that it lives claims nothing, says 
   await until(says, (text) => text.startsWith('All is well'))
 })
 
-test.concurrent('a loop that fails is told by status and the metrics, until it succeeds', async (context) => {
+test.concurrent('a loop fails again and again: `loop_failing` in `status` and metrics until it succeeds', async (context) => {
   const { harness, start } = await setting(context)
   const daemon = await start()
   await harness.insert('captured-')
@@ -195,7 +195,7 @@ test.concurrent('a loop that fails is told by status and the metrics, until it s
   )
 })
 
-test.concurrent('what an instance said of itself goes when it is dead', async (context) => {
+test.concurrent('an instance dies with an open problem: the problem goes with it', async (context) => {
   const { harness, start } = await setting(context)
   await harness.pool.query(
     `insert into outboxd.problem (kind, subject, detail) values ('loop_failing', 'capture of 0a1b2c3d', 'gone')`,

@@ -34,7 +34,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', code: 'E002', posts: [500, 409], effects: 1 },
   },
   {
-    says: 'E002 out of the blue: sent again under a new key, completed',
+    says: 'E002 to a first attempt: sent again under a new key, completed',
     fault: { kind: 'answer', status: 409, code: 'E002', times: 1 },
     becomes: { state: 'completed', posts: [409, 200], effects: 1 },
   },
@@ -54,7 +54,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [504], effects: 1 },
   },
   {
-    says: '200 that is garbage: uncertain',
+    says: '200 with garbage: uncertain',
     fault: { kind: 'garbage' },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
@@ -64,12 +64,12 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
-    says: '200 in gzip, which nobody asked for: uncertain',
+    says: '200 in gzip, 50 MB unpacked: uncertain, not unpacked',
     fault: { kind: 'gzip', bytes: 50_000_000 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
-    says: '200 of ten megabytes: uncertain',
+    says: '200 of 10 MB: uncertain',
     fault: { kind: 'oversized' },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
@@ -94,7 +94,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [null], effects: 1 },
   },
   {
-    says: '303 whose Location ends in its id: the id is asked for, completed, one POST (it was sent again at each trial)',
+    says: '303 whose Location ends in its id: the id is asked for, completed, one POST',
     fault: { kind: 'redirect', status: 303, location: '/status/{id}', when: 'after' },
     becomes: { state: 'completed', posts: [303], effects: 1 },
   },
@@ -114,7 +114,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [304], effects: 0 },
   },
   {
-    says: '200 with an id that says rejected: failed (an untracked one was completed)',
+    says: '200 with an id that says rejected: failed',
     fault: { kind: 'unknown_status', value: 'rejected' },
     becomes: { state: 'failed', posts: [200], effects: 1 },
   },
@@ -123,26 +123,26 @@ const rows: Row[] = [
     { transactionId: 'u-2', status: 'Rejected', errorCode: 'E001' },
   ].map(
     (body): Row => ({
-      says: `${JSON.stringify(body)} to an untracked one: failed (it was completed)`,
+      says: `${JSON.stringify(body)}, \`track: false\`: failed`,
       fault: { kind: 'answer', status: 200, body },
       isUntracked: true,
       becomes: { state: 'failed', code: body.errorCode ?? null, posts: [200] },
     }),
   ),
   {
-    says: 'an id and E003 to an untracked one: uncertain, since nobody asks again (it was completed)',
+    says: '200 with an id and E003, `track: false`: uncertain',
     fault: { kind: 'answer', status: 200, body: { transactionId: 'u-3', errorCode: 'E003' } },
     isUntracked: true,
     becomes: { state: 'uncertain', code: 'E003', posts: [200] },
   },
   {
-    says: 'accepted to an untracked one: completed',
+    says: 'accepted, `track: false`: completed',
     fault: { kind: 'delay', delayMs: 1 },
     isUntracked: true,
     becomes: { state: 'completed', posts: [200], effects: 1 },
   },
   {
-    says: '200 in which the status stands twice: uncertain',
+    says: '200 with the status twice: uncertain',
     fault: { kind: 'garbage', body: '{"transactionId":"twice","status":"failed","status":"accepted"}' },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
@@ -152,7 +152,7 @@ const rows: Row[] = [
     becomes: { state: 'rejected', posts: [400], effects: 0 },
   },
   {
-    says: '400 whose text mentions the article E003-17: rejected as any other (it stopped everybody, for ever again)',
+    says: '400 whose text mentions E003, as "article E003-17": rejected, no pause',
     fault: { kind: 'answer', status: 400, body: 'article E003-17 is not for sale', contentType: 'text/plain' },
     becomes: { state: 'rejected', code: null, posts: [400], effects: 0 },
   },
@@ -162,13 +162,13 @@ const rows: Row[] = [
     becomes: { state: 'rejected', posts: [422], effects: 0 },
   },
   {
-    says: '409 without a code after an attempt in doubt: uncertain, not rejected',
+    says: '409 without a code after an attempt in doubt: uncertain',
     fault: { kind: 'answer', status: 500, when: 'after', times: 1 },
     field2: 'then-409-',
     becomes: { state: 'uncertain', posts: [500, 409], effects: 1 },
   },
   {
-    says: 'a customer that the service does not know: rejected with E001',
+    says: 'E001: rejected',
     fault: { kind: 'delay', delayMs: 1 },
     customerId: 'UNKNOWN1',
     becomes: { state: 'rejected', code: 'E001', posts: [400], effects: 0 },

@@ -7,7 +7,7 @@ import { setup } from './harness.ts'
 
 const hour = 3_600_000
 
-test('the database’s clock is set back by an hour: what was queued, tracked and paused goes on, and that is said', async () => {
+test("the database's clock is set back by an hour: slots, pauses and due times move with it, completed", async () => {
   await using harness = await setup({ processingTime: 'constant:1' })
   const daemon = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
@@ -36,7 +36,7 @@ test('the database’s clock is set back by an hour: what was queued, tracked an
   )
 })
 
-test('a host’s clock is an hour behind: what waits, and what its loops did last, is as old as it is', async () => {
+test("a host's clock is an hour behind: ages in metrics and alerts stay right", async () => {
   await using harness = await setup()
   await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'so that it waits')`)
   await harness.insert('waits-')
@@ -51,7 +51,7 @@ test('a host’s clock is an hour behind: what waits, and what its loops did las
   expect(await loop('age')).toBeLessThan(60)
 })
 
-test('an outcome that was put off is told after a while, and not an hour later', async () => {
+test('the clock is set back while an outcome waits: written after the same wait as before', async () => {
   await using harness = await setup()
   await harness.pool.query(`
     create function refuse() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;

@@ -23,7 +23,7 @@ write: { sync_error: error }`
 const ddl = `create table sales_order (id bigint generated always as identity primary key, customer text, amount numeric,
   reference text default 'PO', ordered_at timestamptz default now(), synced_at timestamptz, sync_error text)`
 
-test('a rejected row of a table without created_at that the ERP corrects in place, its customer too: no conflict, sent once, under the new key', async () => {
+test('the ERP corrects a rejected row in place, without `created_at`: no conflict, sent once, under the new key', async () => {
   const given = await install({ 'data.yaml': mapping, 'outbox.yaml': described })
   const { pool, url, mappingsDir } = given
   await pool.query(ddl)
@@ -53,7 +53,7 @@ test('a rejected row of a table without created_at that the ERP corrects in plac
   }
 })
 
-test('a log entry that was changed in the database: the daemon that starts next says so, and so does status', async () => {
+test('a log entry is changed by hand: the next daemon and `status` say so', async () => {
   const given = await install({ 'data.yaml': mapping })
   const { pool, url } = given
   await pool.query(`insert into outbox (type, payload) values

@@ -38,7 +38,7 @@ describe('one database behind the proxy', () => {
     daemon = await harness.start({ DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? ''), ...env })
   }
 
-  test('all backends terminated again and again: every record is completed, none twice', async () => {
+  test('all Postgres sessions terminated, again and again: completed, once', async () => {
     await start()
     await harness.fault({ kind: 'delay', delayMs: 50, endpoint: 'submit' })
     const markers = await insertMany(harness, 'terminated', 40)
@@ -55,7 +55,7 @@ describe('one database behind the proxy', () => {
     await allCompleted(harness, markers)
   })
 
-  test('the database out of reach with requests on the wire: their answers are kept and written later', async () => {
+  test('the database out of reach with requests on the wire: answers are kept and written later', async () => {
     await start()
     await harness.fault({ kind: 'delay', delayMs: 400, endpoint: 'submit' })
     const markers = await insertMany(harness, 'away', 4)
@@ -79,7 +79,7 @@ describe('one database behind the proxy', () => {
     { name: 'claim', event: 'update', when: `new.state = 'sending'` },
     { name: 'accept', event: 'update', when: `new.state = 'accepted' and old.state = 'sending'` },
     { name: 'complete', event: 'update', when: `new.state = 'completed'` },
-  ])('the answer to the COMMIT of $name is lost: done once all the same', async ({ name, event, when }) => {
+  ])('the answer to a COMMIT is lost ($name): completed, once', async ({ name, event, when }) => {
     await harness.pool.query(`
       create sequence once_${name};
       create function linger_${name}() returns trigger language plpgsql as $$
@@ -110,7 +110,7 @@ describe('one database behind the proxy', () => {
     if (name === 'claim') expect(outcome.causes).toContain('never sent: the claim was lost')
   })
 
-  test('the outbox out of reach while the ledger is there: records go on, the row is told later', async () => {
+  test("only the outbox's database is away: records go on, the row is written later", async () => {
     await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
     await harness.fault({ kind: 'delay', delayMs: 500, endpoint: 'submit' })
     await harness.insert('outbox-away-')
@@ -128,7 +128,7 @@ describe('one database behind the proxy', () => {
     await harness.becomes('outbox-away-', 'completed')
   })
 
-  test('the ledger out of reach while the outbox is there: the row waits as new', async () => {
+  test("only the ledger's database is away: the row waits as new", async () => {
     const url = harness.env.DATABASE_URL ?? ''
     daemon = await harness.start({ DATABASE_URL: url, STATE_DATABASE_URL: through(harness.postgres, url) })
     await harness.postgres.setFault({ kind: 'refuse' })
@@ -146,7 +146,7 @@ describe('one database behind the proxy', () => {
     expect(await harness.becomes('ledger-away-', 'completed')).toMatchObject({ effects: 1 })
   })
 
-  test('LISTEN on a half-open connection hears nothing: the sweep carries on', { retry: 2 }, async () => {
+  test('LISTEN on a half-open connection: the sweep finds the rows', { retry: 2 }, async () => {
     await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
     await harness.insert('heard-')
     await harness.becomes('heard-', 'completed')
@@ -158,7 +158,7 @@ describe('one database behind the proxy', () => {
     await harness.becomes('unheard-', 'completed')
   })
 
-  test('every connection of the pool waits for a lock for longer than it may: all goes on when it is free', async () => {
+  test('every pooled connection is blocked longer than allowed: goes on when free', async () => {
     await start()
     await harness.fault({ kind: 'delay', delayMs: 300, endpoint: 'submit' })
     const markers = await insertMany(harness, 'exhausted', 12)
@@ -175,7 +175,7 @@ describe('one database behind the proxy', () => {
   })
 })
 
-test('an immediate restart of Postgres under 60 records: every one is completed, none twice', async () => {
+test('Postgres crashes and restarts under 60 records: completed, once', async () => {
   const server = await startPostgres({ fsync: 'off' })
   onTestFinished(() => server.stop())
   await migrateAll(server.url)

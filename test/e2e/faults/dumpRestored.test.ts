@@ -32,7 +32,7 @@ async function complete(harness: Harness, marker: string): Promise<void> {
 }
 
 test.skipIf(!isThere)(
-  'the whole database, beside a daemon that lives: noticed, and what was sent since is uncertain',
+  'the whole database is restored by pg_restore beside a living daemon: noticed, what was sent since is uncertain',
   async () => {
     const { harness, url, folder } = await open()
     await harness.start()
@@ -68,7 +68,7 @@ test.skipIf(!isThere)(
 )
 
 test.skipIf(!isThere)(
-  'the outbox alone: rows that say accepted are told what the ledger knows, and nothing is sent again',
+  'only the outbox is restored from a dump: its rows are written again, nothing is sent twice',
   async () => {
     const { harness, url, folder } = await open()
     await harness.control('PATCH', 'settings', { processingTime: 'constant:3' }).catch(() => null)

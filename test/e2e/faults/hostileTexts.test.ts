@@ -44,7 +44,9 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     ['200, its id', 'submit', 200, { transactionId: hostile }, 'uncertain'],
     ['200, an id that LATIN1 lacks', 'submit', 200, { transactionId: 'Łódź-1' }, 'accepted or uncertain'],
   ]
-  test.each(answers)('%s: it ends as %s %s %s', async (name, endpoint, status, body, state) => {
+  test.each(
+    answers,
+  )('3,000 harmful characters (NUL, half surrogates, controls) in an answer (%s, %s %s %s): the record ends as the answer says', async (name, endpoint, status, body, state) => {
     const marker = `${name.replaceAll(/\W+/g, '-')}-`
     await harness.fault({ kind: 'answer', status, body: JSON.stringify(body), endpoint, times: 1 })
     await harness.insert(marker)
@@ -54,28 +56,28 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     expect((code ?? '').length).toBeLessThanOrEqual(64)
   })
 
-  test('a status that nobody knows: it is asked again, and completes', async () => {
+  test('harmful characters in a status: asked again, completed', async () => {
     const body = JSON.stringify({ status: hostile })
     await harness.fault({ kind: 'answer', status: 200, body, endpoint: 'status', times: 1 })
     await harness.insert('unknown-status-')
     expect(await harness.becomes('unknown-status-', 'completed')).toMatchObject({ effects: 1 })
   })
 
-  test('a record that does not map: its field and the reason are named', async () => {
+  test('harmful characters in a record that does not map: rejected, field and reason named', async () => {
     const customerId = 'Müller & Söhne, more than ten characters'
     await harness.insert('does-not-map-', { customerId })
     const { error } = await harness.becomes('does-not-map-', 'rejected')
     expect(error).toMatch(/^customer_id \(from customerId\) .*10/)
   })
 
-  test('503, its words: the pause is told, and the record is sent after it', async () => {
+  test('503 with harmful characters: paused, sent afterwards', async () => {
     const body = JSON.stringify({ code: 'E003', message: hostile })
     await harness.fault({ kind: 'answer', status: 503, body, endpoint: 'submit', times: 1 })
     await harness.insert('paused-')
     expect(await harness.becomes('paused-', 'completed')).toMatchObject({ effects: 1 })
   })
 
-  test('a trigger of the ERP that raises them: that row alone is told later', async () => {
+  test('an ERP trigger raises harmful characters: only that row is written later', async () => {
     const { pool } = harness
     const raised = randomBytes(2_240).toString('base64')
     await pool.query(`create function raise() returns trigger language plpgsql as $$
@@ -92,7 +94,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     await pool.query('drop function raise() cascade')
   })
 
-  test('its type or key: it is rejected, as no index can hold it, and others are completed', async () => {
+  test('harmful characters in type or key: rejected, because no index can hold them', async () => {
     const storable = hostile
       .replaceAll('\0', '')
       .toWellFormed()
@@ -105,7 +107,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     await harness.becomes('hostile-key-', 'rejected')
   })
 
-  test('what list, show, status and the metrics print of all that can be shown as it is', async () => {
+  test('harmful characters anywhere: `list`, `show`, `status` and metrics print them safely', async () => {
     const printed = async (run: (context: TestContext) => Promise<number>) => {
       const context = testContext(harness.env)
       await run(context)
@@ -125,7 +127,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
   })
 })
 
-test('an answer with a code of 3,000 characters, and the SIGTERM after it: the process has ended within 15 s', async () => {
+test('SIGTERM after an error code of 3,000 characters: the process ends within 15 s', async () => {
   await using harness = await setup()
   await using daemon = await startDaemonProcess(harness.env)
   const body = JSON.stringify({ status: 'failed', errorCode: hostile })

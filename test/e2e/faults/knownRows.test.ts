@@ -29,7 +29,7 @@ async function statusOf(installation: Installation, env = {}): Promise<string> {
   return context.printed() + context.messages()
 }
 
-test('a table that was emptied and begins anew: its rows are told nothing and named, until an operator says that they are new', async () => {
+test('a table is emptied and its ids begin anew: rows are not sent, `row_conflict` until an operator adopts them', async () => {
   const given = await install(mapping)
   await insert(given, 'first')
   await given.startInstance()
@@ -63,7 +63,7 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   expect(await statusOf(given)).toContain('All is well')
 })
 
-test('a daemon that names another table is refused at the start, and check and status say it', async () => {
+test('a daemon names a different outbox table: refused at the start, `foreign_outbox` until `adopt`', async () => {
   const given = await install(mapping)
   await given.startInstance()
   await given.pool.query('create table other (like outbox including all)')
@@ -85,7 +85,7 @@ test.each([
   ['now', 'The daemon ignores rows with an id below 3.'],
   ['id:3', 'The daemon ignores rows with an id below 3.'],
   ['since:2026-01-01', 'The daemon ignores rows recorded before 2026-01-01'],
-])('a history is left alone by the start position %s, which holds for all instances', async (start, message) => {
+])('a table with rows from before outboxd, and a start position (%s): the history is left alone by all instances', async (start, message) => {
   const given = await install(mapping)
   await insert(given, 'old')
   await insert(given, 'older')
@@ -101,7 +101,7 @@ test.each([
   expect(shown).toContain('All is well')
 })
 
-test('a start position that does not fit the table is refused', async () => {
+test('a start position that does not fit the table: refused', async () => {
   const given = await install(mapping)
   for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
     expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(2)
@@ -126,7 +126,7 @@ const arrived = async (given: Installation) =>
     ]),
   )
 
-test('by a sequence: a table that was emptied and filled beyond the position while no daemon ran is noticed, and nothing of it is lost', async () => {
+test('a sequence begins anew and passes the position while no daemon runs: `foreign_outbox`, nothing lost', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('sequence: id') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }
@@ -147,7 +147,7 @@ test('by a sequence: a table that was emptied and filled beyond the position whi
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
 })
 
-test('rows without created_at that the ERP edits are one problem of the table, until an operator says that they are edited', async () => {
+test('the ERP edits captured rows without `created_at`: one problem for the table, none is sent again', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }
@@ -169,7 +169,7 @@ test('rows without created_at that the ERP edits are one problem of the table, u
   expect(await statusOf(given, env)).toContain('All is well')
 })
 
-test('rows that wait before the start are counted before it is said, and named for as long as they wait', async () => {
+test('rows still wait before the start position: counted in the confirmation, `status` and `check`', async () => {
   const given = await install(mapping)
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)

@@ -10,7 +10,7 @@ import { setup } from './harness.ts'
 
 /** The moment at which a request leaves, and what may come before its answer. */
 
-test('100 Continue that nobody asked for comes before each answer: the record is completed, and sent once', async () => {
+test('an unasked 100 Continue before each answer: completed, once', async () => {
   await using harness = await setup()
   const unasked = createServer((client) => {
     const service = connect(harness.service.port, '127.0.0.1')
@@ -29,7 +29,7 @@ test('100 Continue that nobody asked for comes before each answer: the record is
   expect(await harness.becomes('continued-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
-test('a handshake that was suspended past the permit sends nothing: the record is queued again, nothing in doubt', async () => {
+test('a TLS handshake suspended past the permit: nothing leaves, queued again', async () => {
   await using harness = await setup()
   const tls = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
   const secure = createTlsServer(

@@ -39,7 +39,7 @@ async function withGap(): Promise<Installation> {
   return given
 }
 
-test('rows that the ledger lost are found at the start, told, and taken in as uncertain, once; one that names a transaction is tracked on', async () => {
+test('the ledger lost rows: `ledger_behind`; `recover` takes them as uncertain, tracks those with a transaction', async () => {
   const given = await withGap()
   await given.startInstance()
   await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
@@ -76,7 +76,7 @@ test('rows that the ledger lost are found at the start, told, and taken in as un
   ])
 })
 
-test('rows that the ledger lost are sent where an operator says that they are new, but for one that names a transaction', async () => {
+test('the same, and the operator says new: sent, except rows that name a transaction', async () => {
   const given = await withGap()
   expect(await recover.action(contextOf(given), {})).toBe(2)
   expect(await recover.action(contextOf(given), { as: 'new', yes: true })).toBe(0)
@@ -87,7 +87,7 @@ test('rows that the ledger lost are sent where an operator says that they are ne
   expect(await given.arrivals()).toHaveLength(3)
 })
 
-test('a table that says nothing until the end: recover says that nothing can be found', async () => {
+test('the same with a table that shows no state before the end: `recover` says that it can find nothing', async () => {
   const given = await install({
     'data.yaml': mapping,
     'outbox.yaml': readFileSync('mappings/examples/sales_order.yaml', 'utf8'),

@@ -42,7 +42,7 @@ async function insertAndComplete(marker: string): Promise<void> {
   expect(await fixture.harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
 }
 
-test('a declared synchronous standby is promoted: sending goes on by itself, nothing is lost or sent twice', async () => {
+test('the declared synchronous standby is promoted: sending goes on by itself, nothing lost or sent twice', async () => {
   const { replicas, harness } = fixture
   const { standby } = await replicas.addStandby(primary)
   const daemon = await harness.start({ LEDGER_STANDBY: 'synchronous' })
@@ -71,7 +71,7 @@ test('a declared synchronous standby is promoted: sending goes on by itself, not
   await harness.start()
 }, 90_000)
 
-test('an asynchronous standby that lacked the last commits is promoted: nothing is sent until recover has taken what may have left', async () => {
+test('an asynchronous standby without the last commits is promoted: nothing is sent before `recover`', async () => {
   const { replicas, harness } = fixture
   const { standby, link } = await replicas.addStandby(primary, 'late')
   await insertAndComplete('async-before-')
@@ -119,7 +119,7 @@ const doubtsEnd = () =>
     ({ rows: [row] }) => row.over,
   )
 
-test('what the promoted ledger has as being sent, and a daemon that lives through it does not hold, is uncertain within seconds', async () => {
+test('a promotion lost the outcome of requests on the wire: uncertain within seconds', async () => {
   const { replicas, harness } = fixture
   const { standby, link } = await replicas.addStandby(primary, 'behind')
   const markers = ['wire-1-', 'wire-2-', 'wire-3-']
@@ -155,7 +155,7 @@ test('what the promoted ledger has as being sent, and a daemon that lives throug
   await doubtsEnd()
 }, 120_000)
 
-test('the server’s folder is put back as it was: a daemon that lives knows better, and everybody stops', async () => {
+test("the server's folder is put back, same timeline: a living daemon misses its last claim, all stop", async () => {
   const { replicas, harness } = fixture
   await insertAndComplete('folder-before-')
   await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)

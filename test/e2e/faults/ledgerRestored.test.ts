@@ -38,7 +38,7 @@ const kinds = {
 test.each([
   { as: 'new', dates: 'created_at: created_at\n', becomes: ['a completed', 'b completed'] },
   { as: 'uncertain', dates: '', becomes: ['a completed', 'b uncertain'] },
-])('a backup of before the first record is no new ledger where rows name transactions: as $as', async ({
+])('a backup from before the first record, rows name transactions ($as): not taken for a new ledger', async ({
   as,
   dates,
   becomes,
@@ -80,7 +80,7 @@ test.each([
   expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
 })
 
-test('rows that name transactions and come while a daemon of a ledger without records runs stop it, too, until a person begins after them', async () => {
+test('rows with transactions appear under an empty ledger: the running daemon stops until an operator decides', async () => {
   const given = await install({ 'data.yaml': mapping, 'outbox.yaml': undatedTable })
   await given.pool.query(`create table ${sourceTable}`)
   await given.startInstance()
@@ -108,7 +108,7 @@ test('rows that name transactions and come while a daemon of a ledger without re
 
 test.each(
   Object.entries(kinds),
-)('%s: as new, nothing is sent again whose row names its transaction', async (_, kind) => {
+)('any restore, and the operator says new (%s): no row that names a transaction is sent again', async (_, kind) => {
   const { table, files, forget } = kind
   const given = await install({ 'data.yaml': mapping, ...files })
   await given.pool.query(`create table ${sourceTable}`)
@@ -168,7 +168,7 @@ test.each([
     becomes: ['a completed', 'b uncertain'],
     sent: ['a', 'b'],
   },
-])('rows that wait after a restore of $restored: in doubt only if the outbox went back, too', async ({
+])('rows wait after a restore ($restored): in doubt only if the outbox went back, too', async ({
   isBoth,
   becomes,
   sent,

@@ -30,7 +30,7 @@ async function metric(daemon: Program, series: string): Promise<number> {
   return readMetric({ port: Number(port) }, series)
 }
 
-test('a refused token is an error and a pause at once, the end of which is told too; status and metrics say it', async () => {
+test('a refused token: an error and a pause in the log at once, and their end', async () => {
   await harness.fault({ kind: 'answer', status: 401, code: 'invalid_client', endpoint: 'token' })
   await using daemon = await startDaemonProcess(harness.env)
   await harness.insert('refused-token-')
@@ -53,7 +53,7 @@ test('a refused token is an error and a pause at once, the end of which is told 
   await harness.becomes('refused-token-', 'completed')
 })
 
-test('what is rejected is told with its field, status and code, and nothing of what the record holds', async () => {
+test('a rejected record: the log has field, status and code, nothing of its contents', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   const long = await harness.insert('rejected-here-', { customerId: 'Jane Doe of Sometown' })
   expect(await told(daemon, 'record does not map and was rejected', { outboxId: long })).toMatchObject({
@@ -82,7 +82,7 @@ test('what is rejected is told with its field, status and code, and nothing of w
   expect((await daemon.stop()).stdout).not.toContain('Jane')
 })
 
-test('a loop that fails says its SQLSTATE, and the second time in a minute is counted', async () => {
+test('a loop fails: the log has the SQLSTATE, repeats within a minute are counted', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   await harness.pool.query('alter table outboxd.skipped_row rename to away')
   try {
@@ -100,7 +100,7 @@ test('a loop that fails says its SQLSTATE, and the second time in a minute is co
   expect(lines.map((line) => JSON.parse(line).repeated)).toEqual([undefined, expect.any(Number)])
 })
 
-test('a row whose table refuses the outcome is told with its id and the SQLSTATE', async () => {
+test("the table refuses an outcome: the log has the row's id and the SQLSTATE", async () => {
   await harness.pool.query(
     `alter table outbox add constraint never_done check (status <> 'completed' or payload::text not like '%no-outcome-%')`,
   )

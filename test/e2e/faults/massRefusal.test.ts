@@ -29,7 +29,7 @@ async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[
   return markers
 }
 
-test('nginx’s 400 for a certificate: a pause and an alert, and all are completed when it is mended (all were rejected)', async () => {
+test("the same refusal ten times in a row, as nginx's 400 for a certificate: pause and alert, completed when fixed", async () => {
   const { harness, daemon } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
@@ -54,7 +54,7 @@ test('nginx’s 400 for a certificate: a pause and an alert, and all are complet
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 0'))
 })
 
-test('an operator who knows that it is right has them rejected', async () => {
+test('the same, and the operator declares it right: the records are rejected', async () => {
   const { harness } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
@@ -65,7 +65,7 @@ test('an operator who knows that it is right has them rejected', async () => {
   await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 })
 
-test('the service’s own judgement, under a code: rejected, however many in a row', async () => {
+test('record after record refused under E001: rejected, however many', async () => {
   const { harness } = await started()
   const markers = await insertMany(harness, { customerId: 'UNKNOWN1' })
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))

@@ -35,7 +35,10 @@ async function posts(): Promise<(number | null)[]> {
 test.each([
   { name: '503', fault: { kind: 'answer', status: 503 } },
   { name: 'e003', fault: { kind: 'answer', status: 400, code: 'E003' } },
-])('$name: everyone pauses, one trial request goes, then all go on; no retry is used up', async ({ name, fault }) => {
+])('503, or E003 with any status ($name): all pause, one trial, completed, no attempt used', async ({
+  name,
+  fault,
+}) => {
   const before = (await posts()).length
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(name, 20)
@@ -55,7 +58,7 @@ test.each([
   expect(await harness.pauses()).toEqual([])
 })
 
-test('429 with Retry-After: nobody sends before that time is over', async () => {
+test('429 with Retry-After: waits that long', async () => {
   const before = Date.now()
   await harness.fault({ kind: 'answer', status: 429, headers: { 'retry-after': '2' }, endpoint: 'submit', times: 1 })
   const [first = '', ...others] = await insertMany('retry-after', 5)
@@ -65,20 +68,20 @@ test('429 with Retry-After: nobody sends before that time is over', async () => 
   expect(outcomes.flatMap(({ posts }) => posts).filter((status) => status === 429)).toHaveLength(1)
 })
 
-test('429 without a word: waits a second and goes on', async () => {
+test('429 without Retry-After: waits a second, completed', async () => {
   await harness.fault({ kind: 'answer', status: 429, endpoint: 'submit', times: 1 })
   const [outcome] = await completed(await insertMany('throttled', 1))
   expect(outcome?.posts).toEqual([429, 200])
 })
 
-test('401 once: a new token, and the same request again', async () => {
+test('401 once: new token, same request again', async () => {
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 1 })
   const [outcome] = await completed(await insertMany('once-401', 1))
   expect(outcome).toMatchObject({ posts: [401, 200], effects: 1 })
   expect(outcome?.causes.join()).not.toContain('pause')
 })
 
-test('tokens revoked at the service: fetched anew', async () => {
+test('tokens are revoked: new token, completed', async () => {
   await harness.control('POST', 'tokens/revoke')
   const [outcome] = await completed(await insertMany('revoked', 1))
   expect(outcome?.posts).toEqual([401, 200])
@@ -87,10 +90,7 @@ test('tokens revoked at the service: fetched anew', async () => {
 test.each([
   { name: 'without a code', more: {} },
   { name: 'with E002, which failed records within a second', more: { code: 'E002' } },
-])('401 again and again $name: paused as unauthorized, looking again now and then, nothing used up', async ({
-  name,
-  more,
-}) => {
+])('401 again and again ($name): pause `unauthorized`, nothing used up', async ({ name, more }) => {
   await harness.fault({ kind: 'answer', status: 401, ...more, endpoint: 'submit' })
   const markers = await insertMany(`always-401-${name}`, 5)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
@@ -99,7 +99,7 @@ test.each([
   expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
 })
 
-test('401 for every POST: one wave, and its repetition with one new token (there were four waves and five tokens)', async () => {
+test('401 to every submission: one wave, repeated with one new token, then a pause', async () => {
   await using own = await setup()
   await own.fault({ kind: 'answer', status: 401, delayMs: 100, endpoint: 'submit' })
   for (let n = 0; n < 60; n++) await own.insert(`wave-${n}-`)
@@ -119,7 +119,7 @@ test.each([
   { name: '403', fault: { kind: 'answer', status: 403 } },
   { name: '307', fault: { kind: 'redirect', status: 307 } },
   { name: '302', fault: { kind: 'redirect', status: 302 } },
-])('$name: our configuration, not the record: pauses, follows nothing, goes on when it is mended', async ({
+])('a redirect or 403 ($name): not followed, paused, completed when fixed; after a redirect it may have arrived', async ({
   name,
   fault,
 }) => {
@@ -138,10 +138,7 @@ test.each([
   },
   { name: '405', fault: { kind: 'answer', status: 405 } },
   { name: '410', fault: { kind: 'answer', status: 410, body: '' } },
-])('$name to submissions while the partner deploys: pauses, nothing used up, all go on (all were rejected for good)', async ({
-  name,
-  fault,
-}) => {
+])('404, 405 or 410 while the partner deploys ($name): pause, nothing used up, completed', async ({ name, fault }) => {
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(`deploys-${name}`, 20)
   await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
@@ -152,7 +149,7 @@ test.each([
   expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
 })
 
-test('a token issuer that fails: nothing is sent, nothing used up, all goes on', async () => {
+test('the token issuer fails: pause, nothing used up, completed', async () => {
   await harness.fault({ kind: 'answer', status: 500, endpoint: 'token' })
   await harness.control('POST', 'tokens/revoke')
   const markers = await insertMany('issuer', 3)
@@ -162,7 +159,7 @@ test('a token issuer that fails: nothing is sent, nothing used up, all goes on',
   expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
 })
 
-test('nobody listens: paused as unreachable, and no record is in doubt', async () => {
+test('connection refused: pause `unreachable`, nothing in doubt', async () => {
   await harness.service.setFault({ kind: 'refuse' })
   const markers = await insertMany('refused', 5)
   await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
@@ -171,7 +168,7 @@ test('nobody listens: paused as unreachable, and no record is in doubt', async (
   expect(outcomes.every(({ posts }) => posts.length === 1)).toBe(true)
 })
 
-test('E003 to a poll: paused, and the transaction is asked for again', async () => {
+test('E003 to a poll: pause, asked again', async () => {
   await harness.fault({ kind: 'answer', status: 503, code: 'E003', endpoint: 'status', times: 2 })
   const [outcome] = await completed(await insertMany('poll-e003', 1))
   expect(outcome).toMatchObject({ posts: [200], effects: 1 })

@@ -24,7 +24,7 @@ async function mappingsWithOwnId(harness: Harness): Promise<string> {
   return dir
 }
 
-test('resend: after a lost answer it is sent again under the same key, and a service that knows keys has it once', async () => {
+test('`resend`, answer lost, service knows keys: sent again under the key, one effect', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'resend' }, 'replay')
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   await harness.insert('resent-')
@@ -33,14 +33,14 @@ test('resend: after a lost answer it is sent again under the same key, and a ser
   expect(new Set(outcome.keys).size).toBe(1)
 })
 
-test('resend: an E002 to the repeat means that the first arrived: uncertain, no new key', async () => {
+test('`resend`, E002 to the repeat: uncertain, no new key', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'resend' }, 'e002')
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   await harness.insert('known-')
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', posts: [null, 409], effects: 1 })
 })
 
-test('probe: a lost answer is settled by asking for the id that the request brought', async () => {
+test('`probe`, answer lost, it had arrived: found by its id, one request', async () => {
   const harness = await setup({ idempotency: 'ignore' })
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.start({ UNCERTAIN_POLICY: 'probe', MAPPINGS_DIR: await mappingsWithOwnId(harness) })
@@ -49,7 +49,7 @@ test('probe: a lost answer is settled by asking for the id that the request brou
   expect(await harness.becomes('arrived-', 'completed')).toMatchObject({ posts: [null], effects: 1 })
 })
 
-test('probe: an id that stays unknown had not arrived, and the record is sent', async () => {
+test('`probe`, it had not arrived: sent again, one effect', async () => {
   const harness = await setup({ idempotency: 'ignore' })
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.start({ UNCERTAIN_POLICY: 'probe', MAPPINGS_DIR: await mappingsWithOwnId(harness) })
@@ -64,14 +64,14 @@ test('probe: an id that stays unknown had not arrived, and the record is sent', 
   expect(await harness.becomes('absent-', 'completed')).toMatchObject({ posts: [null, 200], effects: 1 })
 })
 
-test('probe with a mapping that sends no id: held as uncertain', async () => {
+test('`probe`, a mapping that sends no id: uncertain', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'probe' })
   await harness.fault({ kind: 'drop', endpoint: 'submit', times: 1 })
   await harness.insert('no-id-')
   expect(await harness.becomes('no-id-', 'uncertain')).toMatchObject({ posts: [null] })
 })
 
-test('an uncertain record holds back the next of its key, and no other', async () => {
+test('an uncertain record with successors of its key: they wait, others do not', async () => {
   const harness = await started({})
   await harness.fault({ kind: 'drop', endpoint: 'submit', times: 1 })
   await harness.insert('first-', { key: 'k' })

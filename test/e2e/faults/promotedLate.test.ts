@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
 import { setup } from './harness.ts'
 
-test('another standby than the declared one is promoted: a daemon that misses its last claim stops everyone; a synchronous one, undeclared: so does any', async () => {
+test('a lagging or undeclared standby is promoted: any daemon that notices stops all', async () => {
   const replicas = await startReplicas()
   onTestFinished(() => replicas[Symbol.asyncDispose]())
   await migrateAll(replicas.clientUrl)

@@ -39,13 +39,13 @@ test.each([
   ['an amount with a third decimal', 'data', JSON.stringify({ ...good, amount: 0.005 }), /total_amount/],
   ['an amount with a comma', 'data', JSON.stringify({ ...good, amount: '1,50' }), /total_amount/],
   ['a date without an offset', 'data', JSON.stringify({ ...good, orderDate: '2026-11-21T10:00:00' }), /order_date/],
-])('%s: rejected with the reason, and the next goes on', async (_, type, payload, reason) => {
+])('10 MB, no mapping, no object, a missing field, a bad amount or date (%s): rejected, no request', async (_, type, payload, reason) => {
   const end = await insertPayload(type, payload)
   expect(end).toMatch(/^rejected 0 /)
   expect(end).toMatch(reason)
 })
 
-test('a record that no request can hold up: 300 kB, which the service refuses, is rejected with its words', async () => {
+test('a body that the service finds too large: rejected with its words', async () => {
   const end = await insertPayload('data', JSON.stringify({ ...good, field2: 'x'.repeat(300_000) }))
   expect(end).toMatch(/^rejected 1 .*413/)
 })

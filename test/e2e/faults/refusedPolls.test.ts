@@ -9,7 +9,7 @@ import { setup } from './harness.ts'
 /** A transaction whose polls alone are refused does not stop the others. */
 
 test.concurrent.for([503, 403])(
-  '%i to every poll of one transaction: it backs off alone and stays tracked (everybody was paused, without end)',
+  'every poll of one transaction is refused (%i): it backs off alone, stays tracked, then counts as stuck',
   { timeout: 120_000 },
   async (refusal, { onTestFinished }) => {
     const harness = await setup({ processingTime: 'constant:0.1' })
@@ -54,7 +54,7 @@ test.concurrent.for([503, 403])(
   },
 )
 
-test.concurrent('503 to every poll of the only transaction there is: an answered trial shows that it is this one, and it backs off alone (the idle ledger was paused, without end)', {
+test.concurrent('the same for the only transaction: one pause, a good trial, then it backs off alone', {
   timeout: 120_000,
 }, async ({ onTestFinished }) => {
   const harness = await setup({ processingTime: 'constant:5' })

@@ -52,7 +52,7 @@ describe('a trigger of the ERP', () => {
       begin if old.id = ${id} then ${what}; end if; return new; end $$;
       create or replace trigger meddle before update on outbox for each row execute function meddle()`)
 
-  test('that refuses the outcome of one row holds up no other; it is told as soon as it may be', async () => {
+  test('an ERP trigger refuses the outcome of one row: `report_refused`, tried again, the others are written', async () => {
     await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
     await harness.insert('refused-')
     await harness.becomes('refused-', 'accepted')
@@ -69,7 +69,7 @@ describe('a trigger of the ERP', () => {
     await told(/All is well/, 'report_refused', 0)
   })
 
-  test('that ignores what is written to one row holds up no other', async () => {
+  test('an ERP trigger ignores the update of one row: noticed as `mark_ineffective`, the others are written', async () => {
     await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
     await harness.insert('ignored-')
     await harness.becomes('ignored-', 'accepted')
@@ -82,7 +82,7 @@ describe('a trigger of the ERP', () => {
     await told(/All is well/, 'mark_ineffective', 0)
   })
 
-  test('that ignores even the mark of a row lets it be sent once, and holds up none behind it', async () => {
+  test('an ERP trigger ignores even the mark of a row: sent once, the rows behind it go on', async () => {
     await harness.pool.query(`
       create or replace function meddle() returns trigger language plpgsql as $$
       begin if old.payload::text like '%never-marked-%' then return null; end if; return new; end $$;
@@ -98,7 +98,7 @@ describe('a trigger of the ERP', () => {
   })
 })
 
-test('a row that a form of the ERP keeps locked holds up no other, and its holder is named', async () => {
+test('an open form of the ERP locks a row: `report_locked` names the session, the others are written', async () => {
   await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
   await harness.insert('locked-')
   await harness.becomes('locked-', 'accepted')
@@ -123,7 +123,7 @@ test('a row that a form of the ERP keeps locked holds up no other, and its holde
   }
 })
 
-test('what fails whatever the row is no row’s fault: /readyz names the loop', async () => {
+test('writing back fails for every row: no row is blamed, `/readyz` names the loop', async () => {
   await harness.pool.query(`create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
     create trigger closed before update on outbox for each statement execute function closed()`)
   await harness.pool.query(`update outboxd.submission set report_due = true where state = 'completed'`)

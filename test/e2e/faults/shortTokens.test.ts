@@ -13,7 +13,7 @@ async function startShort(harness: Harness) {
   })
 }
 
-test('tokens that are over when the service looks at them: new ones, and nobody is told that it does not let us in', async () => {
+test('a token expires while its request waits: new token, no pause', async () => {
   await using harness = await setup({ tokenLifetimeSeconds: 900 })
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 3 })
   await startShort(harness)
@@ -24,7 +24,7 @@ test('tokens that are over when the service looks at them: new ones, and nobody 
   expect(effects).toBe(1)
 })
 
-test('a service that refuses each such token is believed in the end', async () => {
+test('five such tokens in a row: pause `unauthorized`', async () => {
   await using harness = await setup({ tokenLifetimeSeconds: 900 })
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
   await startShort(harness)

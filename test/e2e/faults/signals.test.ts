@@ -19,7 +19,7 @@ async function onTheWire(marker: string, delayMs: number): Promise<void> {
   )
 }
 
-test('SIGTERM during a request: the answer is awaited and written, then it leaves with 0', async () => {
+test('SIGTERM during a request: the answer is written, exit 0', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   await onTheWire('sigterm-', 800)
   daemon.signal('SIGTERM')
@@ -29,7 +29,7 @@ test('SIGTERM during a request: the answer is awaited and written, then it leave
 
 const answerMs = 20_000
 
-test('a second SIGTERM leaves at once, and what was on the wire stays sending for others to settle', async () => {
+test('a second SIGTERM: leaves at once, another instance settles the record', async () => {
   await using daemon = await startDaemonProcess({ ...harness.env, REQUEST_TIMEOUT_SECONDS: '30' })
   await onTheWire('twice-', answerMs)
   const before = performance.now()
@@ -47,7 +47,7 @@ test('a second SIGTERM leaves at once, and what was on the wire stays sending fo
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
-test('a daemon that wakes up reads the answers that came meanwhile, and does not take its own standstill for the service’s', async () => {
+test('SIGSTOP past the request timeout, then SIGCONT: waiting answers are written, no pause', async () => {
   const lines: string[] = []
   await using daemon = await startDaemonProcess(
     { ...harness.env, REQUEST_TIMEOUT_SECONDS: '5' },
@@ -82,7 +82,7 @@ test('a daemon that wakes up reads the answers that came meanwhile, and does not
   expect((await daemon.ended()).code).toBe(0)
 }, 120_000)
 
-test('stopped past its lease, another rescues what a worker was sending within 20 s, and woken late it changes nothing', async () => {
+test('SIGSTOP past the lease: another instance makes it uncertain, the late answer changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
   await onTheWire('sleeper-', 15_000)

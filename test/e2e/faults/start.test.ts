@@ -26,7 +26,7 @@ async function untouched() {
   expect({ ...rows[0], requests }).toEqual({ taken: 0, captured: 0, requests: [] })
 }
 
-test('a taken port: it leaves with 2 and says which variable to change', async () => {
+test('the HTTP port is taken: exit 2, names the variable', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   onTestFinished(() => void taken.close())
@@ -39,7 +39,7 @@ test('a taken port: it leaves with 2 and says which variable to change', async (
   await untouched()
 })
 
-test('no sign of life can be given: it leaves with 1', async () => {
+test('no heartbeat can be written: exit 1', async () => {
   await harness.pool.query('alter table outboxd.instance add constraint refused check (false) not valid')
   onTestFinished(async () => {
     await harness.pool.query('alter table outboxd.instance drop constraint refused')
@@ -49,7 +49,7 @@ test('no sign of life can be given: it leaves with 1', async () => {
   await untouched()
 })
 
-test('what keeps a record from being sent twice is gone: it leaves with 1, and says what', async () => {
+test('an index that keeps records from being sent twice is missing: exit 1, names it', async () => {
   const constraint = 'constraint submission_outbox_row'
   await harness.pool.query(`alter table outboxd.submission drop ${constraint}`)
   onTestFinished(async () => {
@@ -60,7 +60,7 @@ test('what keeps a record from being sent twice is gone: it leaves with 1, and s
   await untouched()
 })
 
-test('the queue’s schema is missing: it leaves with 1', async () => {
+test("the queue's schema is missing: exit 1", async () => {
   await harness.pool.query('alter schema pgboss rename to pgboss_away')
   onTestFinished(async () => {
     await harness.pool.query('alter schema pgboss_away rename to pgboss')
@@ -69,7 +69,7 @@ test('the queue’s schema is missing: it leaves with 1', async () => {
   await untouched()
 })
 
-test('while its databases are away it is alive and says why it is not ready, and leaves at once when told to', async () => {
+test('the databases are away: alive, not ready with the reason, stops at once on SIGTERM', async () => {
   await harness.postgres.setFault({ kind: 'refuse' })
   onTestFinished(() => harness.postgres.setFault(null))
   const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')

@@ -7,7 +7,7 @@ import { setup, through } from './harness.ts'
 
 /** What the metrics say of the databases, and of outcomes that the outbox does not know yet. */
 
-test('of two databases the one that is away is named; outcomes wait for the outbox, and are counted and dated', async () => {
+test('one of two databases is away: `database_up` names it, outcomes are counted and dated', async () => {
   await using ledger = await createDatabase()
   await using harness = await setup()
   const daemon = await harness.start({
@@ -53,7 +53,7 @@ test('of two databases the one that is away is named; outcomes wait for the outb
   await harness.pool.query('alter table outbox drop constraint never_done')
 })
 
-test('when our certificate and our authority end is shown, and of a service without one nothing', async () => {
+test('certificates near their end: metrics show when', async () => {
   await using harness = await setup()
   const file = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
   const daemon = await harness.start({

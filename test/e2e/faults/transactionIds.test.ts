@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))
 
-test('a record that is given the id of another is uncertain, and status and the metrics say so', async () => {
+test('the service gives the id of another record: uncertain, breach `duplicate_id`', async () => {
   await harness.insert('owner-')
   await harness.becomes('owner-', 'completed')
   const { rows } = await harness.pool.query<{ id: string }>('select transaction_id as id from outbox')

@@ -10,9 +10,8 @@ const kinds = process.env.LONG ? strangenesses : short
 const recordsInAll = 40
 const inFlight = 4
 
-test.each(
-  kinds,
-)('behind good tokens, one that is a service no more (%s) costs the records on the wire, and everybody waits', async (kind) => {
+// listed in docs/reference/faults.md
+test.each(kinds)('five successes without a transaction (%s): pause, one record per try', async (kind) => {
   await using harness = await setup()
   await using service = await startStrangeService(kind, { givesTokens: true })
   for (let n = 0; n < recordsInAll; n += 1) await harness.insert(`${kind} ${n} `)

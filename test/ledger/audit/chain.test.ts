@@ -188,7 +188,8 @@ describe('the first break is named:', () => {
     expect((await verify()).broken).toContain(message)
   })
 
-  test('a block is taken away', async () => {
+  // listed in docs/reference/faults.md
+  test('log entries or blocks are removed: the first break is named', async () => {
     await chained()
     await fixture.end({ state: 'queued' })
     await run()
@@ -196,7 +197,8 @@ describe('the first break is named:', () => {
     expect((await verify()).broken).toBe('block 1 is missing')
   })
 
-  test('all of it written anew is seen by a head that was noted', async () => {
+  // listed in docs/reference/faults.md
+  test('the whole chain is written anew: seen by a head that was noted', async () => {
     await chained()
     const { head } = await verify()
     await fixture.end({ state: 'queued' })
@@ -220,7 +222,8 @@ test('nothing of it is changed while triggers look', async () => {
   ).rejects.toThrow('append-only')
 })
 
-test('a step that is committed late, with a lower id, is waited for: none is left out', async () => {
+// listed in docs/reference/faults.md
+test('a log entry commits late with a lower id: the chain waits for it', async () => {
   const [id = ''] = await fixture.ledger.capture([{}])
   const slow = await fixture.ledger.pool.connect()
   const insert = `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'queued', 0, 'x', 'y')`
@@ -259,7 +262,8 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
   expect(await verify()).toMatchObject({ broken: null, entries: 1 })
 })
 
-test('two at once, beside writers: each entry is in it once', async () => {
+// listed in docs/reference/faults.md
+test('several daemons build the chain at once: each entry is in it once', async () => {
   const writers = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])
   })

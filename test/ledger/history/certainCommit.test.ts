@@ -89,7 +89,8 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
   expect((await ledger.read(id as string)).state).toBe('queued')
 }
 
-test('by pg_cancel_backend, with a warning: what was claimed is given back and not sent', () =>
+// listed in docs/reference/faults.md
+test("a claim's COMMIT is cancelled before the standby has it: given back, not sent", () =>
   claimAndLetGo((pid) => operator.query('select pg_cancel_backend($1)', [pid])))
 
 test('without a word, when the server is told to wait for no standby: given back and not sent', () =>

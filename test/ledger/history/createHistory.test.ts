@@ -30,7 +30,8 @@ const historyOf = (pool: pg.Pool = ledger.pool, standby: LedgerStandby = 'none')
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
-test('a copy of a ledger, as a restored dump is, is another; of one in which nothing has happened, it is new', async () => {
+// listed in docs/reference/faults.md
+test('the ledger is a copy, as a restored dump: noticed, nothing is sent before an operator agrees', async () => {
   const server = inject('postgresUrl')
   const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
   onTestFinished(() => dropDatabase(url, server))
@@ -232,7 +233,8 @@ test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree
   expect(await historyOf().look()).toMatchObject({ kind: 'found' })
 })
 
-test('COMMITs that wait for no standby although LEDGER_STANDBY says so: nothing is claimed, and status says why', async () => {
+// listed in docs/reference/faults.md
+test('`LEDGER_STANDBY=synchronous`, but COMMITs wait for no standby: nothing is claimed', async () => {
   await ledger.capture([{}])
   const history = historyOf(ledger.pool, 'synchronous')
   const problems = async () => (await ledger.pool.query('select kind, subject from outboxd.problem')).rows
