@@ -37,8 +37,8 @@ describe('what a service shows is not believed', () => {
       createAuthority('ours').issue({ name, hosts }),
       'an unknown authority signed',
     ],
-    ['one that it has signed itself', selfSigned({ name, hosts }), 'has signed itself'],
-    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'TLS below 1.2'],
+    ['one that it has signed itself', selfSigned({ name, hosts }), 'is self-signed'],
+    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'does not speak TLS 1.2'],
   ])("the service's certificate is expired, foreign or self-signed (%s): nothing leaves, the message says what to do", async (_, options, says) => {
     const { url, received } = await listen(createServer(options, answer))
     const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
