@@ -57,7 +57,7 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
   return withOutbox(databases, (outbox) =>
     findLedgerGap({
       ...{ outbox, isWaitingToo },
-      ...{ tellAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
+      ...{ reportAgain: null, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
     }),
   )
 }
@@ -116,11 +116,11 @@ export async function compareOutbox(
   goOn: () => boolean,
 ): Promise<number> {
   let toldAgain = 0
-  const tellAgain = async (outboxIds: readonly string[]) => {
+  const reportAgain = async (outboxIds: readonly string[]) => {
     toldAgain += await renewEnds(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
-    findLedgerGap({ outbox, tellAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
+    findLedgerGap({ outbox, reportAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),
   )
   await updateLedgerGapProblem(ledger, gap)
   return toldAgain

@@ -4,19 +4,13 @@ import { clearProblems } from '../ledger/problems.ts'
 import { renewEnds } from '../ledger/reports.ts'
 import { differsInContentSql, findDuplicates, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import {
-  claimComparison,
-  clearStaleForeignProblems,
-  clearStaleSkippedRows,
-  findLedgerGap,
-  type LedgerGap,
-  updateLedgerGapProblem,
-} from './ledgerGap.ts'
+import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
 import { readSeenRows } from './readRows.ts'
 import { updateEditedRowsProblem } from './rowDifferences.ts'
 import { clearRowsBehindCursor, findRowsBehindCursor, rereadFromStart } from './rowsBehindCursor.ts'
+import { sliceMax } from './slices.ts'
 import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } from './unknownStatuses.ts'
 
 export interface ComparisonOptions {
@@ -24,56 +18,55 @@ export interface ComparisonOptions {
   outbox: Outbox
   /** The actor, for the log. */
   who: string
-  /** Rows in a slice. */
   sliceRows: number
-  /** The most slices of one comparison; the next comparison goes on from there. */
+  /** The most slices that a scan reads in one comparison. The next comparison continues there. */
   slicesMax: number
 }
 
-/** Some four minutes, most of which are pauses. */
-export const comparisonBounds = { sliceRows: 10_000, slicesMax: 100 } as const
+/** A comparison within these bounds takes about four minutes, most of which are pauses. */
+export const comparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
 
-/** Compares the outbox with the ledger: finds rows that the ledger has lost, and rows that no claim would look at because of their place or status. */
+/** Compares the outbox with the ledger: finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
 export interface Comparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
    * @param mayGoOn asked between slices: false ends the round
-   * @returns `begun`: the next round goes on
+   * @returns `begun`: the next round continues
    */
   runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
 }
 
-/** Leaves the ERP's database room. */
+/** Leaves room to the ERP's own statements. */
 const betweenSlicesMs = 100
 const gapRowsMax = 10_000
-/** A round of a loop that takes long looks stuck: it ends, and the next one goes on. */
+/** A loop whose round takes long is reported as stuck, so the round ends and the next one continues. */
 const roundMaxMs = 20_000
 
-/** A scan through the table, which goes on where it had to stop. @returns whether it is through */
+/** A search through the table that continues where it was stopped. @returns whether it has reached the end */
 type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
 
 export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: ComparisonOptions): Comparison {
-  const tellAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
+  const reportAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
   let gap: LedgerGap | null = null
-  let passedAfter: string | null = null
+  let behindAfter: string | null = null
   let statuses = noUnknownStatuses
-  /** The scan that is under way; null between two comparisons. */
+  /** The scan in progress; null between two comparisons. */
   let stage: number | null = null
 
   const scans: readonly Scan[] = [
     async (goOn) => {
-      const found = await findLedgerGap({ tellAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
+      const found = await findLedgerGap({ reportAgain, outbox, goOn, rowsMax: gapRowsMax, begun: gap })
       await updateLedgerGapProblem(ledger, found)
       const isThrough = !found.isCut || found.rows.length >= gapRowsMax
       gap = isThrough ? null : found
       return isThrough
     },
     inParts(slicesMax, async (goOn) => {
-      const found = await findRowsBehindCursor(outbox, passedAfter, { goOn, sliceRows })
-      passedAfter = found.rows > 0 ? null : found.after
+      const found = await findRowsBehindCursor(outbox, behindAfter, { goOn, sliceRows })
+      behindAfter = found.rows > 0 ? null : found.after
       if (found.rows > 0) await inTransaction(ledger, (db) => rereadFromStart(db, found))
-      else if (passedAfter === null) await clearRowsBehindCursor(ledger)
-      return passedAfter === null
+      else if (behindAfter === null) await clearRowsBehindCursor(ledger)
+      return behindAfter === null
     }),
     inParts(slicesMax, async (goOn) => {
       statuses = await countUnknownStatuses(outbox, statuses, { goOn, sliceRows })
@@ -84,8 +77,7 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: 
 
   return {
     async runOnce(everyMs, mayGoOn) {
-      await clearStaleForeignProblems(ledger)
-      await clearStaleSkippedRows(ledger)
+      await clearStaleProblems(ledger)
       await reviewConflicts(outbox)
       if (stage === null && !(await claimComparison(ledger, everyMs))) return 'not-due'
       const until = performance.now() + roundMaxMs
@@ -101,7 +93,7 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: 
   }
 }
 
-/** A scan that reads `slicesMax` slices in one comparison and leaves the rest of a large table to the next one. */
+/** Makes a scan that reads at most `slicesMax` slices in one comparison. */
 function inParts(slicesMax: number, scan: Scan): Scan {
   let slices = 0
   return async (goOn) => {
@@ -113,16 +105,38 @@ function inParts(slicesMax: number, scan: Scan): Scan {
   }
 }
 
-/** Looked at in one round; what comes after waits for the next. */
+/** Claims the comparison for this instance, unless an instance has compared within `everyMs`. */
+async function claimComparison(ledger: Database, everyMs: number): Promise<boolean> {
+  const { rowCount } = await ledger.query(
+    `update outboxd.outbox set compared_at = clock_timestamp() where is_current
+       and (compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms')`,
+    [everyMs],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/**
+ * Deletes problems that no daemon has renewed for five minutes, because the daemon has ended or its filter was changed: rows that a
+ * filter failed for, and daemons of a different table, service or ledger. Rows that are skipped in the ledger keep theirs.
+ */
+async function clearStaleProblems(ledger: Database): Promise<void> {
+  await ledger.query(
+    `delete from outboxd.problem p where seen_at < clock_timestamp() - interval '5 minutes'
+       and (kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') or kind = 'row_skipped'
+         and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject))`,
+  )
+}
+
+/** The most rows of a kind that one round reviews. */
 const reviewedMax = 1_000
 
 /**
- * Ends the conflicts of rows that the ERP has taken out, given another id, or put right, and of rows that were edited while their
- * records were under way, once these have ended.
+ * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected. Ends those of rows that were edited while their records
+ * were under way, too, when these records have ended.
  */
 export async function reviewConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
-  const { rows: told } = await ledger.query<{ subject: string }>(
+  const { rows: raised } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
     [wholeTableSubject, reviewedMax],
   )
@@ -130,9 +144,9 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
     `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
     [reviewedMax],
   )
-  if (told.length + noted.length === 0) return // without a look at the ERP's database, which may be away
+  if (raised.length + noted.length === 0) return // the ERP's database may be away
   const table = await outbox.open()
-  const looked = [...new Set([...told.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
+  const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
   const rows = await readSeenRows(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
@@ -148,10 +162,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (rowCount) await updateEditedRowsProblem(ledger)
 }
 
-/**
- * Takes a row's contents as known if it was edited before its record ended, or before it could be told so: it is told the outcome
- * then, and only a later difference is a conflict.
- */
+/** Accepts a row's present contents if it was edited before its end was written back: only a later edit is a conflict. */
 async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp

@@ -112,13 +112,13 @@ export class CursorScan {
     return this.#differences.take()
   }
 
-  /** Returns whether a row may wait, or the numbers of the table began anew, which a claim says. */
+  /** Returns whether a row may wait. True, too, if the table's numbers began anew: then `findUnknown` throws. */
   async hasUnknown(): Promise<boolean> {
     const { db, horizon } = this.#table
     const cursor = this.#cursor
-    if (cursor === null) return ((await db.query(this.statements.any)).rowCount ?? 0) > 0
-    const { rowCount } = await db.query(this.statements.anyAfter, [...cursor.position])
-    return (rowCount ?? 0) > 0 || (await horizon.hasRestartedSince(cursor)) || this.#differsBehind(cursor)
+    const { rowCount } = await db.query(this.statements.any, this.#valuesOf(cursor?.position ?? null))
+    if ((rowCount ?? 0) > 0) return true
+    return cursor !== null && ((await horizon.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
   }
 
   /** Reads up to where all rows were known and none could come; null: nowhere yet. */
@@ -128,9 +128,8 @@ export class CursorScan {
 
   /** Counts the types of the rows after the cursor, among `rowsMax` of them. */
   async countTypes(rowsMax: number): Promise<TypeCount[]> {
-    const from = await this.readPosition()
-    const statement = from ? this.statements.typesAfter : this.statements.types
-    return (await this.#table.db.query<TypeCount>(statement, [rowsMax, ...(from ?? [])])).rows
+    const values = [rowsMax, ...this.#valuesOf(await this.readPosition())]
+    return (await this.#table.db.query<TypeCount>(this.statements.types, values)).rows
   }
 
   /** Counts the rows that wait, and finds the first of them. */
@@ -140,8 +139,7 @@ export class CursorScan {
     const stored = await this.#readCursor(settled)
     this.#cursor = stored && this.#cursor // the table has got other parts: what waits in them is looked for
     const from = stored?.position ?? null
-    const statement = from ? this.statements.countAfter : this.statements.count
-    const { rows } = await db.query<{ n: number }>(statement, [...(from ?? [])])
+    const { rows } = await db.query<{ n: number }>(this.statements.count, this.#valuesOf(from))
     let rowsKnown = 0
     let firstId: string | null = null
     let at = from
@@ -199,9 +197,8 @@ export class CursorScan {
   /** Compares the rows at the position with those that were taken there. */
   async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
     const { db, memory } = this.#table
-    const { behind, behindSince } = this.statements
-    const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
-    const { rows } = await db.query<SeenRow>(cursor.sameUpto ? behindSince : behind, [...bounds])
+    const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
+    const { rows } = await db.query<SeenRow>(this.statements.behind, bounds)
     const { known, conflicts, edited, repaired } = await memory.findKnown(rows)
     const verdict = judgeSample({
       rows: rows.length,
@@ -222,9 +219,14 @@ export class CursorScan {
   }
 
   async #readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
-    const { page, pageAfter } = this.statements
-    const values = [pageMax, upTo, left.exceptKeys, left.types.known, left.types.elsewhere, ...(after ?? [])]
-    return (await this.#table.db.query<PageRow>(after ? pageAfter : page, values)).rows
+    const { exceptKeys, types } = left
+    const values = [pageMax, upTo, exceptKeys, types.known, types.elsewhere, ...this.#valuesOf(after)]
+    return (await this.#table.db.query<PageRow>(this.statements.page, values)).rows
+  }
+
+  /** The parameters of a position; NULLs for none. */
+  #valuesOf(position: Position | null): (string | null)[] {
+    return this.#table.rows.sort.map((_, i) => position?.[i] ?? null)
   }
 
   /** Reads the lines of rows that are put off. */
@@ -293,34 +295,26 @@ const sampleMax = 20
 /** All that a cursor scan asks of the table, by name. */
 export function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, line, type, seen, id, idType, idText, sort, order } = rows
-  const after = (firstParameter: number) =>
-    ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
-  const upTo = ` and (${order}) <= (${sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')})`
+  const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
+  /** After a position, or every row if its parameters are NULL. */
+  const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
-  const behind = (and: string) => `
-    select ${seen}
-    from ${from} where ${waits}${and} order by ${descending} limit ${sampleMax}`
-  const page = (and: string) => `
+  return {
+    page: `
     select ${seen}, ${line} as line,
       ${key} = any($3::text[]) as excepted, case when ${staysSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
-    from ${from} where ${waits}${and} order by ${order} limit $1`
-  const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
-  const count = (and: string) => `select count(*)::float8 as n from ${from} where ${waits}${and}`
-  return {
-    page: page(''),
-    pageAfter: page(after(6)),
-    behind: behind(upTo),
-    behindSince: behind(`${upTo}${after(sort.length + 1)}`),
+    from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
+    /** The last rows up to a position, but not those up to a second one. */
+    behind: `
+    select ${seen} from ${from}
+    where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
     lines: `select distinct ${line} as line from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
     linesByText: `select distinct ${line} as line from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
-    any: any(''),
-    anyAfter: any(after(1)),
-    count: count(''),
-    countAfter: count(after(1)),
-    types: typeCountsSql(from, type, waits),
-    typesAfter: typeCountsSql(from, type, `${waits}${after(2)}`),
+    any: `select from ${from} where ${waits}${after(1)} limit 1`,
+    count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
+    types: typeCountsSql(from, type, `${waits}${after(2)}`),
   }
 }

@@ -17,6 +17,7 @@ import { type OutboxTable, qualifiedName } from './outboxTable.ts'
 import { readStatements } from './readRows.ts'
 import { behindCursorSql } from './rowsBehindCursor.ts'
 import { underWayStatements } from './rowsUnderWay.ts'
+import { sliceEndSql } from './slices.ts'
 import { formOf } from './stateForms.ts'
 import { lockOneSql } from './tryWriteBack.ts'
 import { unknownStatusSql } from './unknownStatuses.ts'
@@ -66,27 +67,20 @@ const anyServed: ServedOutbox = {
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)
-  const taken = underWayStatements(table)
+  const { underWay, stamped, rowsSql } = underWayStatements(table)
   const { marked, free, held } = lockedStatements(table)
   const locking = { marked, free, held, ...claimStatements(table), lockOne: lockOneSql(table) }
   const { candidates, ask } = failingRowStatements(table)
-  const unknownStatus = unknownStatusSql(table, true, true)
+  const unknownStatus = unknownStatusSql(table)
   return {
     ...readStatements(table),
     ...backlogStatements(table),
     candidates,
     ask,
-    ...(scan === null ? locking : { ...scan.statements, passed: behindCursorSql(table, true, true) }),
+    ...(scan === null ? locking : { ...scan.statements, behindCursor: behindCursorSql(table) }),
     ...(unknownStatus === null ? {} : { unknownStatus }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
-    ...(taken.taken === null
-      ? {}
-      : {
-          end: taken.end,
-          endAfter: taken.endAfter,
-          stamped: taken.stamped,
-          taken: taken.rows(taken.taken, true, true),
-        }),
+    ...(underWay === null ? {} : { sliceEnd: sliceEndSql(table.rows), stamped, underWay: rowsSql(underWay) }),
   }
 }
 

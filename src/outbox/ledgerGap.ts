@@ -2,100 +2,71 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
+import { walkSlices } from './slices.ts'
 
-/** What came of comparing the outbox with the ledger. */
+/** Rows that the ledger has lost: they are marked as captured, and the ledger does not know them. */
 export interface LedgerGap {
-  /** False if the rows do not say that they are under way, so that none can be found. */
+  /** False if the rows of this table do not show that they were captured, so that no lost row can be found. */
   canTell: boolean
-  /** Rows that say they were taken and that the ledger does not know, in the order of their ids. */
+  /** In the order of their ids. */
   rows: RowUnderWay[]
-  /** There may be more: it was given up at a bound. */
+  /** True if the search was given up at a bound, so that there may be more rows. */
   isCut: boolean
-  /** The id from which to go on, if it was given up. */
+  /** The id from which to continue a search that was given up. */
   after: string | null
 }
 
 export interface GapSearch {
-  /** Has rows told again that say they are under way of what the ledger knows; null: nobody tells them. */
-  tellAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   outbox: Outbox
-  /** Also rows that wait and name a transaction. */
+  /** Makes the daemons write back again to rows whose records have ended; null: a command that changes nothing. */
+  reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
+  /** True to include waiting rows that name a transaction. */
   isWaitingToo?: boolean
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>
   rowsMax: number
-  /** A comparison that was given up, to go on with. */
+  /** An earlier search that was given up, to continue. */
   begun: LedgerGap | null
 }
 
-/** Of a command: more at once would only be held in memory; the rest is for the next run. */
+/** The most rows that a command holds in memory; its next run finds the rest. */
 export const commandRowsMax = 100_000
 
 /**
- * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
- * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.
+ * Searches the outbox, slice by slice, for rows that the ledger has lost. If a row still shows that it is under way and its record has
+ * ended, the row is written back again, because a restored ledger may have lost its note that the report is due.
  */
-export async function findLedgerGap({
-  tellAgain,
-  outbox,
-  isWaitingToo,
-  goOn,
-  rowsMax,
-  begun,
-}: GapSearch): Promise<LedgerGap> {
+export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
+  const { outbox, reportAgain, isWaitingToo, rowsMax, begun } = search
   const rows = [...(begun?.rows ?? [])]
-  let after = begun?.after ?? null
-  for (;;) {
-    const { unknown, known, upTo, canTell } = await readRowsUnderWay(outbox, after, isWaitingToo)
-    rows.push(...unknown)
-    if (known.length > 0) await tellAgain?.(known)
-    if (upTo === null) return { canTell, rows, isCut: false, after: null }
-    after = upTo
-    if (rows.length >= rowsMax || !(await goOn())) return { canTell, rows, isCut: true, after }
+  let canTell = false
+  const readNext = async (from: string | null) => {
+    const slice = await readRowsUnderWay(outbox, from, isWaitingToo)
+    canTell = slice.canTell
+    rows.push(...slice.unknown)
+    if (slice.known.length > 0) await reportAgain?.(slice.known)
+    return slice.upTo
   }
+  const after = await walkSlices(
+    begun?.after ?? null,
+    readNext,
+    async () => rows.length < rowsMax && (await search.goOn()),
+  )
+  return { canTell, rows, isCut: after !== null, after }
 }
 
-/** In words, for the problem and for `check`; without the client's data. */
+/** Describes the rows for the problem and for `check`, without the client's data. */
 export function ledgerGapMessage({ rows, isCut }: LedgerGap): string {
-  const [first] = rows
-  const oldest = rows
-    .map(({ createdAt }) => createdAt)
-    .filter((at) => at !== null)
-    .sort()[0]
+  const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const many = `${rows.length}${isCut ? ' or more' : ''}`
-  return `${many} rows say that they were taken and the ledger does not know them: the first is ${first?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. Nobody will send them: outboxd recover --dry-run shows them`
+  return `${many} rows say that they were captured and the ledger does not know them, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
 }
 
-/** Says how the comparison stands. */
+/** Raises the problem, or clears it if a whole search has found no row. */
 export async function updateLedgerGapProblem(ledger: Database, gap: LedgerGap): Promise<void> {
   if (gap.rows.length > 0)
     await raiseProblems(ledger, [
       { kind: 'ledger_behind', subject: '', detail: ledgerGapMessage(gap), retryInMs: null },
     ])
   else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
-}
-
-/** Claims the comparison, if nobody has done so for that long. */
-export async function claimComparison(ledger: Database, everyMs: number): Promise<boolean> {
-  const { rowCount } = await ledger.query(
-    `update outboxd.outbox set compared_at = clock_timestamp() where is_current
-       and (compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms')`,
-    [everyMs],
-  )
-  return (rowCount ?? 0) > 0
-}
-
-/** A row that a filter failed for, in a daemon that is no more or has another filter now: whoever meets it says so each minute. */
-export async function clearStaleSkippedRows(ledger: Database): Promise<void> {
-  await ledger.query(
-    `delete from outboxd.problem p where kind = 'row_skipped' and seen_at < clock_timestamp() - interval '5 minutes'
-       and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject)`,
-  )
-}
-
-/** A daemon of another table, service or ledger that was refused and has gone says nothing more. */
-export async function clearStaleForeignProblems(ledger: Database): Promise<void> {
-  await ledger.query(
-    `delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') and seen_at < clock_timestamp() - interval '5 minutes'`,
-  )
 }

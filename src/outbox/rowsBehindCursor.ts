@@ -4,93 +4,80 @@ import type { Database } from '../postgres/database.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { nullIfCanceled, readSlice, sliceStatements } from './slices.ts'
+import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 
-/** A slice of rows behind a position, where nobody looks again. */
-export interface SliceBehindCursor {
-  /** Ids of rows that wait there and that the ledger does not know, in order. */
-  unknown: string[]
-  /** The id that ends the slice; null for the last. */
-  upTo: string | null
-}
-
-/** The position comes first, then the bounds of the slice. Asks nothing of a row but whether it waits. */
-export function behindCursorSql({ rows }: OpenTable, after: boolean, upTo: boolean): string {
+/** Selects the waiting rows of a slice at or before a position. The position's parameters come first, then those of the slice. */
+export function behindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
   return `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
-    where ${waits} and (${order}) <= (${position})${sliceStatements(rows).within(after, upTo, sort.length + 1)} order by ${id}`
+    where ${waits} and (${order}) <= (${position})${inSliceSql(rows, sort.length + 1)} order by ${id}`
 }
 
 /**
- * Reads the rows of a slice that wait behind the position up to which the table was read, and that the ledger does not know. All rows
- * there were in the ledger before the position passed them; so one that is not came later, by a way that the order does not foresee:
- * it was loaded with a number of its own, a partition was attached, a policy lifted. Two rows of one id are a conflict, and passed.
+ * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
  *
- * @param after the id that ended the slice before
- * @returns null if rows say themselves that they wait, there is no position yet, or the slice takes too long to read
+ * The ledger knew all rows there when the cursor passed them, so such a row came later: it was loaded with a number of its own, a
+ * partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
+ *
+ * @returns null if the table has no cursor, or the slice takes too long to read
  */
 export function readSliceBehindCursor(
   outbox: Outbox,
   after: string | null,
   sliceRows: number,
-): Promise<SliceBehindCursor | null> {
+): Promise<{ unknown: string[]; upTo: string | null } | null> {
   return nullIfCanceled(() =>
     outbox.ask(async (table) => {
       const position = (await table.scan?.readPosition()) ?? null
       if (position === null) return null
-      const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
-      const sql = behindCursorSql(table, after !== null, upTo !== null)
-      const { rows } = await table.db.query<SeenRow>(sql, [...position, ...bounds])
+      const { upTo } = await readSlice(table.db, table.rows, after, sliceRows)
+      const { rows } = await table.db.query<SeenRow>(behindCursorSql(table), [...position, after, upTo])
       const { known } = await table.memory.findKnown(rows)
-      const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
-      const unknown = rows.flatMap(({ outboxId }) => (known.has(outboxId) || repeated.has(outboxId) ? [] : [outboxId]))
-      return { unknown, upTo }
+      const duplicates = findDuplicates(rows.map(({ outboxId }) => outboxId))
+      const ids = rows.map(({ outboxId }) => outboxId)
+      return { unknown: ids.filter((id) => !known.has(id) && !duplicates.has(id)), upTo }
     }),
   )
 }
 
-/** Rows that wait behind the position up to which a table was read. */
+/** Waiting rows behind the cursor, in the first slice that has some. */
 export interface RowsBehindCursor {
   rows: number
-  /** Null if there is none. */
   firstId: string | null
-  /** The id from which to go on; null if the table's end was reached, or it has no position. */
+  /** The id from which to continue; null if the whole table was read, or it has no cursor. */
   after: string | null
 }
 
-/**
- * Reads the outbox in slices, in the order of its ids, up to the first slice that has such rows.
- *
- * @param begin the id after which to begin; null: at the first row
- * @param goOn  asked between two slices: false gives up
- */
+/** Searches the outbox for waiting rows behind the cursor. @param goOn asked between two slices: false gives up */
 export async function findRowsBehindCursor(
   outbox: Outbox,
   begin: string | null,
   { goOn, sliceRows }: { goOn(): Promise<boolean>; sliceRows: number },
 ): Promise<RowsBehindCursor> {
-  let after = begin
-  for (;;) {
-    const slice = await readSliceBehindCursor(outbox, after, sliceRows)
-    if (slice === null) return { rows: 0, firstId: null, after: null }
-    const { unknown, upTo } = slice
-    if (unknown.length > 0 || upTo === null) return { rows: unknown.length, firstId: unknown[0] ?? null, after: upTo }
-    after = upTo
-    if (!(await goOn())) return { rows: 0, firstId: null, after }
-  }
+  let found: string[] = []
+  const after = await walkSlices(
+    begin,
+    async (from) => {
+      const slice = await readSliceBehindCursor(outbox, from, sliceRows)
+      found = slice?.unknown ?? []
+      return slice?.upTo ?? null
+    },
+    async () => found.length === 0 && (await goOn()),
+  )
+  return { rows: found.length, firstId: found[0] ?? null, after }
 }
 
-/** In words, for the problem and for `check`; without the client's data. */
+/** Describes the rows for the problem and for `check`, without the client's data. */
 export function rowsBehindCursorMessage({ rows, firstId, after }: RowsBehindCursor): string {
   const many = after === null ? `${rows}` : `${rows} or more`
-  return `${many} ${rows === 1 && after === null ? 'row' : 'rows'} waited behind the position up to which the table had been read (the first is ${firstId}): rows came there that were loaded with ids or numbers of their own, or by a partition, a table that inherits, or a policy`
+  return `${many} ${rows === 1 && after === null ? 'row' : 'rows'} waited behind the cursor, where the table had been read (the first is ${firstId}). They were loaded with ids or numbers of their own, or came by a partition, an inheriting table or a policy`
 }
 
-/** Other comparisons are an hour apart: this one shall soon say that it is over. */
+/** Comparisons are an hour apart. The next one comes sooner, so that the problem ends soon. */
 const compareAgainMinutes = 5
 
-/** Says so, and has all instances read the table from its beginning: what the ledger knows is passed over, the others are taken. */
+/** Raises the problem and makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
 export async function rereadFromStart(db: Database, found: RowsBehindCursor): Promise<void> {
   await raiseProblems(db, [
     { kind: 'rows_passed_over', subject: '', detail: rowsBehindCursorMessage(found), retryInMs: null },
@@ -102,5 +89,4 @@ export async function rereadFromStart(db: Database, found: RowsBehindCursor): Pr
   )
 }
 
-/** None was found: those that were told are taken. */
 export const clearRowsBehindCursor = (db: Database): Promise<void> => clearProblems(db, 'rows_passed_over', null)

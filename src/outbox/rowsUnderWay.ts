@@ -7,10 +7,10 @@ import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { startSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
-import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
+import { inSliceSql, readSlice, sliceMax } from './slices.ts'
 import { formOf } from './stateForms.ts'
 
-/** A row that says that it is under way. */
+/** A row that shows that it was captured and has not ended. */
 export interface RowUnderWay {
   outboxId: string
   stamp: string
@@ -19,77 +19,67 @@ export interface RowUnderWay {
   transactionId: string | null
 }
 
-export interface UnderWayStatements extends SliceStatements {
-  /** False if a row looks new until its end. */
-  readonly canTell: boolean
-  /** True if each end has its own value: a row that says "under way" was not told its end. */
+export interface UnderWayStatements {
+  /** True if each end has its own value, so that a row under way was not written back its end. */
   readonly hasEndValues: boolean
-  /** A condition on rows; null if no row can say it. */
-  readonly taken: string | null
-  /** The same, or a row that waits and names a transaction: the ledger may have lost its record. */
-  readonly takenOrNamed: string | null
-  /**
-   * Rows of a slice: after $1 if `after`, up to the last parameter if `upTo`. Reads neither filter nor stamp, because these may
-   * fail for what a row holds.
-   */
-  rows(condition: string, after: boolean, upTo: boolean): string
-  /** Those of the ids in $1 that the filter takes in. */
+  /** The condition that a row is under way; null if a row looks new until its end. */
+  readonly underWay: string | null
+  /** The same, or a row that waits and names a transaction, whose record the ledger may have lost. */
+  readonly underWayOrNamed: string | null
+  /** Selects rows of the slice between $1 and $2. Reads neither filter nor stamp, because both may fail for a row's contents. */
+  rowsSql(condition: string): string
+  /** Selects those of the ids in $1 that the filter includes, with their stamps. */
   readonly stamped: string
+  /** The same without their stamps. */
   readonly unstamped: string
 }
 
 /**
- * Statements that find rows under way. If one value means both "under way" and "done", only rows count that were recorded since the
- * ledger serves the table: another program may have done older ones.
+ * Makes the statements that find rows under way. If one value means both "under way" and "done", only rows recorded since the ledger
+ * serves the table count, because a different program may have handled older ones.
  */
-export function underWayStatements({ table, shape, rows: expressions, served }: OpenTable): UnderWayStatements {
+export function underWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
-  const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = expressions
+  const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
   const form = formOf(state)
   const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
-  const taken = form?.underWaySql(since) ?? null
+  const underWay = form?.underWaySql(since) ?? null
   const transaction = transactionSql(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
-  const either = [taken, named].filter((condition) => condition !== null)
-  const slices = sliceStatements(expressions)
-  const these = (its: string) =>
-    `select ${idText} as "outboxId", ${its} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
+  const either = [underWay, named].filter((condition) => condition !== null)
+  const ofIds = (stampSql: string) =>
+    `select ${idText} as "outboxId", ${stampSql} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
+  const stateText = state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`
   return {
-    stamped: these(stamp),
-    unstamped: these(`'unreadable'`),
-    ...slices,
-    canTell: taken !== null,
     hasEndValues: form?.hasEndValues ?? false,
-    taken,
-    takenOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
-    rows(condition, after, upTo) {
-      return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
-          ${state ? `coalesce(${columnSql(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
-        from ${from} where ${condition}${startSql(table, shape, served.start)}${slices.within(after, upTo, 1)} order by ${id}`
-    },
+    underWay,
+    underWayOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
+    rowsSql: (condition) => `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
+          ${stateText} as "stateText", ${transaction} as "transactionId"
+        from ${from} where ${condition}${startSql(table, shape, served.start)}${inSliceSql(rows, 1)} order by ${id}`,
+    stamped: ofIds(stamp),
+    unstamped: ofIds(`'unreadable'`),
   }
 }
 
-/** Takes some ten milliseconds. */
-const sliceMax = 10_000
-
 export interface UnderWaySlice {
-  /** Not in the ledger. */
+  /** Rows that the ledger does not know. */
   unknown: RowUnderWay[]
-  /** Ids of rows whose records have ended, although the rows say "under way". */
+  /** Ids of rows that show that they are under way although their records have ended. */
   known: string[]
-  /** The id that ends the slice; null for the last. */
+  /** The id that ends the slice; null for the last slice. */
   upTo: string | null
+  /** False if rows of this table never show that they are under way. */
   canTell: boolean
 }
 
 /**
- * Reads the rows of a slice, in the order of ids, that say they are under way.
+ * Reads the rows of a slice that are under way, in the order of ids.
  *
  * @param after        the id that ended the slice before
- * @param isWaitingToo also those that wait and name a transaction
+ * @param isWaitingToo includes waiting rows that name a transaction
  */
 export async function readRowsUnderWay(
   outbox: Outbox,
@@ -97,34 +87,30 @@ export async function readRowsUnderWay(
   isWaitingToo = false,
 ): Promise<UnderWaySlice> {
   const table = await outbox.open()
-  const taken = underWayStatements(table)
-  const { canTell } = taken
-  const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
+  const { db, memory } = table
+  const statements = underWayStatements(table)
+  const canTell = statements.underWay !== null
+  const condition = isWaitingToo ? statements.underWayOrNamed : statements.underWay
   if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
-  const { upTo, bounds } = await readSlice(table.db, taken, after, sliceMax)
-  const { rows } = await table.db.query<RowUnderWay>(taken.rows(condition, after !== null, upTo !== null), bounds)
-  const { known, conflicts } = await table.memory.findKnown(rows)
+  const { upTo } = await readSlice(db, table.rows, after, sliceMax)
+  const { rows } = await db.query<RowUnderWay>(statements.rowsSql(condition), [after, upTo])
+  const { known, conflicts } = await memory.findKnown(rows)
   const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
-  const missedIds = missed.map(({ outboxId }) => outboxId)
-  const theirs =
-    missed.length === 0
-      ? new Set()
-      : await findCapturedBySecondLedger(outbox.pool, await readLedgerId(outbox.ledger), missedIds)
+  const unknown = await stampOurs(db, statements, await withoutSecondLedger(outbox, missed))
   const others = new Set(conflicts.map(({ outboxId }) => outboxId))
-  return {
-    unknown: await stampOurs(
-      table.db,
-      taken,
-      missed.filter(({ outboxId }) => !theirs.has(outboxId)),
-    ),
-    known: taken.hasEndValues ? [...known.difference(others)] : [],
-    ...{ upTo, canTell },
-  }
+  return { unknown, known: statements.hasEndValues ? [...known.difference(others)] : [], upTo, canTell }
+}
+
+async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowUnderWay[]): Promise<RowUnderWay[]> {
+  if (rows.length === 0) return []
+  const ids = rows.map(({ outboxId }) => outboxId)
+  const theirs = await findCapturedBySecondLedger(pool, await readLedgerId(ledger), ids)
+  return rows.filter(({ outboxId }) => !theirs.has(outboxId))
 }
 
 /**
- * Of taken rows that the ledger does not know those that are ours, with their stamps. A row that the filter fails for is
- * left out, as nobody knows whether it is ours; one whose stamp cannot be read has none that says anything.
+ * Keeps the rows that the filter includes, and adds their stamps. A row is left out if the filter fails for it, because it may belong
+ * to a different program. A row whose stamp fails gets the stamp `unreadable`, which matches any.
  */
 async function stampOurs(
   db: Database,
@@ -145,7 +131,7 @@ async function stampOurs(
   })
 }
 
-/** What a row's columns for the transaction say, an expression; NULL if there is none, or nothing in it. */
+/** An expression for the transaction that a row names; NULL if it names none. */
 export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')

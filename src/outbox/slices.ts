@@ -2,48 +2,55 @@ import type { Database } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
-/** A table is compared in slices, in the order of its ids, which has an index: so long as one is read nobody waits. */
-export interface SliceStatements {
-  /** The id that ends a slice. $1: its rows but one. With `after`, $2: the id before it. */
-  readonly end: string
-  readonly endAfter: string
-  /** The condition of a slice, to follow another, and which parameters it takes. */
-  within(after: boolean, upTo: boolean, firstParameter: number): string
-}
-
-export function sliceStatements({ from, id, idText, idType }: RowExpressions): SliceStatements {
-  const end = (and: string) => `select ${idText} as id from ${from} where true${and} order by ${id} offset $1 limit 1`
-  return {
-    end: end(''),
-    endAfter: end(` and ${id} > $2::${idType}`),
-    within(after, upTo, first) {
-      const lower = after ? ` and ${id} > $${first}::${idType}` : ''
-      return upTo ? `${lower} and ${id} <= $${after ? first + 1 : first}::${idType}` : lower
-    },
-  }
-}
-
-/** Where a slice ends, and the values of its bounds, for a statement with `within`. */
+/** A part of a table in the order of its ids. Reading in parts keeps each statement short for the ERP's database. */
 export interface Slice {
-  /** The id that ends it; null for the last. */
+  /** The id before the first row; null: the slice begins at the table's first row. */
+  readonly after: string | null
+  /** The id of the last row; null: the slice reaches the table's end. */
   readonly upTo: string | null
-  readonly bounds: string[]
 }
 
-/** The slice of so many rows after an id; null: from the first row on. */
+export const sliceMax = 10_000
+
+/** Selects the id that ends a slice. $1: its rows but one; $2: the id before it, or null. */
+export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): string =>
+  `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
+   order by ${id} offset $1 limit 1`
+
+/** The condition that a row lies in a slice, to follow another condition. @param first number of the parameter `after`; `upTo` is the next */
+export const inSliceSql = ({ id, idType }: RowExpressions, first: number): string =>
+  ` and ($${first}::${idType} is null or ${id} > $${first}::${idType})
+    and ($${first + 1}::${idType} is null or ${id} <= $${first + 1}::${idType})`
+
+/** Finds the slice of `sliceRows` rows after an id. */
 export async function readSlice(
   db: Database,
-  { end, endAfter }: Pick<SliceStatements, 'end' | 'endAfter'>,
+  rows: RowExpressions,
   after: string | null,
   sliceRows: number,
 ): Promise<Slice> {
-  const last = after === null ? [] : [after]
-  const { rows } = await db.query<{ id: string }>(after === null ? end : endAfter, [sliceRows - 1, ...last])
-  const upTo = rows[0]?.id ?? null
-  return { upTo, bounds: [...last, ...(upTo === null ? [] : [upTo])] }
+  const { rows: ends } = await db.query<{ id: string }>(sliceEndSql(rows), [sliceRows - 1, after])
+  return { after, upTo: ends[0]?.id ?? null }
 }
 
-/** Without an index on the id a slice is the whole table. */
+/**
+ * Walks through a table slice by slice until the table ends or `goOn` says false.
+ *
+ * @param read reads the slice after an id, and returns the id that ends the slice
+ * @returns the id from which to continue; null: the whole table was read
+ */
+export async function walkSlices(
+  begin: string | null,
+  read: (after: string | null) => Promise<string | null>,
+  goOn: () => Promise<boolean>,
+): Promise<string | null> {
+  let after = begin
+  do after = await read(after)
+  while (after !== null && (await goOn()))
+  return after
+}
+
+/** Returns null if the read exceeds the statement timeout: without an index on the id, a slice costs a whole table scan. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {
     return await read()

@@ -4,10 +4,10 @@ import { textSql } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { startSql } from './rowExpressions.ts'
-import { nullIfCanceled, readSlice, sliceStatements } from './slices.ts'
+import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 import { formOf } from './stateForms.ts'
 
-/** A status that the description does not name, and the rows of a slice that have it. */
+/** A status that `outbox.yaml` does not name, and its rows. */
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
   status: string | null
@@ -15,76 +15,59 @@ export interface UnknownStatus {
   firstId: string
 }
 
-/** Statuses that are told apart, in a slice and in the problem. */
+/** The most statuses that are listed. */
 const statusesMax = 10
 
 /**
- * How to count rows whose status is none of those that the description names: they neither wait nor are under way, so nobody ever
- * looks at them. Null if the table has no such column, or the description names only the statuses of rows that wait.
+ * Counts rows of a slice whose status `outbox.yaml` does not name: such a row neither waits nor is under way, so no claim reads it.
+ * Null if the table has no status column, or `outbox.yaml` names only the statuses of waiting rows.
  */
-export function unknownStatusSql(
-  { table, shape, rows: expressions, served }: OpenTable,
-  after: boolean,
-  upTo: boolean,
-): string | null {
+export function unknownStatusSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = formOf(table.state)
   const isUnknown = form?.unknownSql(shape) ?? null
   if (form === null || isUnknown === null) return null
-  const { from, id, idText, filtered } = expressions
+  const { from, id, idText, filtered } = rows
   return `select left(${textSql(form.column, shape)}, 40) as status, count(*)::int as rows,
        (array_agg(${idText} order by ${id}))[1] as "firstId"
-     from ${from} where ${isUnknown}${filtered}${startSql(table, shape, served.start)}${sliceStatements(expressions).within(after, upTo, 1)}
+     from ${from} where ${isUnknown}${filtered}${startSql(table, shape, served.start)}${inSliceSql(rows, 1)}
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 
-/**
- * Counts the rows of a slice, in the order of ids, by statuses that the description does not name.
- *
- * @param after the id that ended the slice before
- * @returns null if rows have no such status, or the slice takes too long to read
- */
-function readUnknownStatuses(
-  outbox: Outbox,
-  after: string | null,
-  sliceRows: number,
-): Promise<{ unknown: UnknownStatus[]; upTo: string | null } | null> {
-  return nullIfCanceled(() =>
-    outbox.ask(async (table) => {
-      if (unknownStatusSql(table, false, false) === null) return null
-      const { upTo, bounds } = await readSlice(table.db, sliceStatements(table.rows), after, sliceRows)
-      const sql = unknownStatusSql(table, after !== null, upTo !== null)
-      const { rows } = sql === null ? { rows: [] } : await table.db.query<UnknownStatus>(sql, bounds)
-      return { unknown: rows, upTo }
-    }),
-  )
-}
-
-/** What was found of unknown statuses so far. */
+/** What a search has found so far. */
 export interface UnknownStatusCount {
   statuses: readonly UnknownStatus[]
-  /** The id from which to go on; null if the table's end was reached. */
+  /** The id from which to continue; null if the whole table was read. */
   after: string | null
 }
 
 export const noUnknownStatuses: UnknownStatusCount = { statuses: [], after: null }
 
-/** Reads the outbox in slices, in the order of its ids, and counts rows with a status that nobody configured. */
+/**
+ * Counts rows whose status `outbox.yaml` does not name, slice by slice. A slice that takes too long to read ends the search.
+ *
+ * @param begun what the search before found, if that was not through
+ */
 export async function countUnknownStatuses(
   outbox: Outbox,
   begun: UnknownStatusCount,
   { goOn, sliceRows }: { goOn(): Promise<boolean>; sliceRows: number },
 ): Promise<UnknownStatusCount> {
-  let { statuses, after } = begun.after === null ? noUnknownStatuses : begun
-  for (;;) {
-    const slice = await readUnknownStatuses(outbox, after, sliceRows)
-    if (slice === null) return { statuses, after: null }
-    statuses = joined(statuses, slice.unknown)
-    after = slice.upTo
-    if (after === null || !(await goOn())) return { statuses, after }
-  }
+  let { statuses } = begun.after === null ? noUnknownStatuses : begun
+  const readNext = (from: string | null) =>
+    nullIfCanceled(() =>
+      outbox.ask(async (table) => {
+        const sql = unknownStatusSql(table)
+        if (sql === null) return null
+        const { upTo } = await readSlice(table.db, table.rows, from, sliceRows)
+        const { rows } = await table.db.query<UnknownStatus>(sql, [from, upTo])
+        statuses = addCounts(statuses, rows)
+        return upTo
+      }),
+    )
+  return { after: await walkSlices(begun.after, readNext, goOn), statuses }
 }
 
-function joined(before: readonly UnknownStatus[], found: readonly UnknownStatus[]): UnknownStatus[] {
+function addCounts(before: readonly UnknownStatus[], found: readonly UnknownStatus[]): UnknownStatus[] {
   const all = new Map(before.map((each) => [each.status, each]))
   for (const { status, rows, firstId } of found) {
     const known = all.get(status)
@@ -94,7 +77,7 @@ function joined(before: readonly UnknownStatus[], found: readonly UnknownStatus[
   return [...all.values()]
 }
 
-/** In words, for the problem and for `check`. */
+/** Describes the rows for the problem and for `check`. */
 export function unknownStatusMessage({ statuses, after }: UnknownStatusCount): string {
   const named = statuses.map(
     ({ status, rows, firstId }) =>
@@ -106,7 +89,7 @@ export function unknownStatusMessage({ statuses, after }: UnknownStatusCount): s
 export const unknownStatusAdvice =
   'Correct the status of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
 
-/** Raises the problem, or ends it if the whole table was read and no such row was found. */
+/** Raises the problem, or clears it if the whole table was read and has no such row. */
 export async function updateUnknownStatusProblem(ledger: Database, count: UnknownStatusCount): Promise<void> {
   if (count.statuses.length > 0)
     await raiseProblems(ledger, [
