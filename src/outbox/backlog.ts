@@ -6,10 +6,9 @@ import type { Outbox } from './outbox.ts'
 import { readSeenRows } from './readRows.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
-/** What is left in the outbox. */
 export interface OutboxBacklog {
   waiting: number
-  /** Creation of the oldest row that waits, epoch milliseconds; null if none does, or the table does not say. */
+  /** Creation of the oldest waiting row, epoch milliseconds; null if unknown. */
   oldestMs: number | null
 }
 
@@ -22,7 +21,6 @@ export function backlogStatements({ rows: { from, waits, type, createdAt, order 
   }
 }
 
-/** Counts the rows that wait. */
 export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
   return outbox.ask(async (table) => {
     if (table.scan === null) {
@@ -41,10 +39,10 @@ function toMs(iso: string | null | undefined): number | null {
   return Number.isNaN(ms) ? null : ms
 }
 
-/** More rows are not counted by their types: some ten milliseconds. */
+/** Counting takes some ten milliseconds. */
 const typedMax = 10_000
 
-/** Counts the types of rows that wait, among `typedMax` of them. */
+/** Counts the types among the first `typedMax` waiting rows. */
 export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.countTypes(typedMax)
@@ -52,19 +50,19 @@ export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
   })
 }
 
-/** The rows that waited before the first one was ever captured. */
+/** The rows that waited before the first capture. */
 export interface OutboxHistory {
   rows: number
-  /** Whether `rows` is the planner's guess, because to count them would take longer than a moment. */
+  /** True if `rows` is the planner's estimate, because counting takes too long. */
   isEstimate: boolean
-  /** created_at, ISO 8601; null if the table does not say, or to find out would take longer than a moment. */
+  /** ISO 8601; null if unknown. */
   oldest: string | null
   newest: string | null
 }
 
 const countMs = 1_500
 
-/** Counts the rows that wait, within about two seconds; null once anything was ever captured. */
+/** Counts the waiting rows within about two seconds; null after the first capture. */
 export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
@@ -74,7 +72,6 @@ export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null>
   return countWaiting(db, rows)
 }
 
-/** Counts rows within about two seconds. */
 export async function countWaiting(
   db: Sessions,
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,

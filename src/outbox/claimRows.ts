@@ -3,7 +3,7 @@ import type { ClaimedRows, RowStatus, RowsRequest } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import type { UnknownRows } from './cursorScan.ts'
-import { createKeyOrder, cutIdSql, idCharsMax, staysSql } from './keyOrder.ts'
+import { createKeyOrder, cutIdSql, idCharsMax, leftToOthersSql } from './keyOrder.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readFirstWaiting } from './readRows.ts'
@@ -11,7 +11,10 @@ import { recordDifferences } from './rowDifferences.ts'
 import { formOf } from './stateForms.ts'
 import { writeStatements } from './writeStatements.ts'
 
-/** Claims rows that wait, in their order. Only one instance may claim at a time: order by key depends on it. */
+/**
+ * Claims waiting rows in their order. The caller holds capture's lock, because the order of each key needs a single
+ * claimer.
+ */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
   return outbox.ask(async (table) => {
@@ -31,7 +34,7 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
   })
 }
 
-/** Claims one row; none if it does not wait, or another session has it locked. */
+/** Claims one row, if it waits and is not locked. */
 export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRows> {
   const table = await outbox.open()
   const { scan } = table
@@ -43,20 +46,18 @@ export async function claimRow(outbox: Outbox, outboxId: string): Promise<Claime
   return rememberedRows(outbox, table, { outboxIds, leftTypes: [] })
 }
 
-/** Rows that only the ledger remembers as taken. */
 function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes }: UnknownRows): ClaimedRows {
   return {
     outboxIds,
     leftTypes,
     isRemembered: true,
     read: () => readFirstWaiting(outbox, table.db, table, outboxIds),
-    // These rows are not locked: by now they may say more than that they were taken.
+    // These rows are not locked, so a later state may be written already.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
   }
 }
 
-/** Rows locked by a transaction, which ends when they are marked or let go. */
 async function heldRows(
   outbox: Outbox,
   table: OpenTable,
@@ -83,10 +84,7 @@ async function heldRows(
   }
 }
 
-/**
- * The statuses that change something in the table. A record that ends as it is taken, without a request, is told as taken if the state
- * column has no word for discarded: the row no longer waits, at least.
- */
+/** If the state column has no value for discarded, such a row is marked as queued, so that it no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeStatements(table)?.states
   const saysDiscarded = formOf(table.table.state)?.isWrittenAt('discarded') ?? true
@@ -97,7 +95,7 @@ function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] 
     .filter(({ state }) => states?.has(state))
 }
 
-/** @returns the ids of rows that still say that they wait */
+/** @returns the ids of rows that still wait */
 async function mark(db: Database, table: OpenTable, statuses: readonly RowStatus[]): Promise<string[]> {
   const writing = writeStatements(table)
   const meant = toWrite(table, statuses)
@@ -112,8 +110,7 @@ const idsOf = (rows: readonly { outboxId: string }[]): string[] => rows.map(({ o
 
 interface LockedRow {
   outboxId: string
-  /** Hash of the key. */
-  line: string | null
+  keyHash: string | null
 }
 
 const roundsMax = 5
@@ -122,9 +119,9 @@ const leftTypesAmongMax = 2_000
 type ClaimStatements = ReturnType<typeof claimStatements>
 
 export function claimStatements({ rows }: OpenTable) {
-  const { from, waits, key, line, type, sort, order, id, idType, idText } = rows
+  const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
-  // Asked in the table, where its bytes are what they are. NULL comes last in the order, and a comparison of rows would lose it.
+  // A sort value sent as text may lose digits, so Postgres looks it up. NULL sorts last and needs a case of its own.
   const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
     second === undefined || first === undefined
@@ -132,30 +129,28 @@ export function claimStatements({ rows }: OpenTable) {
       : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
   return {
-    // Not "for update": that would wait for, and hold up, whoever inserts rows that refer to these.
-    lock: `select ${idText} as "outboxId", ${line} as line
-      from ${from} where ${waits} and ${cutIdSql(idText)} <> all($2::text[]) and not ${staysSql(type, 3)}
-        and (${key} is null or (${key} <> all($5::text[]) and ${line} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
+    // `for no key update`, because `for update` would block inserts that refer to these rows.
+    lock: `select ${idText} as "outboxId", ${keyHash} as keyHash
+      from ${from} where ${waits} and ${cutIdSql(idText)} <> all($2::text[]) and not ${leftToOthersSql(type, 3)}
+        and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
     lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
       for no key update of o skip locked`,
     overtaking: `select "outboxId" from (
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
-          bool_or(${id} <> all($2::${idType}[]) and ${cutIdSql(idText)} <> all($3::text[])) over (partition by ${line} order by ${order}) as "isBehind"
-        from ${from} where ${waits} and ${line} = any($1::bigint[]) and ${upToLast}
-      ) line where locked and "isBehind"`,
+          bool_or(${id} <> all($2::${idType}[]) and ${cutIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
+        from ${from} where ${waits} and ${keyHash} = any($1::bigint[]) and ${upToLast}
+      ) keyHash where locked and "isBehind"`,
     leftTypes: `select distinct type from (
-        select ${type} as type from ${from} where ${waits} and ${staysSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
+        select ${type} as type from ${from} where ${waits} and ${leftToOthersSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
       ) waiting`,
   }
 }
 
 /**
- * Locks up to `limit` rows that wait, lowest first. A row stays if one of its key before it waits and could not be locked:
- * someone else has that one in hand, or it is put off, or left to another instance, and must not be overtaken. It stays,
- * too, if there are enough of its key.
- *
- * @returns their ids, in order
+ * Locks up to `limit` waiting rows, lowest first. A row is left if an earlier row of its key waits and was not locked,
+ * because it is
+ * skipped, left to another instance, or locked by another session.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request
@@ -172,15 +167,14 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
       idsOf(taken),
     ])
     const overtaking = await findOvertaking(db, statements, rows, skipped)
-    taken = takeInLine(rows, overtaking, keyRowsMax)
+    taken = takeInKeyOrder(rows, overtaking, keyRowsMax)
     const hasEnough = taken.length === rows.length || rows.length < limit || round >= roundsMax
     if (hasEnough) return idsOf(taken)
     const kept = new Set(taken)
-    for (const row of rows) if (!kept.has(row) && row.line !== null) closed.add(row.line)
+    for (const row of rows) if (!kept.has(row) && row.keyHash !== null) closed.add(row.keyHash)
   }
 }
 
-/** Locks the row of this id. @returns it, or nothing: it does not wait, or is someone else's, or no row can have that id */
 async function lockRow(db: Database, lockById: string, outboxId: string): Promise<string[]> {
   try {
     return idsOf((await db.query<LockedRow>(lockById, [outboxId])).rows)
@@ -190,18 +184,18 @@ async function lockRow(db: Database, lockById: string, outboxId: string): Promis
   }
 }
 
-/** Which of the rows that were locked have one of their key before them that was not. */
+/** Finds the locked rows that would overtake an earlier row of their key. */
 async function findOvertaking(
   db: Database,
   { overtaking }: ClaimStatements,
   locked: readonly LockedRow[],
   skipped: RowsRequest['skipped'],
 ): Promise<ReadonlySet<string>> {
-  const lines = new Set(locked.flatMap(({ line }) => (line === null ? [] : [line])))
+  const keyHashes = new Set(locked.flatMap(({ keyHash }) => (keyHash === null ? [] : [keyHash])))
   const last = locked.at(-1)
-  if (lines.size === 0 || last === undefined) return new Set()
+  if (keyHashes.size === 0 || last === undefined) return new Set()
   const { rows } = await db.query<{ outboxId: string }>(overtaking, [
-    [...lines],
+    [...keyHashes],
     idsOf(locked),
     cutIdsOf(skipped.filter(({ isCaptured }) => isCaptured)),
     last.outboxId,
@@ -209,15 +203,13 @@ async function findOvertaking(
   return new Set(idsOf(rows))
 }
 
-/** The rows that may be taken: of each key the first ones, up to one that overtakes, and at most `keyRowsMax`. */
-function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, keyRowsMax: number): LockedRow[] {
+function takeInKeyOrder(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, keyRowsMax: number): LockedRow[] {
   const goes = createKeyOrder(keyRowsMax)
-  return rows.filter(({ outboxId, line }) => goes(line, !overtaking.has(outboxId)))
+  return rows.filter(({ outboxId, keyHash }) => goes(keyHash, !overtaking.has(outboxId)))
 }
 
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => idsOf(rows).map((id) => id.slice(0, idCharsMax))
 
-/** Where several instances know different types, those of the first rows that are left to another. */
 async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: RowsRequest): Promise<string[]> {
   if (types.elsewhere?.length === 0) return []
   const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.elsewhere])

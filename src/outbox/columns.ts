@@ -1,29 +1,32 @@
 import pg from 'pg'
 import { quoteIdentifier } from '../postgres/database.ts'
 
-/** What the catalog says of a column. */
 export interface Column {
-  /** To compare with: the type below all domains, of any length. A cast to it changes no value: bigint, bpchar, "bit". */
+  /** For comparisons: the type below all domains, of any length. A cast to it changes no value. */
   readonly type: string
-  /** To write: with length and precision, such as character varying(200). Casting text to it cuts what is too long. */
+  /** For writing: with length and precision. A cast of text to it cuts what is too long. */
   readonly exactType: string
-  /** To judge by: the type below all domains by its SQL name, such as character. Casting to that would cut to one. */
+  /**
+   * For decisions: the SQL name of the type below all domains, such as character. A cast to it would cut to one
+   * character.
+   */
   readonly baseType: string
   readonly notNull: boolean
 }
 
-/** What the catalog says of the outbox's table. */
 export interface TableShape {
   /** Quoted, with its schema. */
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
-  /** True for a table, whose rows have xmin and xmax; a view or a foreign table need not have them. */
+  /** True for a table, whose rows have xmin and xmax. */
   readonly hasSystemColumns: boolean
-  /** True if code or types of the client's take part when rows are read or written: these may need the role's search path. */
+  /**
+   * True if the client's code or types take part in statements on rows, so that they may need the role's search path.
+   */
   readonly hasClientCode: boolean
 }
 
-/** A column of the outbox row, which has the alias o in all statements. */
+/** A column of the row, which has the alias o in all statements. */
 export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
 export const literalSql = pg.escapeLiteral
 export const literalsSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
@@ -36,7 +39,7 @@ export function columnOf(shape: TableShape, name: string): Column {
 
 export const isJson = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
 
-/** In a statement on pg_attribute a: `base.type`, the oid of a column's type below all domains. */
+/** Joins to pg_attribute a: `base.type`, the oid of a column's type below all domains. */
 export const baseTypeSql = `cross join lateral (
       with recursive below as (
         select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid
@@ -44,16 +47,13 @@ export const baseTypeSql = `cross join lateral (
       ) select type from below where base operator(pg_catalog.=) 0
     ) base`
 
-/** Selects the oids of a table and of its partitions. */
 export const tableAndPartitionsSql = (qualified: string): string =>
   `select ${literalSql(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literalSql(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
 export const isoSql = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-/** For columns that count since 1970. */
 export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 
-/** A column's text, whatever its type. */
 export const textSql = (name: string, shape: TableShape): string =>
   isJson(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
 

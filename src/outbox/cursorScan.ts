@@ -4,14 +4,13 @@ import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import type { Horizon, SettledPosition } from './horizon.ts'
-import { chooseInKeyOrder, cutIdSql, type KeyOrderChoice, type ScannedRow, staysSql } from './keyOrder.ts'
+import { chooseInKeyOrder, cutIdSql, type KeyOrderChoice, leftToOthersSql, type ScannedRow } from './keyOrder.ts'
 import type { Cursor, LedgerMemory, Position, SeenRow } from './ledgerMemory.ts'
 import { type FoundDifferences, RowDifferences } from './rowDifferences.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface UnknownRows {
   outboxIds: string[]
-  /** The types of rows left to other instances. */
   leftTypes: string[]
 }
 
@@ -20,9 +19,8 @@ interface ScannedTable {
   rows: RowExpressions
   horizon: Horizon
   memory: LedgerMemory
-  /** Which outbox it is, in words. */
   name: string
-  /** The cursor holds numbers of transactions, which a restored database begins anew. */
+  /** True if the cursor holds transaction numbers. */
   byTransaction: boolean
 }
 
@@ -30,19 +28,18 @@ const pageMax = 2_000
 const pagesMax = 20
 
 /**
- * Finds the rows that wait if the rows themselves do not say so: those that the ledger does not have.
+ * Finds the waiting rows of a table whose rows do not show that they were captured: the rows that the ledger lacks.
  *
- * The table is read from a cursor on. It moves over rows that are in the ledger and settled, never over one that is
- * unknown: so the lowest unknown row is always ahead of it, however late it committed. Rows between the cursor and the
- * end that are known, because a transaction still runs or a key's row before them has to stay, are read again.
+ * The cursor moves over rows that the ledger has and that are settled, never over an unknown row. So the lowest unknown
+ * row is always
+ * ahead of it, however late it commits. Known rows ahead of the cursor are read again in each scan.
  */
 export class CursorScan {
-  /** All that it asks of the table, by name. */
   readonly statements: ReturnType<typeof cursorScanStatements>
   readonly #table: ScannedTable
   readonly #differences = new RowDifferences()
   #cursor: Cursor | null = null
-  /** Where to go on when so many known rows lay behind the cursor that no unknown row was found among them. */
+  /** The next scan continues here if this one met only known rows. */
   #resumeAt: Position | null = null
 
   constructor(table: ScannedTable) {
@@ -50,21 +47,20 @@ export class CursorScan {
     this.statements = cursorScanStatements(table.rows)
   }
 
-  /** Finds the lowest unknown rows that the request does not leave, in order. */
   async findUnknown(request: RowsRequest): Promise<UnknownRows> {
     const settled = await this.#table.horizon.read()
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-    // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
-    const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldLines(skipped)
+    // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed it.
+    const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
     const choice = chooseInKeyOrder(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
     await this.#advance(passed, settled)
     return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
   }
 
-  /** Chooses rows page by page. @returns up to where all rows are known and settled */
+  /** @returns the position up to which all rows are known and settled */
   async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<Position | null> {
     let passed: Position | null = null
     let isPassing = this.#resumeAt === null
@@ -83,7 +79,7 @@ export class CursorScan {
       at = rows.at(-1)?.position ?? at
       if (rows.length < pageMax) break
       if (page < pagesMax) continue
-      // Not from beyond a row that was left: those of its key behind it would overtake it.
+      // Resumes only if every row so far is known: later rows of a skipped row's key would overtake it.
       if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) this.#resumeAt = at
       break
     }
@@ -97,7 +93,6 @@ export class CursorScan {
     this.#cursor = { position, sequenceFile, sameUpto: this.#cursor?.sameUpto ?? null }
   }
 
-  /** Returns whether the row of this id is there, waits, and is unknown. */
   async isUnknown(outboxId: string): Promise<boolean> {
     const { db, memory } = this.#table
     const { rows } = await db.query<SeenRow>(this.statements.one, [outboxId]).catch((error: unknown) => {
@@ -107,7 +102,6 @@ export class CursorScan {
     return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
   }
 
-  /** Takes the rows met since this was last asked that are not as those that the ledger knows by their ids. */
   takeDifferences(): FoundDifferences {
     return this.#differences.take()
   }
@@ -121,29 +115,26 @@ export class CursorScan {
     return cursor !== null && ((await horizon.hasRestartedSince(cursor)) || this.#differsBehind(cursor))
   }
 
-  /** Reads up to where all rows were known and none could come; null: nowhere yet. */
   async readPosition(): Promise<Position | null> {
     return (await this.#readCursor(await this.#table.horizon.read()))?.position ?? null
   }
 
-  /** Counts the types of the rows after the cursor, among `rowsMax` of them. */
   async countTypes(rowsMax: number): Promise<TypeCount[]> {
     const values = [rowsMax, ...this.#valuesOf(await this.readPosition())]
     return (await this.#table.db.query<TypeCount>(this.statements.types, values)).rows
   }
 
-  /** Counts the rows that wait, and finds the first of them. */
   async countUnknown(): Promise<{ waiting: number; firstId: string | null }> {
     const { db, horizon, memory } = this.#table
     const settled = await horizon.read()
     const stored = await this.#readCursor(settled)
-    this.#cursor = stored && this.#cursor // the table has got other parts: what waits in them is looked for
+    this.#cursor = stored && this.#cursor // After a partition was added, the table is read again from its beginning.
     const from = stored?.position ?? null
     const { rows } = await db.query<{ n: number }>(this.statements.count, this.#valuesOf(from))
     let rowsKnown = 0
     let firstId: string | null = null
     let at = from
-    // If the table is read anew many are known, and no backlog; otherwise a page tells enough of it.
+    // Without a cursor many rows are known, and do not count. With one, a page is enough.
     for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
       const read = await this.#readPage(at, settled.upTo)
       const { known } = await memory.findKnown(read)
@@ -161,13 +152,12 @@ export class CursorScan {
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
     const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // An operator says that the rows are those that are known: then the table is read from its beginning, which sends none again.
+    // `adopt --same` declared these rows known, so a table that was set back among them is read again.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
     const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored
   }
 
-  /** Rows that are in conflict are passed by the position, as known rows are. */
   async #meet(rows: readonly SeenRow[]): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await this.#table.memory.findKnown(rows)
     const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))
@@ -178,7 +168,7 @@ export class CursorScan {
     return { known, repeated }
   }
 
-  /** Numbers that are drawn a second time stand before the position, where nobody looks. @throws ForeignOutbox */
+  /** Numbers that are drawn again lie behind the cursor, where no scan reads. @throws ForeignOutbox */
   async #assertAhead({ drawn, sequenceFile }: SettledPosition): Promise<void> {
     const { name, byTransaction } = this.#table
     const cursor = this.#cursor
@@ -194,7 +184,7 @@ export class CursorScan {
     )
   }
 
-  /** Compares the rows at the position with those that were taken there. */
+  /** Compares the rows at the cursor with those that were captured there. */
   async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
@@ -212,33 +202,31 @@ export class CursorScan {
     return verdict
   }
 
-  /** Numbers that were drawn again up to the position: no row after it says so. */
+  /** Notices numbers that were drawn again up to the cursor. */
   async #differsBehind(cursor: Cursor): Promise<boolean> {
     if (this.#table.byTransaction) return false
     return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || this.#differences.hasMore()
   }
 
-  async #readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
+  async #readPage(after: Position | null, upTo: string | null, left: Left = leavesNone): Promise<PageRow[]> {
     const { exceptKeys, types } = left
     const values = [pageMax, upTo, exceptKeys, types.known, types.elsewhere, ...this.#valuesOf(after)]
     return (await this.#table.db.query<PageRow>(this.statements.page, values)).rows
   }
 
-  /** The parameters of a position; NULLs for none. */
   #valuesOf(position: Position | null): (string | null)[] {
     return this.#table.rows.sort.map((_, i) => position?.[i] ?? null)
   }
 
-  /** Reads the lines of rows that are put off. */
-  async #readHeldLines(skipped: ReadonlySet<string>): Promise<Set<string>> {
+  async #readHeldKeys(skipped: ReadonlySet<string>): Promise<Set<string>> {
     if (skipped.size === 0) return new Set()
     const { db } = this.#table
-    const { lines, linesByText } = this.statements
-    const { rows } = await db.query<{ line: string }>(lines, [[...skipped]]).catch((error: unknown) => {
+    const { keyHashes, keyHashesByText } = this.statements
+    const { rows } = await db.query<{ keyHash: string }>(keyHashes, [[...skipped]]).catch((error: unknown) => {
       if (!isInvalidValue(error)) throw error
-      return db.query<{ line: string }>(linesByText, [[...skipped]]) // slower: it has no index
+      return db.query<{ keyHash: string }>(keyHashesByText, [[...skipped]]) // without an index
     })
-    return new Set(rows.map(({ line }) => line))
+    return new Set(rows.map(({ keyHash }) => keyHash))
   }
 }
 
@@ -250,30 +238,28 @@ function stampsOf(rows: readonly SeenRow[]): (outboxId: string) => string {
 const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
-const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
+const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 
-/** How the rows at a position and just behind it compare with those that were taken there. */
+/** The rows at the cursor, compared with those that were captured there. */
 export interface Sample {
   rows: number
-  /** The ledger does not know their ids. */
   unknown: number
-  /** Others than those that it knows. */
+  /** Rows that differ from those that the ledger has under their ids. */
   another: number
-  /** Edited since, or others of the same type and key. */
+  /** Rows that were edited, or are different rows of the same type and key. */
   edited: number
-  /** All are known by when they were recorded, which never changes. */
+  /** True if every row is known by its creation time, which the ERP never edits. */
   byTime: boolean
-  /** The sequence has another file than when the position was reached: `restart identity`, `alter sequence … restart`. */
+  /** The sequence has a new file since the cursor was stored: `restart identity`, `alter sequence … restart`. */
   sequenceChanged: boolean
 }
 
 /**
- * Judges whether the numbers of the table began anew since the position was reached, so that there are rows before it that
- * nobody has read. Edits of single rows must not look like that. Pure.
+ * Judges whether the table's numbers began anew, so that unread rows lie behind the cursor. Pure.
  *
- * - The sequence began anew, and most rows are not those that were: it is so. (Another option of a sequence changes its file, too.)
- * - It was set back by hand (setval), which leaves no trace; all rows are others by their times, which nobody edits: it is so.
- * - All rows differ, and nothing else says why: that is told, and nothing stops.
+ * - `anew`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
+ * - `anew`: all rows differ by their creation times. A sequence that was set back by setval leaves no other trace.
+ * - `differs`: all rows differ, and nothing explains it. A problem is raised, and capture goes on.
  */
 export function judgeSample(sample: Sample): 'same' | 'differs' | 'anew' {
   const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
@@ -283,36 +269,33 @@ export function judgeSample(sample: Sample): 'same' | 'differs' | 'anew' {
   return byTime ? 'anew' : 'differs'
 }
 
-/** A row of `page` and `pageAfter`. */
 export interface PageRow extends SeenRow, ScannedRow {
   position: string[]
   settled: boolean | null
 }
 
-/** Rows at the position and just behind it that are compared with those that were taken there. */
 const sampleMax = 20
 
-/** All that a cursor scan asks of the table, by name. */
 export function cursorScanStatements(rows: RowExpressions) {
-  const { from, waits, key, line, type, seen, id, idType, idText, sort, order } = rows
+  const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
-  /** After a position, or every row if its parameters are NULL. */
+  /** The condition "after a position", which is true if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
-    select ${seen}, ${line} as line,
-      ${key} = any($3::text[]) as excepted, case when ${staysSql(type, 4)} then ${type} end as "leftType",
+    select ${seen}, ${keyHash} as keyHash,
+      ${key} = any($3::text[]) as excepted, case when ${leftToOthersSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${after(6)} order by ${order} limit $1`,
-    /** The last rows up to a position, but not those up to a second one. */
+    /** Selects the last rows up to a position, and after a second one. */
     behind: `
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
-    lines: `select distinct ${line} as line from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
-    linesByText: `select distinct ${line} as line from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
+    keyHashes: `select distinct ${keyHash} as keyHash from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
+    keyHashesByText: `select distinct ${keyHash} as keyHash from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
     types: typeCountsSql(from, type, `${waits}${after(2)}`),

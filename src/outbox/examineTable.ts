@@ -24,10 +24,11 @@ import { unknownStatusSql } from './unknownStatuses.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
- * Looks at everything of a table that the daemon will meet, and needs no ledger for it: rights, columns, what is written, and every
- * statement. Says what is wrong, a finding each; if one thing hides the next, the first.
+ * Finds what the daemon will fail at, without a ledger: permissions, columns, written values, and every statement. If
+ * one problem hides
+ * the next, returns the first.
  *
- * @throws OutboxTableUnusable with what the description and the table disagree on
+ * @throws OutboxTableUnusable if the table differs from its description
  */
 export async function examineTable(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   const table = await resolveTable(pool, described)
@@ -38,7 +39,7 @@ export async function examineTable(pool: pg.Pool, described: OutboxTable): Promi
   const written = await findWriteProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   const context = { served: anyServed, failingIds: [] }
-  // The ledger is not asked: nothing but the statements is wanted.
+  // the ledger is not asked: only the statements are needed
   const open = openTable(pool, table, inspected, context, pool)
   const refused = await findStatementProblems(sessionsOf(pool, inspected.shape), statementsOf(open))
   const grant = await grantOfAll(pool, qualifiedName(described))
@@ -63,7 +64,7 @@ const anyServed: ServedOutbox = {
   readings: 0,
 }
 
-/** Every statement on the table, but for those that a person's commands alone use, by the names that the code has for them. */
+/** Every statement that the daemon runs on the table, by its name in the code. */
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)
@@ -84,12 +85,12 @@ function statementsOf(table: OpenTable): NamedStatements {
   }
 }
 
-/** A statement of the daemon, by the name that the code has for it. */
 type NamedStatements = Readonly<Record<string, string>>
 
 /**
- * Asks Postgres to plan each statement as our user, and run none: types that do not compare, columns, functions and rights
- * that are missing show. Each refusal once, with the statements that meet it.
+ * Asks Postgres to plan each statement as our role, and runs none. Shows types that cannot be compared, and missing
+ * columns, functions
+ * and permissions. Each refusal comes once, with its statements.
  */
 async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
@@ -105,14 +106,14 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
   )
 }
 
-/** Each statement would wait anew. */
+/** One is enough, because each statement would wait again. */
 const locked =
   'is locked by another session, so that we could not ask Postgres to plan our statements: outboxd status says whose lock that is'
 
 /**
- * Prepared, since Postgres then says itself how many values there are and of which types; NULL will do for each.
+ * Prepares the statement, because Postgres then says how many parameters it has. NULL is enough for each.
  *
- * @returns why it would not run, null if it would; `locked`: nobody can say
+ * @returns why it would fail; null if it would run
  */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')
@@ -130,7 +131,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
     if (isLockOrTimeout(error)) return 'locked'
     return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
   } finally {
-    await forget(db) // a rollback does not
+    await forget(db) // a rollback keeps prepared statements
   }
 }
 
@@ -141,11 +142,11 @@ async function forget(db: Database): Promise<void> {
   if ((rowCount ?? 0) > 0) await db.query(`deallocate ${prepared}`)
 }
 
-/** Says what is no mistake of the table or its description, and may not be what was meant: clauses for `outboxd check`. */
+/** Finds what is valid but may not be meant: clauses for `outboxd check`. */
 export const findRemarks = async (outbox: Outbox): Promise<string[]> =>
   findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
 
-/** The same of a table that no outbox was opened for. */
+/** The same for a table without an outbox. */
 export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
   return [
     ...(await findPolicyRemarks(db, shape.qualified)),
@@ -154,7 +155,7 @@ export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: 
   ]
 }
 
-/** A flag that is neither set nor not set: such a row does not wait, and is never taken. */
+/** A row whose flag is NULL does not wait, so it is never captured. */
 async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
   if (state === null || formOf(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)

@@ -4,30 +4,30 @@ import { codeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 
-/** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
+/** Rows for which the filter or the stamp raises an error, so that every statement that reads them fails. */
 export interface FailingRows {
-  /** Those that are known; neither the filter nor the stamp is asked for them. */
+  /** Statements leave the filter and the stamp out for these. */
   ids(): readonly string[]
   /**
-   * Looks for them after a statement has failed; several at once look together.
+   * Searches after a statement has failed. Concurrent calls share one search.
    *
-   * @param before those that the statement knew
-   * @returns whether it would know more now
+   * @param before the ids that the statement left out
+   * @returns true if there are different ids now
    */
   find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
-  /** Where it is time, looks whether they still are. */
+  /** Checks once a minute whether they still fail. */
   retest(statements: FailingRowStatements): Promise<void>
 }
 
 export interface FailingRowStatements {
   readonly db: Database
-  /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
+  /** The ids of rows that wait if the filter is left out. $1: the id before the first, or null; $2: how many. */
   readonly candidates: string
-  /** Asks the filter, and for the stamp if rows are found by it, about the rows of the ids in $1 alone. */
+  /** Asks the filter, and the stamp if rows are found by it, about the ids in $1. */
   readonly ask: string
 }
 
-/** More of them, and it is the filter that is wrong, not a row. */
+/** If more rows fail, the filter is wrong, and not a row. */
 const unfilterableMax = 100
 const pageRows = 2_000
 const searchMaxMs = 5_000
@@ -36,7 +36,7 @@ const retestMs = 60_000
 export function createFailingRows(ledger: Database): FailingRows {
   let known: readonly string[] = []
   let testedAt = 0
-  /** Where a search that took too long goes on. */
+  /** A search that took too long continues here. */
   let after: string | null = null
   let learning: Promise<void> | null = null
 
@@ -105,14 +105,14 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
   }
 }
 
-/** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
+/** True for an error that a row's contents can cause: an invalid value, or a function that raises. */
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
 
 /**
- * Those of these rows that a question fails for: all are asked about at once, then by halves, until each is alone.
+ * Returns the rows that a question fails for: asks about all at once, then about halves, down to single rows.
  *
- * @param most so many are enough
- * @throws what no row can be to blame for
+ * @param most ends the search
+ * @throws any error that a row cannot cause
  */
 export async function isolateFailingRows(
   ids: readonly string[],

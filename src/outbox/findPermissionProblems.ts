@@ -2,14 +2,13 @@ import { type Database, readRoleSchemas } from '../postgres/database.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
-/** The columns that the daemon reads and writes. */
 export interface NeededPermissions {
   /** Null: every column of the table. */
   readonly select: readonly string[] | null
   readonly update: readonly string[]
 }
 
-/** Lists what the daemon needs of a table as it is described. Pure. */
+/** Lists the columns that the daemon reads and writes. Pure. */
 function neededRights(table: OutboxTable): NeededPermissions {
   const { payload, type, createdAt, state, write } = table
   const form = formOf(state)
@@ -32,7 +31,9 @@ function neededRights(table: OutboxTable): NeededPermissions {
   return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
 }
 
-/** Says that our user must not use the schema of a table, with the statement that grants it; null if it may, or the schema is unknown. */
+/**
+ * Describes a missing permission on a table's schema, with the grant; null if our role may use it, or it is unknown.
+ */
 export async function findSchemaProblem(
   db: Database,
   name: Pick<OutboxTable, 'schema' | 'table'>,
@@ -41,7 +42,7 @@ export async function findSchemaProblem(
   return found === null || found.mayUse ? null : missingSchema(found)
 }
 
-/** Finds what the daemon does with the table and our user must not, with the statements that grant it. */
+/** Describes the permissions that our role lacks, with the grants. */
 export async function findPermissionProblems(db: Database, table: OutboxTable): Promise<string[]> {
   const found = await findTable(db, table)
   if (found === null) return []
@@ -80,10 +81,10 @@ export async function findPermissionProblems(db: Database, table: OutboxTable): 
 }
 
 /**
- * Reads all that a role needs of the outbox's table, whichever role asks: to read it, and to write the columns that are ours.
+ * Makes the grants that a role needs for the outbox's table. Any role can ask.
  *
  * @param onlyReads for a role that changes nothing
- * @returns statements; null if there is no such table
+ * @returns null if there is no such table
  */
 export async function readOutboxGrants(
   db: Database,
@@ -123,12 +124,11 @@ function shortened(names: readonly string[]): string {
 
 const listed = (names: readonly string[]) => names.join(', ')
 
-/** Rows locked by others are known by xmax, and rows without a state are put in the order of their transactions. */
+/** Locked rows are found by xmax, and rows without a state are ordered by their transactions. */
 const systemColumns = (table: OutboxTable): string[] =>
   isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
 interface FoundSchema {
-  /** Quoted, as all names here. */
   role: string
   schema: string
   mayUse: boolean
@@ -148,7 +148,7 @@ async function findSchema(db: Database, schema: string): Promise<FoundSchema | n
   return rows[0] ?? null
 }
 
-/** Finds the table that is meant, also if our user must not use its schema, so that it looks as if it were not there. */
+/** Finds the table even if our role may not use its schema, which hides the table from `to_regclass`. */
 async function findTable(
   db: Database,
   { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
@@ -165,15 +165,14 @@ async function findTable(
   return rows[0] ?? null
 }
 
-/** Names as Postgres quotes them. */
 interface Rights {
   unreadable: string[]
   unwritable: string[]
-  /** The sequence that must not be read, quoted; null if there is none, or it may. */
+  /** The sequence, quoted, if our role may not read it. */
   sequence: string | null
 }
 
-/** Columns that are not there are none of ours to say. */
+/** Leaves out columns that do not exist: `inspectTable` reports them. */
 async function readRights(
   db: Database,
   oid: string,

@@ -18,27 +18,30 @@ export async function findTablesBelow(db: Database, qualified: string): Promise<
   return rows.map(({ name }) => name)
 }
 
-/** Says what to read instead. @param kind pg_class.relkind @param below quoted, with their schemas */
+/** @param kind pg_class.relkind @param below quoted, with their schemas */
 export function suggestInstead(kind: string, below: readonly string[]): string {
   if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (below.length === 0) return 'describe the table below it'
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-/** What is no table of rows that transactions have written, by pg_class.relkind. */
+/** The relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
 export const relationKindNames: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-/** Whether its rows must say that they are taken, since it does not show which transactions wrote them. @param kind pg_class.relkind */
+/**
+ * True if rows must be marked on capture, because they do not show which transactions wrote them. @param kind
+ * pg_class.relkind
+ */
 export const needsMark = (kind: string): boolean => relationKindNames[kind] !== undefined
 
 /**
- * Finds what keeps the daemon from reading a view or a foreign table as it is described; null if nothing does. The ledger remembers rows by the
- * transactions that wrote them, which a view does not have, and a foreign table gives as 0: a row that is committed late would never
- * be read. A materialized view takes no mark either.
+ * Finds why a view or a foreign table cannot be read as described. Without marks, the ledger tracks rows by the
+ * transactions that wrote
+ * them. A view does not show these, and a foreign table shows 0, so a row that commits late would be missed.
  *
  * @param kind pg_class.relkind
  */
@@ -55,12 +58,12 @@ export async function findKindProblem(
 }
 
 interface IdState {
-  /** pg_class.relkind: r an ordinary table, p a partitioned one, v a view, f a foreign table. */
+  /** pg_class.relkind: r table, p partitioned table, v view, f foreign table. */
   kind: string
   notNull: boolean
-  /** A valid unique index of all rows on exactly this column. A deferred one will do: what is committed is unique. */
+  /** A valid unique index of all rows on exactly this column. It may be deferred, because only committed rows count. */
   unique: boolean
-  /** Rows of other tables stand in it, which its own indexes do not cover. */
+  /** It has inheriting tables, whose rows its own indexes do not cover. */
   inherited: boolean
 }
 
@@ -73,9 +76,9 @@ const idStateSql = `
   where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
- * Finds what is wrong with the column that names rows. Two rows of one id would count as one: the second is never sent, and is told the
- * outcome of the first. So the catalog has to say that there are none; if it cannot (a view, a foreign table, a table
- * partitioned by another column), the description must promise it.
+ * Checks that ids are unique. Two rows of one id would count as one: the second would never be sent. If the catalog
+ * cannot say so (a
+ * view, a foreign table, a table partitioned by a different column), the description must promise it.
  */
 export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { id, idPromised } = table
@@ -106,10 +109,11 @@ function cannotSay(kind: string, inherited: boolean): string {
 }
 
 /**
- * Finds what is wrong with a filter if the ledger remembers how far the table was read. A row for which the filter comes
- * true with time (`not_before <= now()`) is not written then: the position has passed it, and nobody would ever look at it
- * again. So the filter must depend on the row alone, as the predicate of a partial index must: Postgres is asked
- * whether it would take it for one, on an empty copy of the table, in a transaction that is rolled back.
+ * Checks that a filter depends on the row only, if the ledger keeps a cursor. A row for which `not_before <= now()`
+ * becomes true with
+ * time would stay behind the cursor. Postgres is asked whether it accepts the filter as the predicate of a partial
+ * index, on an empty
+ * copy of the table in a transaction that is rolled back.
  */
 export async function findFilterProblems(
   pool: pg.Pool,
@@ -122,7 +126,7 @@ export async function findFilterProblems(
   await using transaction = await begin(withRolePath(pool))
   const { db } = transaction
   try {
-    // "o" is what rows are called in our statements, so a filter may call them so.
+    // a filter may call the row "o", as our statements do
     await db.query(`create temporary table o (like ${qualified}) on commit drop`)
   } catch (error) {
     if (!mayNotCreate(error)) throw error
@@ -144,22 +148,21 @@ export async function findFilterProblems(
   }
 }
 
-/** 42703, undefined_column. Postgres says which: column "relaesed" does not exist. */
 function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
   const missing =
     codeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
   return missing ? didYouMean(missing, columns) : ''
 }
 
-/** 42P17, invalid_object_definition: "functions in index predicate must be marked IMMUTABLE". */
+/** invalid_object_definition: "functions in index predicate must be marked IMMUTABLE" */
 const notImmutable = '42P17'
 
-/** No right to create temporary tables or to copy this one, or a standby: then words that tell the time are looked for. */
+/** No permission for temporary tables, or a standby. Then the filter's text is searched for functions of time. */
 const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
 const timeMessage =
   /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
 
-/** The functions of a view that may give another value another time, by the tree that Postgres keeps of it. */
+/** The functions in a view whose result may change, by Postgres's parse tree. */
 const changingParts = `
   select distinct p.proname as name from pg_rewrite r
     cross join lateral regexp_matches(r.ev_action::text, ':(?:func|opfunc)id (\\d+)', 'g') m
@@ -176,8 +179,8 @@ function problem(parts: readonly string[]): string {
 }
 
 /**
- * Row-level security without a policy for what we do hides every row from it, without an error: without one for our selects
- * the outbox looks empty, without one for our updates no row would ever be captured, or none ever be told.
+ * Row-level security without a fitting policy hides every row without an error: the outbox looks empty, or no row can
+ * be marked.
  */
 export async function findPolicyProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
@@ -194,7 +197,7 @@ export async function findPolicyProblems(db: Database, qualified: string, table:
   )
 }
 
-/** Says that policies hold for our user, because it cannot count what they hide from it. */
+/** Says that policies apply to our role, because it cannot count the rows that they hide. */
 export async function findPolicyRemarks(db: Database, qualified: string): Promise<string[]> {
   const { isActive, role } = await readPolicies(db, qualified)
   if (!isActive) return []
@@ -204,11 +207,10 @@ export async function findPolicyRemarks(db: Database, qualified: string): Promis
 }
 
 interface Policies {
-  /** For us: owners, superusers and whoever bypasses it see all. */
+  /** False for owners, superusers and roles that bypass row-level security. */
   isActive: boolean
-  /** Ours, quoted. */
   role: string
-  /** Whether any policy applies to what we do. */
+  /** True if a policy applies to the command. */
   allows: { select: boolean; update: boolean }
 }
 

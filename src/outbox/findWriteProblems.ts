@@ -10,8 +10,9 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
 /**
- * Finds what is wrong with the columns that we write, before any row is there to try it on: a type that does not take what we write, a
- * state that would be cut short, NULL if it must not be. Clauses that follow the table's name.
+ * Finds columns that cannot take what the daemon writes, before any row exists: a wrong type, a state that would be
+ * cut, NOT NULL.
+ * Returns clauses that follow the table's name.
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
@@ -27,23 +28,21 @@ export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape
 
 type Refusal = Trial & { why: string }
 
-/** One clause for a column, with the first reason: the others are mostly its like. */
+/** One clause for a column, with the first reason, because the others are mostly the same. */
 function explainRefusals(refusals: readonly Refusal[]): string {
   const [{ column, exactType, why }] = refusals as [Refusal]
   const what = [...new Set(refusals.map((refusal) => refusal.what))].join(', ')
   return `has "${column}" of type ${exactType}, which cannot take ${what}: ${why}`
 }
 
-/** A value on its way into a column. */
 interface Trial {
   column: string
-  /** As the catalog has it, with its length. */
   exactType: string
-  /** What is written, for people. */
+  /** The value, for people. */
   what: string
-  /** What is written, in SQL, as the daemon casts it. */
+  /** The value in SQL, cast as the daemon casts it. */
   written: string
-  /** A condition that says that it is whole in the column, asked of "v"; null if a part will do. */
+  /** The condition on "v" that nothing was cut; null if cutting is fine. */
   whole: string | null
 }
 
@@ -76,7 +75,7 @@ function writeTrials({ column, what, on }: WrittenColumn, shape: TableShape): Tr
   }
 }
 
-/** As the ids of transactions commonly are; the interface calls them strings. */
+/** A usual id. The interface allows any string. */
 export const anyTransactionId = '00000000-0000-4000-8000-000000000000'
 
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
@@ -88,7 +87,7 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
   return { column, exactType, what, written: `${literalSql(text)}::text::${exactType}`, whole }
 }
 
-/** @param isKept a time that stands there already stays */
+/** @param isKept true if a time that is there already stays */
 function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   const { exactType } = columnOf(shape, column)
   const now = nowSql(shape, column)
@@ -96,7 +95,7 @@ function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   return { column, exactType, what: 'the time', written, whole: null }
 }
 
-/** @returns why it cannot be written, null if it can */
+/** @returns why it cannot be written; null if it can */
 async function tryWrite(db: Database, { written, whole }: Trial): Promise<string | null> {
   await db.query('savepoint written')
   try {
@@ -110,7 +109,6 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
   }
 }
 
-/** NULL if it must not be, and a NULL that never comes. */
 function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
   const mustBeSet = (name: string) => columnOf(shape, name).notNull
   const neverWaits =
@@ -133,7 +131,7 @@ const mayBeEmptied = ({ what, on }: WrittenColumn): boolean =>
 
 const isAlwaysThere = (what: WrittenColumn['what']) => what === 'state' || what === 'now'
 
-/** What may go on as it is, and is worth a word: clauses. */
+/** Finds what works but may fail later: clauses. */
 export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {
   return write
     .filter(({ column, what }) => what === 'transaction_id' && columnOf(shape, column).baseType === 'uuid')
@@ -143,7 +141,7 @@ export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): str
     )
 }
 
-/** Returns a sentence for each column that cuts an id of the longest length. Asks Postgres, because a domain has a length, too. */
+/** Returns a sentence for each column that cuts the longest id. Asks Postgres, because a domain may have a length. */
 export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Promise<string[]> {
   const shape = await inspectTable(pool, table)
   const columns = table.write.flatMap(({ column, what }) => {
@@ -161,7 +159,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
   return (await Promise.all(found)).flat()
 }
 
-/** @returns how many characters of the longest id a type keeps; null if it refuses the id, as a domain may that checks its form */
+/** @returns how many characters of the longest id the type keeps; null if it refuses the id, as a domain may */
 async function keptLength(pool: Database, exactType: string): Promise<number | null> {
   try {
     const sql = `select length($1::text::${exactType}::text)::int as length`

@@ -5,23 +5,22 @@ import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * How far an outbox table is settled: no transaction that is still running, or begins later, can commit a row there.
- * To be asked before the rows are read, so that they are seen as they were then or later.
+ * Says how far a table is settled: no transaction, running or future, can commit a row there. Read it before the rows.
  */
 export interface Horizon {
   read(): Promise<SettledPosition>
-  /** Whether the numbers began anew since a position was reached. */
+  /** Returns whether the numbers began anew since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
 export interface SettledPosition {
-  /** Oids of database and table, and what puts rows in order: a table created anew begins anew, and so does one that gets other parts. */
+  /** Oids of database and table, order and partitions. If one changes, the table is read from its beginning. */
   outbox: string
-  /** Rows whose first sort value is at most this are settled; null if none is known to be. */
+  /** Rows whose first sort value is at most this are settled. */
   upTo: string | null
-  /** The number that the sequence has drawn last; null if that is unknown, or there is none. */
+  /** The number that the sequence has drawn last. */
   drawn: string | null
-  /** The sequence's file on disk, which changes if it is begun anew; null if there is none. */
+  /** The sequence's file on disk, which changes if the sequence restarts. */
   sequenceFile: string | null
 }
 
@@ -32,17 +31,14 @@ export function createHorizon(db: Database, table: OutboxTable, shape: TableShap
 const outboxKey = (qualified: string) =>
   `(select oid::text from pg_database where datname = current_database()) || '.' || ${literalSql(qualified)}::regclass::oid::text`
 
-/** Stands for its partitions and the tables that inherit from it: what was in one before it came was written long ago. */
+/** A partition that is attached later brings rows that were written long ago. */
 const partsKey = (qualified: string) =>
   `coalesce((with recursive part as (
       select inhrelid as id from pg_inherits where inhparent = ${literalSql(qualified)}::regclass::oid
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
-/**
- * Rows in the order of their transactions' numbers: every transaction below the oldest that runs has ended, and those
- * that committed are visible. Whatever commits later has a higher number, wherever its ids came from.
- */
+/** Orders rows by transaction number. Every transaction below the oldest running one has ended. */
 function byTransaction(db: Database, shape: TableShape): Horizon {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
@@ -51,14 +47,13 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
       const { rows } = await db.query<SettledPosition>(sql)
       return rows[0] as SettledPosition
     },
-    hasRestartedSince: async () => false, // no transaction is given its number twice
+    hasRestartedSince: async () => false, // no transaction number is given twice
   }
 }
 
 /**
- * Rows in the order of a sequence. They are settled up to a number that was seen when all who were writing the table then have
- * ended (`tableWritersSql` tells why). A row that was given a number beyond what the sequence has drawn settles nothing: the numbers
- * between are still to come.
+ * Orders rows by a sequence. A highest number is settled when every session that was writing the table then has ended
+ * (`tableWritersSql` says why). A number that the sequence has not drawn yet settles nothing.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`

@@ -6,14 +6,13 @@ import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems, findIdProblems, findKindProblem, findPolicyProblems } from './findTableProblems.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
-/** The outbox table is not as it was described. Says everything that does not fit. */
+/** The outbox table differs from its description. The message says everything that differs. */
 export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
 /**
- * Names the schema in which the role's search path finds a table that is described without one. Our sessions look other names up in
- * the catalog only.
+ * Adds the schema in which the role's search path finds the table, because our sessions search the catalog only.
  *
  * @returns the same if there is no such table
  */
@@ -22,7 +21,7 @@ export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table
   table: T,
 ): Promise<T> {
   if (table.schema !== null) return table
-  // Every name here is qualified, because the role's search path may have namesakes.
+  // Every name is qualified, because the role's search path may have the same names.
   const { rows } = await withRolePath(db).query<{ schema: string }>(
     `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
@@ -32,8 +31,9 @@ export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table
 }
 
 /**
- * Whether code or types of the client's take part when rows are read or written: views, rules, policies and triggers of updates; columns,
- * defaults, constraints and indexes that need functions, operators or types that are not Postgres's own.
+ * Finds the client's code and types that take part in statements on rows: views, rules, policies, triggers of updates,
+ * and columns,
+ * defaults, constraints and indexes that need functions, operators or types outside Postgres's own.
  */
 const clientCodeSql = `
   with recursive part as (
@@ -56,17 +56,17 @@ const clientCodeSql = `
         and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
     ) as "hasClientCode"`
 
-/** Reads whether code or types of the client's take part in statements on the rows of a table. @param qualified quoted, with its schema */
+/** @param qualified quoted, with its schema */
 export async function readHasClientCode(db: Database, qualified: string): Promise<boolean> {
   const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
   return rows[0]?.hasClientCode ?? true
 }
 
-/** Looks the table up in the catalog. @throws OutboxTableUnusable if it cannot be read as described */
+/** Reads the table's columns from the catalog. @throws OutboxTableUnusable if it cannot be read as described */
 export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
   const table = await resolveTable(db, named)
   const qualified = qualifiedName(table)
-  // By the role's search path, with every name qualified: types are named here as the client's statements name them.
+  // With the role's search path, so that types get the names that the client's statements use.
   const { rows } = await withRolePath(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
@@ -137,7 +137,7 @@ const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
 const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
-/** Every column that the description names, and where it does. */
+/** Lists every column of the description, with its place there. */
 function namedColumns(table: OutboxTable): [string, string][] {
   const { payload, type, createdAt, state } = table
   const named: [string, string | null | undefined][] = [
@@ -158,7 +158,7 @@ function namedColumns(table: OutboxTable): [string, string][] {
   return named.flatMap(([where, name]) => (name === null || name === undefined ? [] : [[where, name]]))
 }
 
-/** A position in a sequence tells nothing if a session draws numbers ahead of its inserts. */
+/** A position in a sequence means nothing if a session draws numbers ahead of its inserts. */
 async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
   const { rows } = await db.query<{ cached: number; falls: boolean }>(
     'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
@@ -176,7 +176,7 @@ async function findSequenceProblems(db: Database, qualified: string, column: str
   return []
 }
 
-/** Reads which table it is. @param qualified quoted, with its schema if the description names one */
+/** @param qualified quoted, with its schema if the description names one */
 export async function readIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
   const { rows } = await db.query<{ database: string; table: string }>(
     `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
@@ -186,15 +186,13 @@ export async function readIdentity(db: Database, qualified: string, idColumn: st
   return { ...(rows[0] as (typeof rows)[0]), idColumn }
 }
 
-/** More tables than anybody has to look through for a slip of the pen. */
 const tablesMax = 20_000
 
 /**
- * The table that a name which leads to none was most likely meant to be: of the same name in another schema, or of a name like
- * it, among those that this user may look at.
+ * Finds the table that a wrong name most likely means: the same name in a different schema, or a similar name.
  *
- * @param name as in the catalog, unquoted; without a schema, wherever the search path leads
- * @returns the name to write instead, with its schema if that is needed; null if nothing is near
+ * @param name as in the catalog, unquoted
+ * @returns the name to write instead; null if none is similar
  */
 export async function findNearestTable(
   db: Database,

@@ -8,10 +8,8 @@ import {
 } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** The sort values of a row, as text. */
 export type Position = readonly string[]
 
-/** A row as it is known again. */
 export interface SeenRow {
   outboxId: string
   stamp: string
@@ -19,34 +17,34 @@ export interface SeenRow {
 }
 
 export interface KnownRows {
-  /** Those whose ids the ledger has, the others below among them. */
+  /** All rows whose ids the ledger has. */
   known: ReadonlySet<string>
-  /** Rows that are others than those that were taken. */
+  /** Rows that differ from those that were captured under their ids. */
   conflicts: RowConflict[]
-  /** Rows that were edited since they were taken, or are others of the same type and key. */
+  /** Rows that were edited, or are different rows of the same type and key. */
   edited: string[]
-  /** Rows that were edited since their records were rejected or failed: no conflict. */
+  /** Rows that were edited after their records were rejected or failed: no conflict. */
   repaired: string[]
 }
 
 export interface Cursor {
-  /** Up to where all rows are known and none can come any more. */
+  /** All rows up to here are known, and no new one can come. */
   position: Position
-  /** The file of the sequence as the position was reached; null if there is none, or nobody looked. */
+  /** The sequence's file when the cursor was stored. */
   sequenceFile: string | null
-  /** An operator has said that rows up to here are those that the ledger knows. */
+  /** `outboxd adopt --same` declared the rows up to here known. */
   sameUpto: Position | null
 }
 
-/** What the ledger remembers of an outbox's rows, and how far a table was read whose rows do not say that they are taken. */
+/** What the ledger remembers of an outbox's rows. */
 export class LedgerMemory {
   readonly #ledger: Database
   readonly #epoch: number
   readonly #selection: string
 
   /**
-   * @param epoch     which of the outboxes that the ledger has served: ids and positions count within it only
-   * @param selection what a position rests on beside the table
+   * @param epoch counts the outboxes that the ledger has served
+   * @param selection digest of what a cursor depends on beside the table
    */
   constructor(ledger: Database, epoch: number, selection: string) {
     this.#ledger = ledger
@@ -54,7 +52,6 @@ export class LedgerMemory {
     this.#selection = selection
   }
 
-  /** Finds which of these rows are in the ledger, and under whose ids it has others. */
   async findKnown(seen: readonly SeenRow[]): Promise<KnownRows> {
     const { rows } = await this.#ledger.query<{
       id: string
@@ -86,7 +83,6 @@ export class LedgerMemory {
     }
   }
 
-  /** Returns null if the table was not read yet with these rows. @param outbox oids of database and table, and by what its rows are put in order */
   async readCursor(outbox: string): Promise<Cursor | null> {
     const { rows } = await this.#ledger.query<Cursor>(
       `select position, sequence_file as "sequenceFile", same_upto as "sameUpto"
@@ -97,7 +93,7 @@ export class LedgerMemory {
   }
 
   async advanceCursor(outbox: string, { position, sequenceFile }: Omit<Cursor, 'sameUpto'>): Promise<void> {
-    // What an operator has said of its rows is said of the table, whichever of them the description takes in.
+    // `same_upto` holds for the table, whatever filter its cursors have.
     await this.#ledger.query(
       `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file, same_upto)
        values ($1, $2, $3, $4, (select same_upto from outboxd.outbox_cursor

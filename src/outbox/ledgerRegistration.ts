@@ -7,7 +7,7 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { isSignInRefused } from '../postgres/sessionPool.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 
-/** A daemon of another ledger that serves the outbox, as the outbox's own database sees its session. */
+/** A session of a daemon that serves the outbox for a different ledger. */
 export interface OtherDaemon {
   pid: number
   user: string | null
@@ -16,7 +16,6 @@ export interface OtherDaemon {
   since: string | null
 }
 
-/** Daemons of another ledger serve the outbox: each row could be sent by both. */
 export class ForeignLedger extends ForeignError {
   override name = 'ForeignLedger'
   constructor(table: string, daemons: readonly OtherDaemon[]) {
@@ -28,7 +27,7 @@ export class ForeignLedger extends ForeignError {
   }
 }
 
-/** What is so, and what to do. @param daemons not empty */
+/** @param daemons not empty */
 export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[]): string {
   const sessions = daemons.map(({ pid, user, address, since }) =>
     [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
@@ -37,23 +36,22 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
 }
 
 /**
- * Three advisory locks in the outbox's database, of which each session of a daemon holds two for as long as it lives:
+ * Three advisory locks in the outbox's database. Each daemon's session holds two of them while it lives:
  *
- *     own       shared   of the table and the ledger: daemons of one ledger share it
- *     served    shared   of the table: a daemon that holds it, and not our own, is of another ledger
- *     starting  alone    of the table: of two ledgers that start at once one waits, and then sees the other
+ *     own       shared     table and ledger: daemons of one ledger share it
+ *     served    shared     table: a daemon that holds it without our `own` belongs to a different ledger
+ *     starting  exclusive  table: if two ledgers start at once, the second waits and then sees the first
  *
- * Postgres lets every role take every advisory lock. A session counts as a daemon only if its role may read the outbox or is a member
- * of our role. No lock is waited for without a bound.
+ * Any role can take these locks, so a session counts as a daemon only if its role may read the outbox or is a member of
+ * our role.
+ * No lock is waited for without a bound.
  */
 const locks = { served: 1_869_968_483, own: 1_869_968_484, starting: 1_869_968_485 } as const
 
-/** A name of the ledger for one table, as the second number of an advisory lock. */
 function ownNumber(table: number, ledger: string): number {
   return createHash('sha256').update(`${table} ${ledger}`).digest().readUInt32BE() >>> 1
 }
 
-/** Reads which daemons of another ledger than this one serve the table. @param oid of the table */
 async function readOthers(db: Database, oid: number, ledger: string): Promise<OtherDaemon[]> {
   const { rows } = await db.query<OtherDaemon>(
     `with held as materialized (
@@ -72,7 +70,7 @@ async function readOthers(db: Database, oid: number, ledger: string): Promise<Ot
   return rows
 }
 
-/** Says which sessions hold an advisory lock against ours, or wait for it, what follows, and how to end them. */
+/** Describes the sessions that hold a lock against ours, and how to end them. */
 async function describeBlockers(db: Database, key: readonly [number, number]): Promise<string> {
   const { rows } = await db.query<{ pid: number; user: string | null }>(
     `select l.pid, a.usename as user from pg_locks l left join pg_stat_activity a using (pid)
@@ -86,7 +84,7 @@ async function describeBlockers(db: Database, key: readonly [number, number]): P
   return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but a daemon of another ledger may not be noticed now. End that session: \`${end || 'none is left'}\``
 }
 
-/** Finds the daemons of another ledger that serve a table; none if there is no such table. @param table quoted */
+/** Finds daemons of other ledgers that serve a table. @param table quoted */
 export async function findOtherDaemons(db: Database, table: string, ledger: string): Promise<OtherDaemon[]> {
   const oid = await readOid(db, table)
   return oid === null ? [] : readOthers(db, oid, ledger)
@@ -98,14 +96,19 @@ async function readOid(db: Database, table: string): Promise<number | null> {
 }
 
 const reconnectMs = 250
-/** A daemon that starts while the server has been up for less waits: the daemons that served before come back first. */
+/**
+ * After a restart of the server, a new daemon waits this long, so that the daemons that served before reconnect first.
+ */
 const settledMs = 5_000
 const lookEveryMs = 5_000
 const answerMs = 5_000
-/** A session that is just ending, of a daemon that was stopped, is waited for; so is another daemon that registers. */
+/** Covers a stopped daemon's session that is just ending, and a second daemon that registers. */
 const tries = { most: 8, everyMs: 250 }
 
-/** A dead peer's session would keep another ledger out: the server notices it in 25 s. No timeout of the server's may end ours. */
+/**
+ * Ends a dead peer's session after 25 s, because it would keep a different ledger out. Switches the server's own
+ * timeouts off.
+ */
 const settings = `select set_config(name, case name when 'tcp_keepalives_idle' then '10' when 'tcp_keepalives_interval' then '5'
     when 'tcp_keepalives_count' then '3' else '0' end, $1)
   from pg_settings where name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
@@ -122,18 +125,18 @@ export interface RegistrationOptions {
 }
 
 /**
- * Says in the outbox's database, for as long as it is open, that daemons of this ledger serve the table. Its session is made by the first
- * `hold`, and again after every break.
+ * Registers in the outbox's database that daemons of this ledger serve the table. The first `hold` opens the session,
+ * and every break
+ * reopens it.
  */
 export class LedgerRegistration {
   readonly #options: RegistrationOptions
   #held: pg.Client | null = null
-  /** The table's name, quoted, with its schema, when the session was made. */
   #name = ''
-  /** Of the table; one that was created anew has another. */
+  /** A table that was created anew has a new oid. */
   #heldOid: number | null = null
   #hasStood = false
-  /** Why the session that is held could not take its locks; null if it has them. */
+  /** Why the session could not take its locks; null if it holds them. */
   #blocked: string | null = null
   #underWay: Promise<void> | null = null
   #timer: NodeJS.Timeout | undefined
@@ -144,9 +147,9 @@ export class LedgerRegistration {
   }
 
   /**
-   * Sees that the registration stands, and makes it stand again if the session broke.
+   * Opens the registration if it is not open.
    *
-   * @throws ForeignLedger if a daemon of another ledger serves the table, Error if the database cannot say
+   * @throws ForeignLedger if a daemon of a different ledger serves the table, Error if the database cannot answer
    */
   async hold(): Promise<void> {
     if (this.#held === null) await this.#renew()
@@ -177,7 +180,7 @@ export class LedgerRegistration {
     }
   }
 
-  /** @returns the daemons of other ledgers that keep it from standing */
+  /** @returns the daemons of other ledgers that prevent it */
   async #tryToRegister(ledger: string): Promise<OtherDaemon[]> {
     const { address, table, readTable } = this.#options
     const client = this.#createClient()
@@ -186,7 +189,7 @@ export class LedgerRegistration {
       if (!this.#hasStood) await wait(await readUnsettledMs(client))
       await client.query('begin; set local search_path = pg_catalog, pg_temp')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-      // A pooler's sessions are ours for one transaction only: behind one the transaction stays open, with no snapshot.
+      // Behind a pooler a session is ours for one transaction, so the transaction stays open, without a snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       await client.query(settings, [isPooled])
       if (!isPooled) await client.query('set search_path = pg_catalog, pg_temp')
@@ -244,9 +247,9 @@ export class LedgerRegistration {
       ] as const) {
         if (await tryLock(client, 'pg_try_advisory_lock_shared', key)) continue
         why = await describeBlockers(client, key)
-        break // without our own, the other would make us look like a daemon of another ledger
+        break // `served` without `own` would make this daemon look like one of a different ledger
       }
-      // Two ledgers that start at once without the lock see each other now, and neither goes on.
+      // If two ledgers start at once without `starting`, they see each other here, and both stop.
       if (!isFirst) others = await readOthers(client, oid, ledger)
     }
     if (isFirst) await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [...starting])
@@ -260,7 +263,7 @@ export class LedgerRegistration {
     this.#held = null
     if (this.#isClosed) return
     this.#options.onError(error)
-    this.#lookIn(0) // at once, because nothing keeps another ledger out until it stands again
+    this.#lookIn(0) // at once, because nothing keeps another ledger out meanwhile
   }
 
   #lookIn(ms: number): void {
@@ -268,10 +271,10 @@ export class LedgerRegistration {
     this.#timer = setTimeout(() => void this.#look(), ms).unref()
   }
 
-  /** A half-open connection never says that it broke. */
+  /** Checks the session, because a half-open connection reports no error. */
   async #look(): Promise<void> {
     if (this.#held === null)
-      await this.#renew().catch(() => {}) // capture is told why
+      await this.#renew().catch(() => {}) // capture gets the error from `hold`
     else await this.#assertStands(this.#held).catch((error: Error) => this.#lose(error))
     if (!this.#isClosed) this.#lookIn(this.#held === null ? reconnectMs : lookEveryMs)
   }
@@ -293,7 +296,6 @@ async function tryLock(client: pg.Client, lockFunction: string, key: readonly [n
   return rows[0]?.taken ?? false
 }
 
-/** For how long the daemons that served before the server was restarted may still be on their way back. */
 async function readUnsettledMs(client: pg.Client): Promise<number> {
   const results = (await client.query(
     `set local search_path = pg_catalog, pg_temp;
@@ -302,7 +304,7 @@ async function readUnsettledMs(client: pg.Client): Promise<number> {
   return Math.min(settledMs, Math.max(0, settledMs - (results[1]?.rows[0]?.upMs ?? settledMs)))
 }
 
-/** Ends the connection without waiting for the server's goodbye: half open, it would never come. */
+/** Closes the connection without waiting for the server, because a half-open one never answers. */
 function hangUp(client: pg.Client): void {
   void client.end().catch(() => {})
   client.connection.stream.destroy()

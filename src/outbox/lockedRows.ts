@@ -7,22 +7,21 @@ import type { Outbox } from './outbox.ts'
 import { readSeenRows } from './readRows.ts'
 import { lockHolder } from './writeStatements.ts'
 
-/** A row that waits, locked by a session that is not a daemon's. */
 export interface LockedRow {
   outboxId: string
   /** Null if several sessions hold it, or the table is a view. */
   holder: LockHolder | null
 }
 
-/** Without the session's query, which may hold the client's data. */
+/** The session's query is left out, because it may hold the client's data. */
 export interface LockHolder {
   pid: number
   application: string | null
-  /** Null if our user may not see it in pg_stat_activity. */
+  /** Null if our role may not see it in pg_stat_activity. */
   state: string | null
 }
 
-/** Rows are taken in order, so rows that are passed over soon stand first. */
+/** Rows are claimed in order, so locked rows soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
 
@@ -31,19 +30,18 @@ const inHandMax = 10_000
 
 export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
   const { from, waits, id, idType, idText, order } = rows
-  // A lock writes its transaction's number into the row, and the number stays after the lock.
+  // A lock writes its transaction's number into xmax, which stays after the lock.
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
-    /** The first rows that wait and may be locked. */
+    /** The first waiting rows that may be locked. */
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
-    /** The same of all rows that wait. */
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
     /** Those of the ids in $1 that can be locked. */
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** Those of the ids in $1 that wait, with who holds each. */
+    /** Those of the ids in $1 that wait, with the session that holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
@@ -52,15 +50,16 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
 
 function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
-    if (table.scan !== null) return [] // rows are only read there, which needs no lock
+    if (table.scan !== null) return [] // no lock stops a read
     const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })
 }
 
 /**
- * Finds those of these rows that a claim passes over because of a lock. It tries to lock them, because a foreign key that refers to
- * a row leaves the same mark and does not stop a claim.
+ * Finds the rows that a lock keeps from being claimed. It tries to lock them, because a foreign key that refers to a
+ * row sets xmax, too,
+ * and does not stop a claim.
  */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
@@ -72,8 +71,8 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /**
- * Reads the rows that a daemon has claimed and not marked yet, and that the ledger does not know. Rows whose holder cannot be seen
- * count, too.
+ * Reads the rows that a daemon has claimed and that are not in the ledger yet. A row whose holder cannot be seen
+ * counts.
  */
 export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {
@@ -93,12 +92,10 @@ export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
   })
 }
 
-/** Another instance that claims just now. */
 const isOurs = (application: string | null) => application?.startsWith('outboxd') ?? false
 
 type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
 
-/** Reads those of these rows that cannot be locked. */
 async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise<HeldRow[]> {
   const { free, held } = lockedStatements(table)
   const freeIds = await readFree(table.db, free, outboxIds)
@@ -109,20 +106,20 @@ async function readHeld(table: OpenTable, outboxIds: readonly string[]): Promise
 }
 
 async function readFree(db: Sessions, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  await using transaction = await begin(db) // never committed
+  await using transaction = await begin(db)
   const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
   return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
-/** Saving a form takes a moment, leaving it open takes longer. */
+/** Saving a form takes a moment; a form that is left open takes longer. */
 export const lockedLongMs = 60_000
 
 /**
- * Watches rows that a claim passes over, because a session of the ERP has them locked: nothing else would ever say so.
+ * Watches for rows that a session of the ERP keeps locked, which claims leave without a word.
  *
- * @param elapsedMs milliseconds on a clock that never runs backward
- * @returns one look. Rows that stay locked for a minute, or of which another instance has said so, are told as
- * problems; those that are no longer locked, or are captured, are so no more
+ * @returns looks once. Raises a problem for each row that stays locked for a minute, or that another instance has
+ *   raised one for.
+ * Clears the problems of rows that are free or captured.
  */
 export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
   const { ledger } = outbox

@@ -7,20 +7,19 @@ import { inMigrationSession } from '../postgres/migrationSession.ts'
 import { resolveTable } from './inspectTable.ts'
 import { qualifiedName, splitTableName } from './outboxTable.ts'
 
-/** What holds in the ERP's database after `migrate --outbox`. */
 export interface OutboxMigration {
-  /** Whether inserts wake the daemon. */
+  /** True if inserts wake the daemon. */
   wakes: boolean
-  /** The server's max_prepared_transactions: above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  /** The server's max_prepared_transactions. Above 0, the ERP may use two-phase commit, which a NOTIFY makes fail. */
   preparedMax: number
 }
 
 /**
- * Creates the outbox table of migrations/outbox.sql if it does not exist, with the trigger that wakes the daemon or
- * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
+ * Creates the outbox table of migrations/outbox.sql if it does not exist, and creates or renews its trigger. Waits
+ * briefly for locks.
  *
  * @param outboxTable name, or schema.name
- * @param wake whether the trigger is wanted; null: if no transaction can be prepared
+ * @param wake true for a trigger that wakes the daemon; null: only if no transaction can be prepared
  */
 export async function migrateOutbox(
   databaseUrl: string,
@@ -35,7 +34,7 @@ export async function migrateOutbox(
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
-    // One statement string is one transaction; the lock makes a second process wait instead of collide.
+    // One statement string is one transaction. The lock makes a second process wait.
     await client.query(
       `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
@@ -45,7 +44,7 @@ export async function migrateOutbox(
   })
 }
 
-/** The schema in which the role makes what it names without one. @throws Error if its search path has none */
+/** Reads the schema in which the role creates tables. @throws Error if its search path has none */
 async function readCreationSchema(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema')
   const schema = rows[0]?.schema ?? null
@@ -72,7 +71,7 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
 
-/** The quoted names that belong to an outbox table of ours. @param name name, or schema.name, as OUTBOX_TABLE has it */
+/** The quoted names that belong to an outbox table. @param name name, or schema.name */
 function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
   const split = splitTableName(name)
   return {
@@ -82,17 +81,16 @@ function ownNamesOf(name: string): { qualified: string; trigger: string; index: 
   }
 }
 
-/** What is there of the outbox table. */
 export interface OutboxTableState {
   exists: boolean
-  /** The trigger that announces new rows: if somebody sleeps, or (an earlier version's) always; not there, or switched off. */
+  /** The trigger announces new rows if a daemon sleeps, always (an earlier version), or it is missing or disabled. */
   wakes: 'sleepers' | 'always' | 'never'
-  /** The server's max_prepared_transactions: if it is above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  /** The server's max_prepared_transactions. */
   preparedMax: number
   columns: string[]
 }
 
-/** Looks at the outbox table's columns and its trigger. @param table name, or schema.name */
+/** @param table name, or schema.name */
 export async function inspectOutboxTable(db: Database, table: string): Promise<OutboxTableState> {
   const { rows } = await db.query<OutboxTableState>(
     `with t as (select to_regclass($1)::oid as id)

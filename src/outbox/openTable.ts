@@ -10,13 +10,12 @@ import { LedgerMemory } from './ledgerMemory.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { type RowExpressions, rowExpressions, selectionDigest } from './rowExpressions.ts'
 
-/** What was looked up of a table. */
 export interface InspectedTable {
   readonly shape: TableShape
   readonly identity: OutboxIdentity
 }
 
-/** Looks up the table of a description. @throws OutboxTableUnusable */
+/** @throws OutboxTableUnusable */
 export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
   const refusal = refusedEncoding(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
@@ -25,26 +24,27 @@ export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Pr
   return { shape, identity }
 }
 
-/** A table as it is and as the ledger serves it, with the expressions of which statements on it are made. */
+/** A table as it is and as the ledger serves it, with the parts of its statements. */
 export interface OpenTable extends InspectedTable {
-  /** For statements on its rows. Other statements use `Outbox.pool`, which looks names up in the catalog only. */
+  /** For statements on its rows. Others use `Outbox.pool`, which looks names up in the catalog only. */
   readonly db: Sessions
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
   /** The same as if the filter and the stamp failed for no row. */
   readonly ideal: RowExpressions
-  /** What the ledger knows of rows. */
   readonly memory: LedgerMemory
-  /** Null if the rows themselves say whether they wait. */
+  /** Null if rows are marked on capture. */
   readonly scan: CursorScan | null
 }
 
-/** The sessions for statements on rows: with the role's search path if code or types of the client's take part. */
+/**
+ * Returns sessions for statements on rows. They have the role's search path if the client's code or types take part.
+ */
 export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
-/** Puts together a table as it is and what the ledger knows of it. @param failingIds ids of rows that the filter or the stamp fails for */
+/** @param failingIds ids of rows that the filter or the stamp fails for */
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,

@@ -11,14 +11,12 @@ import { readHasClientCode, resolveTable } from './inspectTable.ts'
 import { type InspectedTable, inspectWithIdentity, type OpenTable, openTable } from './openTable.ts'
 import { describeTable, isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
-/** A trigger that is added may need the role's search path. */
+/** A new trigger may need the role's search path. */
 const codeAgeMaxMs = 10_000
 
 /**
- * The client's outbox: one table, read by the rows' own state or by the ledger's memory, and written only in the columns that are ours.
- *
- * It keeps what was looked up of the table and what the ledger said of it. The functions of this folder take it first:
- * `claimRows(outbox, …)`, `writeBackRows(outbox, …)`, `readRecord(outbox, …)`.
+ * The client's outbox table, and what was looked up about it. The functions of this folder take it first:
+ * `claimRows(outbox, …)`.
  */
 export class Outbox {
   readonly pool: pg.Pool
@@ -26,20 +24,19 @@ export class Outbox {
   readonly described: OutboxTable
   /** Larger payloads are claimed unread. */
   readonly bytesMax: number
-  /** The channel that announces new rows; null if the table has no such trigger. */
+  /** The channel of NOTIFY that announces new rows. */
   readonly channel: string | null
-  /** The table's name, quoted, with its schema if one was named. */
+  /** The table's name, quoted, with its schema if `outbox.yaml` names one. */
   readonly qualified: string
-  /** Whether a row says that it is taken as soon as it is. */
+  /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
-  /** Rows that the filter or the stamp fails for. */
   readonly failingRows: FailingRows
   #inspected: Promise<InspectedTable> | undefined
   #opened: { table: OpenTable; key: string } | undefined
   #codeReadAtMs = 0
   #isOurs = false
 
-  /** @param table as described, or the name of a table such as migrations/outbox.sql creates */
+  /** @param table a description, or the name of a table that `migrate --outbox` created */
   constructor(pool: pg.Pool, table: OutboxTable | string, bytesMax: number, ledger: pg.Pool) {
     this.pool = pool
     this.ledger = ledger
@@ -51,7 +48,9 @@ export class Outbox {
     this.failingRows = createFailingRows(ledger)
   }
 
-  /** Looks the table up when it is first used, and now and then whether the client has put code on it. @throws OutboxTableUnusable */
+  /**
+   * Looks the table up at first use, and every 10 s whether the client has put code on it. @throws OutboxTableUnusable
+   */
   async inspect(): Promise<InspectedTable> {
     this.#inspected ??= inspectWithIdentity(this.pool, this.described).then(
       (found) => {
@@ -59,7 +58,7 @@ export class Outbox {
         return found
       },
       (error: unknown) => {
-        this.#inspected = undefined // the table may be there, and right, the next time
+        this.#inspected = undefined // the table may be corrected by the next call
         throw error
       },
     )
@@ -75,21 +74,21 @@ export class Outbox {
     return this.#inspected
   }
 
-  /** Reads the table's name, quoted, with the schema in which the role's search path finds it. */
+  /** Reads the table's name, quoted, with the schema that the role's search path finds. */
   async readName(): Promise<string> {
     return qualifiedName(await resolveTable(this.pool, this.described))
   }
 
-  /** Says which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */
+  /** Returns which table it is, whether or not the ledger belongs to it. @throws OutboxTableUnusable */
   async identify(): Promise<OutboxIdentity> {
     return (await this.inspect()).identity
   }
 
   /**
-   * Asks the ledger each time which table it serves: another instance, or an operator, may have said that it belongs elsewhere.
+   * Opens the table as the ledger serves it now: another instance or the operator may have changed that.
    *
-   * @param read what the ledger has just said
-   * @throws OutboxTableUnusable if the table cannot be read as described, ForeignOutbox if it is not the ledger's
+   * @param read the ledger's present answer, if the caller has it
+   * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table
    */
   async open(read?: ServedOutbox): Promise<OpenTable> {
     const inspected = await this.inspect()
@@ -105,7 +104,7 @@ export class Outbox {
   }
 
   /**
-   * Sees that the table can be used and is the ledger's; a ledger that knows none belongs to it from now on.
+   * Binds the ledger to this table if it has none yet.
    *
    * @throws OutboxTableUnusable, ForeignOutbox
    */
@@ -115,12 +114,12 @@ export class Outbox {
     this.#isOurs = true
   }
 
-  /** Adopts the table unless it was adopted: its database was away at the start. */
+  /** Adopts the table if its database was away at the start. */
   async adoptLate(): Promise<void> {
     if (!this.#isOurs) await this.adopt('daemon')
   }
 
-  /** Asks the table something that the filter, or a stamp, may raise an error in for a single row; then asks again without that row. */
+  /** Asks the table a question. If the filter or a stamp fails for a row, finds that row and asks again without it. */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
@@ -130,7 +129,7 @@ export class Outbox {
     try {
       return await question(table)
     } catch (error) {
-      // Rows that do not say they are taken are read in pages with their stamps, which hash what a row holds.
+      // Rows that are not marked are read with their stamps, which hash their contents.
       const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
       if (!mayFail || !canBeCausedByRow(error)) throw error
       if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { stateJsonForms, stateList } from './stateEntries.ts'
 
-/** What `mappings/outbox.yaml` may say. Entries with several forms are checked form by form, so that errors name one. */
+/** The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one. */
 
 const column = z.string().min(1)
 
@@ -43,10 +43,9 @@ const writeForm = z.strictObject({
   on: stateList.describe('Written only at these states; emptied if the record ends in a different one.').optional(),
 })
 
-/** The forms of the entries that have several. */
 export const forms = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
 
-/** The file but for the entries with several forms. */
+/** The file without the entries that have several forms. */
 export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),
   table: z.string().min(1).describe('The table or view, as in the catalog: OutboxMessage, without quotes.'),
@@ -83,7 +82,7 @@ const about = {
   state: 'How to see that a row waits: status, flag or timestamp; none if nothing in the row says so.',
 }
 
-/** The JSON Schema that editors complete and check outbox.yaml by. */
+/** The JSON Schema by which editors check outbox.yaml. */
 export function outboxJsonSchema(): string {
   const whole = outboxFileSchema.extend({
     type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),

@@ -4,65 +4,63 @@ import { digestOf } from '../yaml/exactJson.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
 
 /**
- * An outbox table as `mappings/outbox.yaml` describes it, or section 10's: where each part of a record is, which rows
- * wait, and what is written back. Names are as in the catalog, unquoted.
+ * An outbox table as `outbox.yaml` describes it: where the parts of a record are, which rows wait, and what is written
+ * back.
+ * Names are as in the catalog, unquoted.
  */
 export interface OutboxTable {
-  /** How problems name the description; null for section 10's table. */
+  /** The file's name for messages; null for the standard table. */
   readonly file: string | null
-  /** Null: wherever the search path finds the table. */
+  /** Null: the search path finds the table. */
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** The description promises that ids are unique: believed only if the catalog cannot say it. */
+  /** The description promises unique ids. This counts only if the catalog cannot say it. */
   readonly idPromised: boolean
-  /** Rows are taken in this column's order. */
   readonly order: string | null
-  /** A column that the database draws from a sequence as it inserts the row: lets the ledger remember a position. */
+  /** A column that is drawn from a sequence at the insert, so that the ledger can keep a cursor in its order. */
   readonly sequence: string | null
   readonly type: TypeSource
   readonly key: string | null
   readonly createdAt: CreatedAt | null
   readonly payload: PayloadSource
-  /** A condition in SQL on the table's columns; rows outside are none of ours. */
+  /** A condition in SQL; rows outside it are left out. */
   readonly filter: string | null
-  /** Null: the rows do not say whether they wait. */
+  /** Null: rows do not show whether they wait. */
   readonly state: StateColumn | null
   readonly write: readonly WrittenColumn[]
-  /** NOTIFY channel that announces new rows. */
   readonly channel: string | null
 }
 
 export type TypeSource =
   | { kind: 'constant'; type: string }
-  /** `values` turns the column's text into a type; what it does not name stays as it is. */
+  /** `values` maps the column's text to a type; a text that is not in it is the type itself. */
   | { kind: 'column'; column: string; values: ReadonlyMap<string, string> }
 
 export interface CreatedAt {
   readonly column: string
-  /** Of a number since 1970; null for a column that holds a time. */
+  /** The unit of a number since 1970; null for a column that holds a time. */
   readonly unit: 'seconds' | 'milliseconds' | 'microseconds' | null
-  /** Where a time without zone is at home. */
+  /** The zone of times without one. */
   readonly timezone: string
 }
 
 export type PayloadSource =
   /** `encoding`: base64, hex, or the character set of a bytea. */
   | { kind: 'column'; column: string; encoding: string }
-  /** A JSON object built of the row: names in the payload and the columns they come from; null: all columns. */
+  /** A JSON object built of the row, by names in the payload and their columns; null: all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
 
 export interface WrittenColumn {
   readonly column: string
   readonly what: 'state' | 'transaction_id' | 'error_code' | 'error' | 'now'
-  /** Written at these states and emptied when the record ends in another; null: written at every state. */
+  /** Written at these states, and emptied when the record ends in a different one; null: written at every state. */
   readonly on: readonly State[] | null
 }
 
-/** The channel on which our own outbox table says that there are new rows. */
 const outboxChannel = 'outboxd_outbox'
 
-/** Describes a table such as migrations/outbox.sql creates. @param name name, or schema.name, as OUTBOX_TABLE has it */
+/** Describes a table that `migrate --outbox` creates. @param name name, or schema.name */
 export const standardTable = (name: string): OutboxTable => ({
   ...splitTableName(name),
   file: null,
@@ -85,23 +83,20 @@ export const standardTable = (name: string): OutboxTable => ({
   channel: outboxChannel,
 })
 
-/** Returns the description, or that of a table such as migrations/outbox.sql creates. */
 export const describeTable = (table: OutboxTable | string): OutboxTable =>
   typeof table === 'string' ? standardTable(table) : table
 
-/** Splits a name, or schema.name, as OUTBOX_TABLE has it. */
 export function splitTableName(name: string): { schema: string | null; table: string } {
   const [first = '', second] = name.split('.')
   return second === undefined ? { schema: null, table: first } : { schema: first, table: second }
 }
 
-/** The table's name, quoted, with its schema if one was named. */
 export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
   [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
-/** A digest of how the table is read and written. Which table it is, the ledger compares by its name in the catalog. */
+/** A digest of how the table is read and written. The ledger compares the table's name itself. */
 export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
-/** Whether a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
+/** True if a row is marked as soon as it is captured; otherwise the ledger has to remember it. */
 export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => formOf(state)?.isMarkedOnCapture ?? false

@@ -10,7 +10,7 @@ import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntr
 import { readStateEntry } from './stateEntries.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
 
-/** Checks the text of an outbox.yaml and says everything that is wrong with it. Pure. @param file how problems name it */
+/** Checks the text of an outbox.yaml and reports everything that is wrong. Pure. @param file its name in problems */
 export function readOutboxFile(
   file: string,
   text: string,
@@ -61,18 +61,18 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
   }
 }
 
-/** Left out, the payload is the id alone, by which the query of a mapping file (`source`) reads the rest. */
+/** The default payload is the id, for mapping files whose query (`source`) reads the rest. */
 const idAsPayload = (id: PayloadValue | undefined): OutboxTable['payload'] | null =>
   typeof id === 'string' ? { kind: 'columns', columns: new Map([['id', id]]) } : null
 
-/** What only makes sense together. */
+/** Checks entries against each other. */
 function judge(
   entry: EntryReader,
   top: z.infer<typeof outboxFileSchema>,
   state: StateColumn | null,
   write: readonly WrittenColumn[],
 ): void {
-  // A row that came to wait only after the position had passed it would never be seen.
+  // The cursor would pass a row before it waits.
   if (top.sequence !== undefined && state !== null) {
     const why = '"sequence" goes with "state: none" alone, where a row waits from its insert on: remove it'
     entry.reportKey(['sequence'], why)
@@ -84,8 +84,9 @@ function judge(
 }
 
 /**
- * What a row is known by must stay, or none would be told what became of it; so must the place where it stands in order, and what
- * the ERP has written for the record. Of a payload of several columns ours are left out when rows are compared.
+ * Refuses to write to columns by which a row is recognised or put in order, and to those that the ERP has filled for
+ * the record. A
+ * payload of several columns is fine, because ours are left out when rows are compared.
  */
 function judgeWritten(
   entry: EntryReader,
@@ -116,17 +117,15 @@ function judgeWritten(
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
   if (state === null || formOf(state)?.writes.length === 0) return
-  // A row that is known by its time alone has told its type and key before they are written over.
+  // A row that is recognised by its time has had its type and key read before they are written over.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) entry.report(['state'], why(state.column, what))
 }
 
 /**
- * Reads `outbox.yaml` of the folder of mappings: how an existing outbox table is to be read.
- *
- * @returns null if there is no such file
- * @throws FilesInvalid with everything that is wrong with it, by line and column
+ * Reads `outbox.yaml` from the folder of mappings; null if there is none. @throws FilesInvalid with line and column of
+ * each problem
  */
 export function loadOutboxFile(dir: string): OutboxTable | null {
   const file = path.join(dir, 'outbox.yaml')

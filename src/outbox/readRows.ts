@@ -8,26 +8,24 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
-/** Statements that read rows. If they read a payload, $1 is its most bytes. */
+/** Statements that read rows. In those that read a payload, $1 is the most bytes to read. */
 export function readStatements({ rows }: OpenTable) {
   const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
   return {
-    /** Sizes of the payloads of the ids in $1, of rows that wait. */
     sizes: `select ${idText} as "outboxId", octet_length(${rows.payload}) as bytes from ${from} where ${waitingOf(1)}`,
     byIds: `select ${record} from ${from} where ${waitingOf(2)}`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits} limit 1`,
-    /** Rows of the ids in $1, whether or not they wait. */
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
-    /** The same if an id is not a value of the column's type: slower, without an index. */
+    /** The same for ids that are not values of the column's type, without an index. */
     lookByText: `select ${seen} from ${from} where ${cutIdSql(idText)} = any($1::text[])`,
   }
 }
 
-/** Reads the row in any state; null if there is none. Its content may lie elsewhere: `readWholeRecord`. */
+/** Reads a row in any state. If its content is elsewhere, use `readWholeRecord`. */
 export async function readRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
@@ -39,13 +37,13 @@ export async function readRecord(outbox: Outbox, outboxId: string): Promise<Outb
   }
 }
 
-/** Returns whether the row of this id says that it waits; true of a table whose rows never say it. */
+/** True, too, in a table whose rows do not show that they wait. */
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
   return ((await table.db.query(readStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
 }
 
-/** Reads the rows that wait, in the order in which they would be claimed; locks and changes nothing. */
+/** Reads waiting rows in the order of claims, without a lock. */
 export async function readNew(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
   return outbox.ask(async (table) => {
@@ -67,7 +65,7 @@ const everything = {
   types: { known: [], elsewhere: [] },
 }
 
-/** Returns whether any row waits, or may; cheap. @param served what the ledger has just said */
+/** Returns whether a row may wait, at little cost. */
 export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.hasUnknown()
@@ -76,7 +74,7 @@ export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> 
   }, served)
 }
 
-/** Reads the rows of these ids that are there, whether or not they wait. */
+/** Reads rows in any state. */
 export async function readSeenRows(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
   const { db } = table
   const { look, lookByText } = readStatements(table)
@@ -91,10 +89,10 @@ export async function findPresent(outbox: Outbox, outboxIds: readonly string[]):
   return new Set((await readSeenRows(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
-/** Bytes of payloads that are held in memory at once; a few times as much while they are mapped and written. */
+/** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
 export const batchBytesMax = 16_000_000
 
-/** Reads the first of these rows that wait: as many as `batchBytesMax` holds, and always one. */
+/** Reads the first of these rows that wait: as many as `batchBytesMax` allows, and at least one. */
 export async function readFirstWaiting(
   { described, bytesMax }: Outbox,
   db: Database,
@@ -136,7 +134,7 @@ function toRecord(table: OutboxTable, bytesMax: number, { raw, bytes, ...row }: 
   return { outboxId, type, key, createdAt, stamp, ...payload }
 }
 
-/** The ledger's index of keys cannot hold entries above 2,704 bytes. */
+/** The ledger's index on keys takes entries of up to 2,704 bytes. */
 const keyBytesMax = 2_500
 
 function readKey(key: string | null): { key: string | null; unreadable: string | null } {
@@ -145,9 +143,7 @@ function readKey(key: string | null): { key: string | null; unreadable: string |
   return { key: null, unreadable: `the key has ${bytes} bytes, more than the ${keyBytesMax} that a key may have` }
 }
 
-/**
- * Decodes one row's payload, or says why it cannot be read, so that other rows go on. The mapping finds out whether it is JSON.
- */
+/** Decodes a row's payload, or says why it cannot be read, so that other rows go on. */
 export function readPayloadText(
   { raw, bytes }: Pick<RawRow, 'raw' | 'bytes'>,
   encoding: string,
@@ -165,7 +161,6 @@ export function readPayloadText(
 export const payloadTooLargeMessage = (bytes: number, bytesMax: number): string =>
   `the payload has ${bytes} bytes, more than the ${bytesMax} that PAYLOAD_MAX_BYTES allows`
 
-/** Null if the bytes are not of this encoding. */
 function decode(raw: string | Buffer, encoding: string): string | null {
   if (encoding === 'base64' || encoding === 'hex') {
     const text = (typeof raw === 'string' ? raw : raw.toString('latin1')).replace(/\s+/g, '')
@@ -174,7 +169,7 @@ function decode(raw: string | Buffer, encoding: string): string | null {
   return typeof raw === 'string' ? raw : decodeBytes(raw, encoding)
 }
 
-// Single characters, not groups of four: a repeated group fills the stack of the regular expression at 4 MB.
+// Single characters, because a repeated group of four overflows the regular expression's stack at 4 MB.
 const isBinaryText = {
   base64: (text: string) => text.length % 4 === 0 && !/[^A-Za-z0-9+/]/.test(text.replace(/={1,2}$/, '')),
   hex: (text: string) => text.length % 2 === 0 && !/[^0-9A-Fa-f]/.test(text),

@@ -2,15 +2,15 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Rows whose ids the ledger knows and that are not as they were taken, and that nobody was told of yet. */
+/** Collects rows that differ from what the ledger has under their ids, each once. */
 export class RowDifferences {
   readonly #waiting = new Map<string, RowConflict>()
   readonly #waitingEdited = new Set<string>()
-  /** By id and stamp: the row that comes after one that was taken out is another again. */
+  /** By id and stamp, because a later row of the same id may differ again. */
   readonly #named = new Set<string>()
   readonly #edited = new Set<string>()
 
-  /** Notes rows that are others than those that were taken: each is told by its id. */
+  /** Adds different rows: each gets a problem of its own. */
   addConflicts(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
     for (const conflict of conflicts) {
       const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
@@ -23,7 +23,7 @@ export class RowDifferences {
     }
   }
 
-  /** Notes rows that were edited, or are others that are alike: they are told together. */
+  /** Adds edited rows, which get one problem together. */
   addEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
     for (const id of outboxIds) {
       const name = `${id} ${stampOf(id)}`
@@ -33,7 +33,6 @@ export class RowDifferences {
     }
   }
 
-  /** Whether there is something to take. */
   hasMore(): boolean {
     return this.#waiting.size + this.#waitingEdited.size > 0
   }
@@ -48,15 +47,13 @@ export class RowDifferences {
 
 export interface FoundDifferences {
   conflicts: RowConflict[]
-  /** Ids of edited rows. */
   edited: string[]
 }
 
-/** More are told with those that were edited: an ERP that gives all its rows other keys has not so many conflicts. */
+/** Further conflicts count as edits: an ERP that changes the keys of all rows does not mean thousands of conflicts. */
 const namedMax = 100
 const editedMax = 10_000
 
-/** Notes rows that are others than those that the ledger knows by their ids, and rows that were edited. */
 export async function recordDifferences(ledger: Database, { conflicts, edited }: FoundDifferences): Promise<void> {
   await raiseProblems(
     ledger,
@@ -76,7 +73,7 @@ export async function recordDifferences(ledger: Database, { conflicts, edited }:
   await updateEditedRowsProblem(ledger)
 }
 
-/** Says how many rows are noted as edited, as one problem of the whole table. */
+/** Renews the table's problem about edited rows. */
 export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
   const { rows } = await ledger.query<{ count: number; examples: string[] }>(
     `select count(*)::int as count, coalesce((array_agg(outbox_id order by length(outbox_id), outbox_id))[1:5], '{}') as examples

@@ -7,35 +7,32 @@ import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTab
 import { stampSql } from './stampSql.ts'
 import { formOf } from './stateForms.ts'
 
-/** Parts of every statement on an outbox table. Its rows have the alias o. */
+/** Parts of every statement on an outbox table, in SQL. Its rows have the alias o. */
 export interface RowExpressions {
-  /** The table, with its alias. */
   readonly from: string
-  /** A condition: the row waits and is ours. */
+  /** The condition that a row waits and belongs to this outbox. */
   readonly waits: string
   /** The same without the filter. */
   readonly mayWait: string
   /** The filter, to follow another condition. */
   readonly filtered: string
   readonly key: string
-  /** A hash of the key: short, and readable in any encoding. */
-  readonly line: string
+  /** A hash, because it is short and readable in any encoding. */
+  readonly keyHash: string
   readonly type: string
   readonly payload: string
   /** ISO 8601 text in UTC with microseconds. */
   readonly createdAt: string
-  /** Never NULL. */
   readonly stamp: string
-  /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
+  /** The columns of a `RawRow`; $1 is the most bytes of payload to read. */
   readonly record: string
   readonly id: string
   readonly idType: string
   readonly idText: string
   /** The last one is always the id. */
   readonly sort: readonly SortValue[]
-  /** For `order by`. */
   readonly order: string
-  /** Rows as `SeenRow`s. */
+  /** The columns of a `SeenRow`. */
   readonly seen: string
 }
 
@@ -45,8 +42,8 @@ export interface SortValue {
 }
 
 /**
- * @param start    rows before it are none of ours
- * @param failingIds ids of rows that the filter or the stamp fails for: neither is asked for, and they count as ours
+ * @param failingIds ids of rows that the filter or the stamp fails for: both are left out for them, and the rows count
+ *   as ours
  */
 export function rowExpressions(
   table: OutboxTable,
@@ -73,7 +70,7 @@ export function rowExpressions(
     mayWait: `${waits}${begins}`,
     filtered,
     key,
-    line: `hashtextextended(${key}, 0)`,
+    keyHash: `hashtextextended(${key}, 0)`,
     type,
     payload,
     createdAt,
@@ -89,10 +86,10 @@ export function rowExpressions(
 }
 
 /**
- * Names what a position depends on: filter, start and order. With another of these, rows behind the position may be ours, so each
- * combination has its own position, and a new one begins at the table's beginning.
+ * A digest of what a cursor depends on. If one part changes, rows behind the cursor may be ours, so a new cursor begins
+ * at the start.
  *
- * @param rows     those of `ideal`, because rows that the filter fails for come and go
+ * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
  * @param readings how often the table was read from its beginning again
  */
 export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
@@ -100,20 +97,20 @@ export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** `case`, because otherwise the planner decides which condition is evaluated first. */
+/** `case` fixes the order of evaluation, which the planner chooses otherwise. */
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
   return ` and case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then true else (${filter}\n) end`
 }
 
-/** A stamp of its own kind says nothing against the row. */
+/** The stamp `unreadable` matches every stamp. */
 function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
   if (failingIds.length === 0) return stamp
   return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`
 }
 
-/** Never NULL: a record without a type is refused by name, not by the ledger's constraint. */
+/** Never NULL, so that the mapping can name a record without a type. */
 function typeExpression({ type }: OutboxTable): string {
   if (type.kind === 'constant') return `${literalSql(type.type)}::text`
   const text = `coalesce(${columnSql(type.column)}::text, '')`
@@ -122,7 +119,7 @@ function typeExpression({ type }: OutboxTable): string {
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
-/** Years 1 to 9999: outside, to_timestamp throws and would take the whole batch with it. */
+/** Years 1 to 9999. Outside, to_timestamp throws, and the whole batch fails. */
 const leastSecond = -62_135_596_800
 const mostSecond = 253_402_300_799
 
@@ -145,13 +142,12 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
     return baseType === 'bytea' ? columnSql(payload.column) : `${columnSql(payload.column)}::text`
   }
   if (payload.columns === null) return 'row_to_json(o)::text'
-  // row_to_json prints numeric with its own digits and times with their offset, as a cast to text would; and unlike
-  // json_build_object it takes any number of columns.
+  // row_to_json prints numbers and times as a cast to text does. json_build_object takes 50 columns only.
   const named = [...payload.columns].map(([name, from]) => `${columnSql(from)} as ${quoteIdentifier(name)}`)
   return `(select row_to_json(built)::text from (select ${named.join(', ')}) built)`
 }
 
-/** The number of the transaction that wrote the row, in 64 bits: xmin has 32, and is never that far behind the next. */
+/** The 64-bit number of the transaction that wrote the row: xmin has its lower 32 bits. */
 const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
@@ -167,8 +163,9 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
 }
 
 /**
- * The condition that a row is not from before the start position, to follow another; empty if all are ours. A row without a time is
- * ours: better sent than lost.
+ * The condition that a row is not before the start position, to follow another; empty if there is none. A row without a
+ * creation time
+ * is included, so that it is not lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId =
@@ -182,7 +179,6 @@ export function startSql(table: OutboxTable, shape: TableShape, { id, at }: Star
   return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`
 }
 
-/** The moment in the type of the column, so that its index serves. */
 function momentSql({ column: name, unit, timezone }: CreatedAt, shape: TableShape, at: string): string {
   const moment = `${literalSql(at)}::timestamptz`
   if (unit !== null) return `extract(epoch from ${moment}) * ${unitsPerSecond[unit]}`
@@ -197,7 +193,7 @@ export interface TypeCount {
   waiting: number
 }
 
-/** Counts the types among the first rows that Postgres finds; $1: how many. */
+/** Counts types among the first $1 rows. */
 export const typeCountsSql = (from: string, type: string, condition: string): string => `
   select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
   group by type order by type`

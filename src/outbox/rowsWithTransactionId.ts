@@ -8,10 +8,9 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { transactionSql, type UnderWaySlice } from './rowsUnderWay.ts'
 
-/** A row that names a transaction. */
 export interface RowWithTransactionId {
   outboxId: string
-  /** What its state column says; null if there is none. */
+  /** The text of its state column. */
   said: string | null
   transactionId: string
 }
@@ -19,8 +18,9 @@ export interface RowWithTransactionId {
 type Row = RowWithTransactionId & SeenRow & { waits: boolean }
 
 /**
- * Selects the rows of the ids in $1 that name a transaction, whatever their states are and whether or not the filter takes them in.
- * `unstamped` asks nothing that could fail for what a row holds.
+ * Selects the rows of the ids in $1 that name a transaction, in any state and without the filter. `unstamped` reads
+ * nothing that could
+ * fail for a row's contents.
  */
 function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
@@ -34,8 +34,9 @@ function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' 
 }
 
 /**
- * Reads those of these rows that name a transaction and are the ones that the ledger knows. A row that cannot be known again, because it
- * raises an error, counts as the one; a row that waits and has other contents does not.
+ * Reads which of these rows name a transaction and are the rows that the ledger captured. A row that raises an error
+ * counts. A waiting
+ * row with changed contents does not.
  */
 export async function readRowsWithTransactionId(
   outbox: Outbox,
@@ -48,7 +49,7 @@ export async function readRowsWithTransactionId(
     rows.push(...(await table.db.query<Row>(statement, [ids])).rows)
   }
   const unread = await isolateFailingRows(outboxIds, (those) => ask(stamped, those))
-  await isolateFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
+  await isolateFailingRows(unread, (those) => ask(unstamped, those)) // what fails now is not an id of this table
   const { known, conflicts, edited } = await table.memory.findKnown(
     rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
   )
@@ -59,15 +60,17 @@ export async function readRowsWithTransactionId(
     .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
 }
 
-/** A round of a loop that takes long looks stuck: the next one goes on. */
+/** A loop whose round takes long is reported as stuck, so the next round continues. */
 const searchMs = 1_000
-/** For those who look again and again, what was found holds for so many times as long as the search took: a large table is not read all the time. */
+/** A result of "none" holds for this multiple of the search's time, so that a large table is not read all the time. */
 const holdsTimes = 10
 
-/** Reads the rows of a slice that say they are under way, and those that wait and name a transaction. */
 type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown' | 'upTo'>>
 
-/** Looks for a row that waits, or says that it is under way. A table that no index lets be read in slices is not searched. */
+/**
+ * Searches for a row under way, or a waiting row, that names a transaction. A table without an index on the id is not
+ * searched.
+ */
 export function createNamedRowSearch(
   readSlice: ReadSlice,
   elapsedMs: () => number = () => performance.now(),
@@ -90,7 +93,7 @@ export function createNamedRowSearch(
   }
 }
 
-/** @returns a search through the table; `tookMs`: all its calls, since it began */
+/** @returns a search that continues in the next call; `tookMs`: the time of all calls since it began */
 function createSearch(readSlice: ReadSlice, elapsedMs: () => number) {
   let after: string | null = null
   let tookMs = 0

@@ -1,23 +1,20 @@
 import type { Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 
-/**
- * A ledger in the outbox's own database that served the outbox and is not ours. A daemon without STATE_DATABASE_URL leaves one.
- */
+/** A ledger in the outbox's own database that is not ours: a daemon without STATE_DATABASE_URL made it. */
 export interface SecondLedger {
-  /** Records that it knows, counted up to `countMax`. */
+  /** Counted up to `countMax`. */
   records: number
-  /** Those of them that have not ended. */
+  /** Those that have not ended. */
   open: number
 }
 
 const countMax = 10_000
 
 /**
- * @param db    the outbox's database
  * @param ours  the id of our ledger
  * @param table schema.table
- * @returns null if there is no such ledger, or our role may not see it
+ * @returns null if there is none, or our role may not see it
  */
 export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
   if (!(await isThere(db, ours))) return null
@@ -33,7 +30,9 @@ export async function findSecondLedger(db: Database, ours: string, table: string
   return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
 }
 
-/** Which of these rows a second ledger has taken: they are not lost. @param ours the id of our ledger */
+/**
+ * Returns which of these rows a second ledger has captured, so that they are not lost. @param ours the id of our ledger
+ */
 export async function findCapturedBySecondLedger(
   db: Database,
   ours: string,
@@ -50,7 +49,7 @@ export async function findCapturedBySecondLedger(
   return new Set(found?.rows.map(({ id }) => id))
 }
 
-/** Whether the database has a ledger that is not ours. The one from which ours was moved has the id of ours. */
+/** Returns whether the database has a ledger that is not ours. A ledger that was moved keeps its id. */
 async function isThere(db: Database, ours: string): Promise<boolean> {
   const seen = await orUnseen(() =>
     db.query<{ hasRecords: boolean; hasId: boolean }>(
@@ -63,7 +62,7 @@ async function isThere(db: Database, ours: string): Promise<boolean> {
   return ids !== null && ids.rows[0]?.id !== ours
 }
 
-/** @returns null if our role has no right to look */
+/** @returns null if our role has no permission to look */
 async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
   try {
     return await look()

@@ -4,16 +4,17 @@ import { columnOf, columnSql, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * Tells a row from another with the same id. Words with one space between:
+ * The stamp, which tells a row from another with the same id. Words with one space between:
  *
- *   at:MADE TIME                     the table says when a row was recorded (a date is too coarse: an id may come again on one day)
- *   content:MADE:MADE HASH HASH      it does not: a hash of type and key, one of the contents without the columns that we write
- *   both:MADE:MADE TIME HASH         only the description promises that ids are unique
+ *     at:MADE TIME                     the creation time (a date is too coarse: an id may come again on the same day)
+ *     content:MADE:MADE HASH HASH      without one: a hash of type and key, and one of the contents without our columns
+ *     both:MADE:MADE TIME HASH         if only the description promises that ids are unique
  *
- * An edit by the ERP changes the last hash only. MADE names the columns and types that a word was made of: words that were made
- * of others say nothing against a row. A stamp without MADE is of an older version, and so is the kind `row`.
+ * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types that a word is made of.
+ * Words of different
+ * MADE cannot be compared. A stamp without MADE, or of the kind `row`, is of an older version.
  *
- * `hashtextextended` is as stable as hash partitions, which depend on it.
+ * `hashtextextended` never changes, because hash partitions depend on it.
  */
 export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: { type: string; key: string }): string {
   const hash = (...expressions: string[]) =>
@@ -29,10 +30,9 @@ export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: {
   return recorded === null ? hashes : `coalesce('at:${nameOf(recorded)} ' || ${recorded}, ${hashes})`
 }
 
-/** MADE, above. */
 const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
 
-/** Without regard to the zone in the description. */
+/** The zone of the description is left out, because it may be corrected later. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
   const at = columnSql(createdAt.column)
@@ -42,7 +42,7 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   return baseType === 'timestamp without time zone' ? isoSql(at) : `${at}::text`
 }
 
-/** What the record is made of. The types of its columns count, because they decide how a value is written. */
+/** The contents of the record. The types of its columns count, because they decide how a value is printed. */
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`

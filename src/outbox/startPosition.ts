@@ -9,22 +9,16 @@ import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 import { rowExpressions, startSql } from './rowExpressions.ts'
 
-/** Rows that say that they wait, and lie before a start position, so that nobody takes them. */
+/** Waiting rows before a start position, which no claim reads. */
 export interface HiddenRows {
-  /** At most `hiddenRowsMax`. */
   rows: number
-  /** ISO 8601 text; null if there is none, or the table does not say. */
   oldest: string | null
 }
 
-/** More are not counted: the number need only be too large to overlook. */
 export const hiddenRowsMax = 10_000
 
 /**
- * Counts the rows that say they wait before a start position.
- *
- * @param start the ledger's own unless given
- * @returns null if rows do not say that they wait, or none lies before the start since there is none
+ * Counts the waiting rows before a start position, by default the ledger's; null if rows do not show that they wait.
  */
 export async function countHiddenRows(outbox: Outbox, start?: StartPosition): Promise<HiddenRows | null> {
   const position = start ?? (await readServedOutbox(outbox.ledger)).start
@@ -41,7 +35,6 @@ export async function countHiddenRows(outbox: Outbox, start?: StartPosition): Pr
   return rows[0] ?? null
 }
 
-/** Returns whether a row lies before the ledger's start position. */
 export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<boolean> {
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
@@ -53,14 +46,14 @@ export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<b
   return (rowCount ?? 0) > 0
 }
 
-/** A position may lie at most this far above the highest id, because the ERP may be writing. */
+/** The ERP may be writing, so a start position may lie this far above the highest id. */
 const aheadMax = 1_000
 
 /**
- * Says why a start position cannot be used; null if it can. One that is still to come would hide rows that nobody has
+ * Says why a start position cannot be used; null if it can. A position in the future would hide rows that are not
  * written yet.
  *
- * @throws OutboxTableUnusable if the table lacks what the position speaks of
+ * @throws OutboxTableUnusable if the table lacks a column that the position needs
  */
 export async function findStartRefusal(outbox: Outbox, start: StartPosition): Promise<string | null> {
   const { pool, described } = outbox
@@ -94,10 +87,11 @@ const waitMaxMs = 10_000
 const lookEveryMs = 100
 
 /**
- * Reads the start position of this moment. For ids that are drawn from the table's own sequence it is the next id, taken when
- * nobody is writing the table: no row below it can still come (`tableWritersSql` tells why). Otherwise it is the time on the table's own clock.
+ * Reads the start position for `--start now`: the next id of the table's own sequence, or the time on the table's
+ * clock. The id is read
+ * while no session writes the table, because then no lower id can follow (`tableWritersSql` says why).
  *
- * @throws OutboxTableUnusable if neither is to be had
+ * @throws OutboxTableUnusable if the table has neither
  */
 export async function readStartOfNow(outbox: Outbox): Promise<StartPosition> {
   const { pool, described } = outbox

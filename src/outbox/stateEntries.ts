@@ -8,7 +8,6 @@ const column = z.string().min(1)
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 const scalarOrNull = z.union([scalar, z.null()])
 const value = z.union([scalarOrNull, z.array(scalarOrNull)])
-/** The states at which something is written. */
 export const stateList = z.array(z.enum(states)).min(1)
 const perState = Object.fromEntries(states.map((state) => [state, z.unknown().optional()])) as Record<
   State,
@@ -36,13 +35,13 @@ const status = z.strictObject({
 })
 
 interface StateEntry {
-  /** For editors. */
+  /** The shape for editors. */
   json: z.ZodObject
   /** Null if something is wrong with it. */
   read(entry: EntryReader, value: PayloadObject): StateColumn | null
 }
 
-/** What `state:` in outbox.yaml may be: of each form its entries, by the key that names the column. */
+/** The entries of `state:` in outbox.yaml, by form and by the key that names the column. */
 const entriesOfForms: Record<StateColumn['kind'], Record<string, StateEntry>> = {
   value: {
     status: {
@@ -75,10 +74,8 @@ const entriesOfForms: Record<StateColumn['kind'], Record<string, StateEntry>> = 
 
 const stateEntries = new Map(Object.values(entriesOfForms).flatMap((entries) => Object.entries(entries)))
 
-/** The entries' shapes, for editors. */
 export const stateJsonForms = [...stateEntries.values()].map(({ json }) => json)
 
-/** Reads what says that a row waits; null if that is wrong. */
 export function readStateEntry(entry: EntryReader, value: PayloadValue | undefined): StateColumn | 'none' | null {
   if (value === 'none') return 'none'
   const keys = [...stateEntries.keys()].map((key) => `{ ${key}: … }`)
@@ -102,7 +99,8 @@ function readStatus(entry: EntryReader, value: PayloadObject): StateColumn | nul
     const text = entry.scalar(['state', state], value[state])
     if (text !== null) setValue(entry, values, state, text, waiting)
   }
-  // A row that does not map ends as it is taken; if the file has no word for that, it is at least no longer new.
+  // A rejected row ends without being sent. If the file has no value for that, the row gets the one for queued, and no
+  // longer waits.
   const queued = values.get('queued')
   if (queued !== undefined && !values.has('rejected')) values.set('rejected', queued)
   return checked && { kind: 'value', column: checked.status, waiting, values }

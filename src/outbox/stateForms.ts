@@ -2,41 +2,43 @@ import type { State } from '../model.ts'
 import { columnOf, columnSql, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
 
 /**
- * What a row's state column may be like. A new form is a member of this union, a row of `forms` below, and an entry in `stateEntries.ts`
- * that reads it from the file: tsc names each member that is missing.
+ * The forms of a state column. A new form is a member here, a row of `forms`, and an entry in `stateEntries.ts`: tsc
+ * names what is
+ * missing.
  */
 export type StateColumn =
-  /** Values as text, null for NULL. `values`: what to write in which state; a state that is not there writes nothing. */
+  /** `waiting` has null for NULL. `values`: what to write at which state; a state that is missing writes nothing. */
   | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
-  /** NULL waits; set to the time at these states. */
+  /** NULL waits; the time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
-/** What follows from a form for all that is done with a row's state. Conditions are on the row, which has the alias o. */
+/** What a form means for all that is done with a row's state. Conditions are on the row, which has the alias o. */
 export interface StateForm {
   readonly column: string
-  /** True if a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
+  /** True if a row is marked as soon as it is captured; otherwise the ledger has to remember it. */
   readonly isMarkedOnCapture: boolean
-  /** What the column holds in a row that waits; null for NULL. */
+  /** Values of a waiting row; null for NULL. */
   readonly waiting: readonly (string | null)[]
-  /** Which rows wait. */
   readonly waitsSql: string
-  /** What is written, for a trial: texts, or the time. None if the description has no word for what becomes of a row. */
+  /** What is written, for a trial: texts, or the time. Empty if the form writes nothing. */
   readonly writes: readonly string[] | 'time'
-  /** True if something is written at this state. */
   isWrittenAt(state: State): boolean
-  /** What is written, an expression that reads the state in `r.state`. */
+  /** The value to write, by the state in `r.state`. */
   markSql(shape: TableShape): string
-  /** Which rows may still be told something: what is completed or discarded stays so. */
+  /** The condition that a row may still be written back to: completed and discarded stay. */
   readonly openSql: string
-  /** Which rows say that they are under way; null if none can. @param since follows a condition: only rows recorded since the ledger serves the table; null if rows do not say when */
+  /**
+   * The condition that a row is under way; null if no row shows it. @param since the condition that a row is not older
+   * than the ledger's
+   * service; null if the table has no creation time
+   */
   underWaySql(since: string | null): string | null
-  /** True if each end has a value of its own, so that a row that says it is under way was not told its end. */
+  /** True if each end has its own value, so that a row under way was not written back its end. */
   readonly hasEndValues: boolean
-  /** Which rows have a value that the description does not name; null if no row can. */
+  /** The condition that a row's value is not in the description; null if no row can have such a value. */
   unknownSql(shape: TableShape): string | null
 }
 
-/** Returns the form of a state column; null for `state: none`. */
 export const formOf = (state: StateColumn | null): StateForm | null =>
   state && (forms[state.kind] as (state: StateColumn) => StateForm)(state)
 
@@ -84,7 +86,7 @@ function valueForm({ column: name, waiting, values }: Extract<StateColumn, { kin
   }
 }
 
-// Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
+// Literals, so that the planner can use a partial index on the waiting rows.
 function valuesSql(now: string, waiting: readonly (string | null)[]): string {
   const values = waiting.filter((value) => value !== null)
   const isOne = values.length === 1 ? `= ${literalsSql(values)}` : `in (${literalsSql(values)})`

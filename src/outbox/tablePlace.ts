@@ -1,14 +1,16 @@
 import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
-/** Where a table lies. A table that went back in time lies elsewhere, unless its server's folder or its rows were put back in place. */
+/**
+ * Where a table is stored. A restored table is elsewhere, unless its server's folder or its rows were restored in
+ * place.
+ */
 export interface TablePlace {
   systemId: string
-  /** The cluster, its timeline, the database and the table, as one text. */
   text: string
 }
 
-/** Reads where the outbox lies; null if the server does not let our role know, or is a standby. */
+/** Reads where the outbox is stored; null if our role may not see it, or the server is a standby. */
 export async function readTablePlace(outbox: Outbox): Promise<TablePlace | null> {
   const place = `select c.system_identifier::text as "systemId", pg_catalog.concat_ws('/', c.system_identifier::text,
       pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8), d.oid::text,
@@ -23,7 +25,10 @@ export async function readTablePlace(outbox: Outbox): Promise<TablePlace | null>
   }
 }
 
-/** Notes in the ledger where the outbox lies. Only if the ledger's history stands: `recover` compares it after the ledger went back. */
+/**
+ * Records the place for `recover`, which compares it after the ledger went back. Call it only while the ledger's
+ * history stands.
+ */
 export async function recordTablePlace(outbox: Outbox): Promise<void> {
   const place = await readTablePlace(outbox)
   await outbox.ledger.query(

@@ -8,16 +8,19 @@ import type { Outbox } from './outbox.ts'
 import { readStatements } from './readRows.ts'
 import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
-/** What came of telling one row, for a trial, all that a record can become. */
+/** The result of writing every state to one row. */
 export type WriteBackTrial =
-  /** Nothing is written to this table. */
+  /** Nothing is ever written to this table. */
   | { kind: 'never-written' }
-  /** `waits`: there is one, and it could not be locked. */
+  /** `waits`: a row waits, but is locked. */
   | { kind: 'no-row'; waits: boolean }
-  /** `refusals`: the states that the table does not let us write, and what it said. */
+  /** `refusals`: the states that the table refuses, with its reasons. */
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
-/** Tells one row that waits, in one transaction, each state that it may come to, and takes all of it back. Waits for no lock for long. */
+/**
+ * Writes to one waiting row each state that it may reach, in a transaction that is rolled back. Waits briefly for
+ * locks.
+ */
 export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
@@ -29,7 +32,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const [row] = rows
   if (row === undefined)
     return { kind: 'no-row', waits: ((await db.query(readStatements(table).any)).rowCount ?? 0) > 0 }
-  // Rows are marked as they are taken; if the ledger remembers them instead, they are told like any other.
+  // Without marks, all states come by a report.
   const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
@@ -39,24 +42,22 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   return { kind: 'tried', outboxId: row.outboxId, refusals }
 }
 
-/** Locks one row that waits. */
 export const lockOneSql = ({ rows: { from, waits, idText, stamp } }: OpenTable): string =>
   `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`
 
 interface TriedRow {
   outboxId: string
-  /** What it is known by. */
   stamp: string
 }
 
 interface Step {
   state: State
   by: 'mark' | 'report'
-  /** The next step goes on from here; the others begin where this one did. */
+  /** The next step begins with this one's result. */
   isOnTheWay: boolean
 }
 
-/** As the daemon would: a row is marked when it is taken, told how it goes, and then one of its ends. */
+/** As the daemon writes: the mark, the steps on the way, and then each end. */
 const steps: readonly Step[] = [
   { state: 'rejected', by: 'mark', isOnTheWay: false },
   { state: 'queued', by: 'mark', isOnTheWay: true },
@@ -67,7 +68,7 @@ const steps: readonly Step[] = [
   ),
 ]
 
-/** @returns what stood against it, null if nothing did */
+/** @returns why it failed; null if it did not */
 async function tryStep(
   db: Database,
   writing: WriteStatements,

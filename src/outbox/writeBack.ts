@@ -13,12 +13,13 @@ interface Writing {
 }
 
 /**
- * Tells rows their states in one transaction, while no other instance tells any: what they are to be told is asked for
- * when that is certain, so that nobody, however late, writes an earlier state over a later one. The lock lies in the
- * outbox's own database and ends with the transaction that writes. Rows that somebody has locked are left out.
+ * Writes states back to rows in one transaction, while no other instance writes any. `read` runs after the lock is
+ * taken, so that a late
+ * instance never writes an earlier state over a later one. The lock is in the outbox's database and ends with the
+ * transaction.
+ * Locked rows are left out.
  *
- * @param read what to write
- * @throws Error if nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
+ * @throws Error if no row can be written: the database is away, a column is missing, the table is locked
  */
 export async function writeBackRows<R extends RowStatus>(
   outbox: Outbox,
@@ -31,12 +32,12 @@ export async function writeBackRows<R extends RowStatus>(
   const attempt = await tryToTell(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!isStatementError(attempt.error)) throw attempt.error
-  // What fails without any row is no row's fault.
+  // An error that comes without rows, too, is not caused by a row.
   const empty = await tryToTell(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
   if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
-  // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
+  // A trigger may raise any code. A cause outside the rows, such as a failover, has passed by now.
   const again = await tryToTell(writing, read)
   if (again.kind !== 'failed') return again
   if (!isStatementError(again.error)) throw again.error
@@ -49,10 +50,10 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBack
   return { kind: 'refused', statuses, code: String(codeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
 }
 
-/** A lock that was not to be had in time, or a deadlock: within a trigger, most likely. */
+/** A lock timeout or a deadlock, most likely within a trigger. */
 const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
 
-/** The most time for one batch. A statement that takes longer is endStates by us, and waits for nobody's lock. */
+/** The most time for one batch. The daemon ends a longer statement itself. */
 export const writeBackMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {
@@ -126,7 +127,6 @@ const hidden: Outcome = {
   why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
 }
 
-/** Why rows could not be held: those that are not there are missing. */
 async function findHolders(
   db: Database,
   writing: WriteStatements,

@@ -12,29 +12,27 @@ import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
-/** How states are written to rows. */
+/** The statements that write states to rows. $1: the statuses as JSON. */
 export interface WriteStatements {
-  /**
-   * Marks rows that were claimed. $1: the statuses as JSON. Gives the ids of those that were changed, so that they no
-   * longer wait.
-   */
+  /** Marks claimed rows. Returns the ids of rows that it changed. */
   readonly mark: string
-  /**
-   * Tells rows, but for those that somebody has locked. $1 as above. Gives each id with what became of it: `held`, we
-   * had its lock, and `written`, it was changed.
-   */
+  /** Writes to rows that are not locked. Returns each id with `held` (our lock) and `written` (a changed row). */
   readonly report: string
   /**
-   * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
-   * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
-   * the session that has each locked, if that can be seen, whether it is a daemon's (`isOurs`), and whether row-level security holds for us.
+   * Says why rows were not held. Returns each row that exists: `open` (it may be written), `same` (it is the captured
+   * row), `differs` (only
+   * its contents changed), the session that has it locked, `isOurs` (a daemon's session), and `secured` (row-level
+   * security applies).
    */
   readonly unheld: string
   /** The states that change something in the table. */
   readonly states: ReadonlySet<State>
 }
 
-/** Makes the statements that write states to rows; null if the description has nothing to write. A row of the same id with another stamp is told nothing. */
+/**
+ * Makes the statements; null if the description has nothing to write. A row of the same id with a different stamp is
+ * not written.
+ */
 export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
   const { waits, stamp } = rows
   const { write } = table
@@ -48,10 +46,11 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = form?.openSql ?? 'true'
-  // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
+  // A waiting row may be a new row of this id, which must not be marked as done. Any other was captured, and edited
+  // since.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
-  // The stamp reads the whole row: once is enough.
+  // `offset 0` computes the stamp once, because it reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(differsInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
@@ -82,10 +81,10 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   }
 }
 
-/** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
+/** A session that locks a row alone writes its transaction's number into xmax. Several sessions do not show. */
 export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
+/** Stamps of two kinds cannot be compared. Rows that were captured by an old version have none. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
@@ -95,7 +94,7 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
-// Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
+// Enums and flags need a cast from text, and an explicit cast cuts what is too long for a varchar.
 function assign(shape: TableShape, name: string, value: string): string {
   const type = columnOf(shape, name)
   return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`

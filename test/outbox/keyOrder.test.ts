@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { chooseInKeyOrder, idCharsMax, type ScannedRow } from '../../src/outbox/keyOrder.ts'
 
-const row = (outboxId: string, line: string | null, some: Partial<ScannedRow> = {}): ScannedRow => ({
+const row = (outboxId: string, keyHash: string | null, some: Partial<ScannedRow> = {}): ScannedRow => ({
   outboxId,
-  line,
+  keyHash,
   excepted: false,
   leftType: null,
 
@@ -45,7 +45,7 @@ test('a row without a key stays alone', () => {
   expect(choose([row('1', null), row('2', null), row('3', null)], { skipped: ['2'] }).outboxIds).toEqual(['1', '3'])
 })
 
-test('of one key no more than keyRowsMax are taken, and none of a line that is held', () => {
+test('of one key no more than keyRowsMax are taken, and none of a keyHash that is held', () => {
   const rows = [row('1', 'k'), row('2', 'k'), row('3', 'k'), row('4', 'held'), row('5', 'l')]
   expect(choose(rows, { keyRowsMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
 })
@@ -60,13 +60,13 @@ test('it is full with as many as were asked for', () => {
 })
 
 test('of each key those that are taken are the first ones of it', () => {
-  const anyRow = fc.record({ line: fc.constantFrom('k', 'l', 'm'), excepted: fc.boolean() })
+  const anyRow = fc.record({ keyHash: fc.constantFrom('k', 'l', 'm'), excepted: fc.boolean() })
   fc.assert(
     fc.property(fc.array(anyRow, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), (met, keyRowsMax) => {
-      const rows = met.map(({ line, excepted }, i) => row(String(i), line, { excepted }))
+      const rows = met.map(({ keyHash, excepted }, i) => row(String(i), keyHash, { excepted }))
       const taken = new Set(choose(rows, { keyRowsMax }).outboxIds)
-      for (const line of ['k', 'l', 'm']) {
-        const ofKey = rows.filter((each) => each.line === line)
+      for (const keyHash of ['k', 'l', 'm']) {
+        const ofKey = rows.filter((each) => each.keyHash === keyHash)
         const count = ofKey.filter(({ outboxId }) => taken.has(outboxId)).length
         expect(count).toBeLessThanOrEqual(keyRowsMax)
         expect(ofKey.slice(0, count).every(({ outboxId }) => taken.has(outboxId))).toBe(true)

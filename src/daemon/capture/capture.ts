@@ -20,37 +20,33 @@ import {
 import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
-  /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
+  /** The most queued submissions. A larger backlog stays in the outbox, where it is cheap. */
   windowMax: number
-  /** The record types that there are mappings for. */
   knownTypes(): readonly string[]
   readAgenda(): Promise<CaptureAgenda>
-  /** Milliseconds on a clock that never runs backward. */
+  /** On a clock that never runs backward. */
   elapsedMs(): number
-  /** Puts rows off that fail each for itself. */
+  /** Records skipped rows. */
   skip(rows: readonly FailedRow[]): Promise<void>
-  /** A row that was put off is through, or gone. */
+  /** Ends the skipping of a row that was captured or deleted. */
   forget(outboxId: string): Promise<void>
-  /** A batch of so many rows failed; it is done again in smaller ones. */
+  /** A batch failed and is split. */
   onBatchFailed(count: number, error: unknown): void
-  /** A row that could not be captured was rejected. */
   onRowRejected(outboxId: string, error: unknown): void
-  /** A row was put off. */
   onRowSkipped(outboxId: string, error: unknown): void
 }
 
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  /** Tells the other instances which record types this one has mapping files for. @returns whether that was news */
+  /** Tells the other instances which types this one has mappings for. @returns whether that changed */
   publishTypes(types: readonly string[]): Promise<boolean>
-  /** In [0, 1), fresh for each call. */
+  /** In [0, 1), new for each call. */
   random(): number
 }
 
-/** Captures round after round, and sleeps when there is nothing new. */
 export interface CaptureRounds {
-  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  /** One round. @returns milliseconds until the next, unless woken before */
   runOnce(): Promise<number>
 }
 
@@ -61,7 +57,7 @@ export function createCaptureRounds({ capture, sleep, publishTypes, random }: Ca
   let said: string | null = null
   let sayAgainAtMs = 0
 
-  /** Says it again every 10 s, because other instances may have taken this one for gone. */
+  /** Repeats it every 10 s, because other instances may have taken this one for dead. */
   async function sayTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === said && capture.elapsedMs() < sayAgainAtMs) return
@@ -92,12 +88,12 @@ function waitMs(round: CaptureRound, random: number): number {
   switch (round) {
     case 'again':
       return 0
-    // Sweeps begin on all hosts at the same moment: the one that always comes second would never get the lock.
+    // All hosts begin at the same moment, so without chance the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
     case 'waits':
       return 1_000
-    // The sweep and the NOTIFY wake it before.
+    // A sweep or a NOTIFY wakes it before.
     case 'idle':
       return 60_000
     default:
@@ -105,24 +101,27 @@ function waitMs(round: CaptureRound, random: number): number {
   }
 }
 
-/** `again`: there may be more at once. `busy`: another instance captures. `waits`: no instance does, because the ledger lost what it had. */
+/**
+ * `again`: there may be more. `busy`: another instance captures. `waits`: the ledger has lost data, so no instance
+ * captures.
+ */
 export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
 
 export interface Capture {
-  /** Captures one batch of new outbox rows, and tries the row again that was put off and is due. */
+  /** Captures one batch of new rows, and retries a skipped row that is due. */
   runOnce(): Promise<CaptureRound>
 }
 
 /**
- * Captures outbox rows: claims them, maps each, keeps all in the ledger, marks them as taken.
+ * Captures outbox rows: claims them, maps them, inserts them into the ledger, marks them.
  *
- * A batch that fails for another reason than a database as a whole is done again in ever smaller ones, until the row that
- * it fails for is alone. That row is rejected with the reason; if even that cannot be written, or if it is in the
- * ledger and only its mark is refused, it is put off with a backoff of its own, and the others go on.
+ * If a batch fails because of a row, it is split until that row is alone, and the row is rejected with the reason. If
+ * even that fails,
+ * or only the mark of a captured row is refused, the row is skipped with its own backoff, and other rows go on.
  */
 export function createCapture(deps: CaptureDeps): Capture {
   let pace: Pace = fullPace
-  /** Rows in the ledger whose mark took too long: the report tells them, and until then capture leaves them alone. */
+  /** Captured rows whose mark took too long. The report writes to them; until then capture leaves them. */
   const ofReport = new Map<string, number>()
 
   function leftToReport(): SkippedRow[] {
@@ -179,7 +178,7 @@ type Batch =
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
   | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & CaptureFailure)
 
-/** Far longer than the report takes for a batch, and soon enough for rows that it was kept from telling. */
+/** Far longer than the report takes for a batch. */
 const ofReportMs = 300_000
 
 const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: CaptureFailure) =>
@@ -208,7 +207,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   })
   if (taken.kind === 'busy' || taken.kind === 'waits') return taken
   if (taken.kind === 'failed') {
-    // If the claim itself fails, no row is to blame.
+    // if the claim itself fails, no row is the cause
     if (taken.outboxIds.length === 0) throw taken.error
     return { ...taken, rows: taken.outboxIds.length }
   }
@@ -224,9 +223,9 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row: as it is; if that has failed, to reject it; if that fails too, it is put off.
+ * Tries one row as it is, then to reject it, then skips it.
  *
- * @param failure how it failed just now; null: it was put off before, and is due
+ * @param failure its failure just now; null: the row was skipped before, and is due
  */
 async function captureAlone(
   deps: CaptureDeps,
@@ -253,7 +252,7 @@ function asItIs(deps: CaptureDeps, outboxId: string): RowSelection {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // It may have been put off by an instance that knew its type: then it goes back among those that wait for such a one.
+      // An instance that knew its type may have skipped it. This instance leaves it to one that knows the type.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
       return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },

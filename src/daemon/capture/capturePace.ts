@@ -3,9 +3,9 @@ import type { WaitingKey } from '../../model.ts'
 /** How many rows are tried at once. */
 export interface Pace {
   readonly limit: number
-  /** A batch has failed, and the row that it failed for is looked for in ever smaller ones. */
+  /** True while a failing row is searched for in ever smaller batches. */
   readonly isNarrowing: boolean
-  /** A batch took longer than one statement may, to read or to mark: batches grow slowly from here. */
+  /** True after a batch was too slow for one statement. Batches grow slowly from there. */
   readonly isSlow: boolean
 }
 
@@ -13,19 +13,19 @@ const batchMax = 500
 
 export const fullPace: Pace = { limit: batchMax, isNarrowing: false, isSlow: false }
 
-/** What came of a batch of so many rows. */
 export type BatchOutcome =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
-  /** To read their contents, or to mark them, took too long. */
+  /** Reading the contents or marking took too long. */
   | { kind: 'slow'; rows: number }
-  /** The row that it failed for was alone, and has been dealt with. */
+  /** The failing row was alone, and has been rejected or skipped. */
   | { kind: 'found' }
 
 /**
- * How many rows to try next. Batches take the lowest rows first, so that after one that failed the next half of it either
- * fails too, or leaves the culprit at the head of what comes then: in nine steps it is alone. Then it goes on by twos, fours and
- * so on, since such rows seldom come alone. One that took too long says nothing of its rows, but of how many may be marked at once. Pure.
+ * Decides how many rows to try next. Batches take the lowest rows first, so halving isolates a failing row in nine
+ * steps. Then batches
+ * double again, because such rows seldom come alone. A slow batch says nothing about its rows, only about their number.
+ * Pure.
  */
 export function nextPace(pace: Pace, end: BatchOutcome): Pace {
   switch (end.kind) {
@@ -37,7 +37,7 @@ export function nextPace(pace: Pace, end: BatchOutcome): Pace {
       return { ...pace, limit: 2, isNarrowing: false }
     case 'captured':
       if (pace.isNarrowing && pace.limit > 1 && end.isWhole) return { ...pace, limit: half(pace.limit) }
-      // A batch that was not full proves nothing of a larger one.
+      // A batch that was not full says nothing about larger ones.
       if (pace.isSlow && end.rows < pace.limit) return pace
       return grown(end.isWhole ? pace.limit : end.rows, pace.isSlow)
     default:
@@ -53,11 +53,11 @@ function grown(limit: number, isSlow: boolean): Pace {
 }
 
 /**
- * What there is room for. Records that wait behind one that is held for a person take no place: they may stay for days, and
- * those that could be sent would find the window full. Of one key no more is taken while a small part of the window holds
- * records of it. Pure.
+ * Decides how many rows there is room for. Records behind a held one do not count, because they may stay for days and
+ * would block all
+ * others. A key whose records fill a small part of the window gets no more. Pure.
  *
- * @param windowMax at most so many records are queued
+ * @param windowMax the most queued records
  */
 export function limitsFor(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },

@@ -11,64 +11,64 @@ import type {
 } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
-/** Why work on rows failed, as the composition reads it from an error. */
+/** Why work on rows failed. */
 export interface Fault {
-  /** Whether it passes by itself, or is about this row, or about everyone (src/postgres/sqlState.ts). */
+  /** The cause: it passes by itself, it is this row, or it concerns all rows (src/postgres/sqlState.ts). */
   blame: 'moment' | 'piece' | 'everyone'
-  /** The error in words, which may quote the row: only for the ledger. */
+  /** May quote the row: only for the ledger. */
   message: string
-  /** Its SQLSTATE or class, which says nothing of the row. */
+  /** SQLSTATE or error class, without the row's data. */
   code: string
 }
 
 export interface CaptureRowsDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
-  /** Reads the contents of records that a query gives; returns others as they are. @returns the first of them, at least one */
+  /** Reads the contents of records that a query gives. @returns the first ones, at least one */
   readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
-  /** Runs the work while no other instance captures, in a transaction of the ledger; null if another one does. */
+  /** Runs the work in a transaction of the ledger while no other instance captures; null if another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
-  /** These rows do not say that they are taken, so we tell them later. */
+  /** Writes back later to rows that were not marked. */
   reportLater(outboxIds: readonly string[]): Promise<void>
-  /** @param isMark it was a mark that failed, which the table's own triggers may do */
+  /** @param isMark true if a mark failed, as the table's own triggers may cause */
   faultOf(error: unknown, isMark: boolean): Fault
-  /** Records are in the ledger and may be sent; their rows are yet to be marked. */
+  /** The records are in the ledger and may be sent. Their rows are not marked yet. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
 export interface RowSelection {
-  /** Null if there is no room for any. */
+  /** Null if there is no room. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
 
-/** How rows failed, and how far they had come. */
 export interface CaptureFailure {
   error: unknown
-  /** In the ledger: only the mark was refused. */
+  /** True if the row is in the ledger and only the mark was refused. */
   isCaptured: boolean
 }
 
 export type CaptureRowsResult =
   /** Another instance captures. */
   | { kind: 'busy' }
-  /** The ledger went back in time. */
+  /** The ledger has lost data. */
   | { kind: 'waits' }
   /**
-   * `claimed` rows, of which so many were `read`; the others are left for the next time. `unmarked`: rows that are in the
-   * ledger and still say that they wait, since the table ignored the mark.
+   * `read`: how many of the `claimed` rows were read; the rest come next time. `unmarked`: captured rows that still
+   * wait, because the table
+   * ignored the mark.
    */
   | { kind: 'taken'; claimed: number; read: number; unmarked: readonly string[] }
-  /** `outboxIds`: the rows in hand, as far as that was known. */
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
- * Claims rows, reads them, keeps them in the ledger and marks them.
+ * Claims rows, reads them, inserts them into the ledger and marks them.
  *
- * The ledger commits before the outbox does. A crash in between leaves rows that are new and kept: they are claimed
- * again, which changes nothing in the ledger.
+ * The ledger commits before the outbox does. A crash in between leaves rows that wait and are in the ledger. They are
+ * claimed again, and
+ * the ledger ignores them.
  *
- * @throws what is about everyone, such as a database that is away
+ * @throws errors that concern all rows, such as a database that is away
  */
 export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSelection): Promise<CaptureRowsResult> {
   await using claimed = new AsyncDisposableStack()
@@ -102,12 +102,11 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSel
 
 const nothingInserted: Insertion = { inConflict: new Set(), discarded: new Map() }
 
-/** The records whose rows are to be marked. */
 interface Marking extends Pick<Insertion, 'discarded'> {
   records: readonly CapturedRecord[]
 }
 
-/** @returns the rows that still say that they wait, since the table ignored the mark */
+/** @returns the captured rows that still wait, because the table ignored the mark */
 async function mark(
   deps: CaptureRowsDeps,
   rows: ClaimedRows,
@@ -119,10 +118,9 @@ async function mark(
   return rows.isRemembered ? [] : unmarked
 }
 
-/** What the mapping makes of a record. */
 export type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }
-  /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
+  /** Its data is invalid, its type has no mapping, or it cannot be read. */
   | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
 export interface RecordMaker {
@@ -146,7 +144,7 @@ export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRe
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
-/** A row of which nothing but the id may be touched, as rejected: reading it fails, or writing what was read. */
+/** Makes a rejected record of a row whose contents cannot be read or written. */
 export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
   const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
@@ -154,9 +152,9 @@ export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: strin
 }
 
 /**
- * What a row is told as it is taken. One that the ledger had before is told so, and the report corrects it.
+ * Makes the mark of a row. For a record that the ledger had before, the report corrects it.
  *
- * @param discarded why the record ended as discarded just now; null: it did not
+ * @param discarded why the record was discarded; null: it was not
  */
 export function rowStatus({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
   const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'

@@ -1,33 +1,36 @@
-/** What came of saying that we sleep. */
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 
 export interface SleepDeps {
-  /** Says to those who insert rows that we sleep: from then on they notify us. */
+  /** Announces that the daemon sleeps: from then on inserts send a NOTIFY. */
   mark(): Promise<Mark>
   isMarked(): boolean
   unmark(): void
   hasNew(): Promise<boolean>
-  /** Begins a round of capture. */
   wake(): void
-  /** Milliseconds on a clock that never runs backward. */
+  /** On a clock that never runs backward. */
   elapsedMs(): number
 }
 
 export type Sleep = ReturnType<typeof createSleep>
 
-/** Rows come in bursts: those that come faster than this are found by looking. */
+/** Rows that come in faster than this are found by polling. */
 const restMs = 25
-/** Who inserted before we slept does not notify: we look again after these times, until their transactions have ended. */
+/**
+ * Transactions that inserted before the mark send no NOTIFY, so the outbox is read again after these times until they
+ * have ended.
+ */
 const againMinMs = 10
 const againMaxMs = 100
 
 /**
- * Decides between sleeping and looking again. A NOTIFY costs the ERP a lock of its whole cluster, so that none is to be sent
- * while capture is awake.
+ * Decides between sleeping and polling. A NOTIFY takes a lock of the ERP's whole cluster, so inserts send one only
+ * while the daemon sleeps.
  *
- * After the mark is set we look once more: every row of which we were not told is visible by then, since those who
- * insert without telling hold the mark off until they have ended (migrations/outbox_wake.sql). The sweep goes on whatever happens
- * here, and nothing of this is waited for: a connection that is half open must not hold up capture.
+ * After the mark is set, the outbox is read once more. By then every unannounced row is visible, because a transaction
+ * that inserts
+ * without a NOTIFY delays the mark (migrations/outbox_wake.sql). The sweep goes on meanwhile, and nothing here is
+ * awaited, because a
+ * half-open connection must not stop capture.
  */
 export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
@@ -62,12 +65,12 @@ export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }:
   }
 
   return {
-    /** A round took rows and there may be more. */
+    /** A round captured rows, and there may be more. */
     stayAwake(): void {
       isUnseen = false
       unmark()
     },
-    /** A round took this many rows, and for now no more. The next insert wakes us, or we look again. */
+    /** A round captured this many rows, and there are no more now. */
     async fallAsleep(took: number): Promise<void> {
       if (isMarked() && !isUnseen) return
       isUnseen = false
@@ -76,7 +79,7 @@ export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }:
       isInVain = false
       if (took > 0) return lookAgain(restMs)
       if (await hasNew()) {
-        // Seen twice, these are rows that we may not take yet: the sweep will, and those that come now need not tell us.
+        // Seen twice, these rows may not be captured yet. The sweep will find them, and no NOTIFY is needed.
         unmark()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)

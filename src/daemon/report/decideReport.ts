@@ -2,13 +2,13 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 
 export type WriteBackOutcome =
   | RowOutcome
-  /** By the table, and only this row. */
+  /** The table refused this row. */
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
-  /** Told by itself, its triggers take longer than a statement may. */
+  /** Its triggers take longer than one statement may. */
   | { kind: 'slow' }
 
 export interface ReportDecision {
-  /** Null if the row knows. */
+  /** Null: no further try. */
   againInMs: number | null
   problem: { kind: ProblemKind; detail: string; retryInMs: number } | null
 }
@@ -16,15 +16,16 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A lock that an ERP takes in passing is not a problem. */
+/** A short lock is not a problem. */
 const lockedLongMs = 5_000
 
 /**
- * Decides what follows from telling a row. A lock passes, so it is tried again soon. What the table refuses changes
- * when a person changes the table. Pure.
+ * Decides what follows from writing back to a row. A lock passes, so the next try comes soon. A refusal lasts until the
+ * table is changed.
+ * Pure.
  *
- * @param failures how often in a row it could not be told before
- * @param isEnd false for a step on the way, which another report follows
+ * @param failures failed tries in a row
+ * @param isEnd false for a state on the way, which a later report replaces
  */
 export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd = true): ReportDecision {
   switch (outcome.kind) {
@@ -63,7 +64,7 @@ const slowMessage =
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
-/** Tried again each hour for a day: a detached partition may come back, a deleted row does not. */
+/** Retried each hour for a day, because a detached partition may come back. */
 function isMissing(failures: number, isEnd: boolean): ReportDecision {
   if (failures >= goneTriesMax) return { againInMs: null, problem: null }
   const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null

@@ -4,30 +4,29 @@ import { decideReport, type WriteBackOutcome } from './decideReport.ts'
 export interface ReportDeps {
   stopwatch(): () => number
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** @throws Error if none can be told, whichever it is */
+  /** @throws Error if no row can be written */
   writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
   write(told: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** No further part is begun after that; what is left stays due. */
+/** No further part begins after this time; the rest stays due. */
 const partsMaxMs = 10_000
 const parts = 10
 
 export const reportRowsMax = limits.freshMax
-/** A batch that takes longer is not followed by a larger one, which might exceed what a statement may take. */
+/** A slower batch is not followed by a larger one, which might exceed the statement timeout. */
 const quickMs = 2_500
 
 export interface ReportRound {
   hasMore: boolean
-  /** How many rows the table took in one statement. */
+  /** The number of rows that the table took in one statement. */
   rowsAtOnce: number
 }
 
 /**
- * Tells the outbox rows what became of their submissions, last those that could not be told before.
- *
- * @param rowsAtOnce what the round before found
+ * Writes back to the rows whose reports are due, last to those that failed before. @param rowsAtOnce the result of the
+ * round before
  */
 export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
@@ -38,12 +37,13 @@ export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): 
   return { hasMore: !second.isBusy && (isFull || first.isLeft || second.isLeft), rowsAtOnce: second.rowsAtOnce }
 }
 
-/** `isBusy`: another instance is at it. `isLeft`: time was up before all were told. */
+/** `isBusy`: another instance writes back. `isLeft`: time was up before the last row. */
 type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
 
 /**
- * If the table refuses the rows together, a tenth of them at a time, until it is known which. If it takes too long,
- * half of them at a time from then on.
+ * If the table refuses the rows together, they are split into tenths until the refused row is alone. If a statement is
+ * too slow,
+ * batches are halved.
  */
 async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
   const elapsedMs = deps.stopwatch()
@@ -74,7 +74,7 @@ function toldReport(report: Report, outcome: WriteBackOutcome): ReportResult {
     report.failures,
     endStates.some((state) => state === report.state),
   )
-  // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
+  // Thousands of edited rows get one problem of the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
   return { report, againInMs, code, problem: problem && { ...problem, subject } }
@@ -85,15 +85,13 @@ function chunks<T>(all: readonly T[], size: number): T[][] {
 }
 
 export interface ReportRoundsDeps extends ReportDeps {
-  /** Begins a round. */
   wake(): void
 }
 
-/** Tells the outbox rows what becomes of their submissions, round after round. */
 export interface ReportRounds {
-  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  /** One round. @returns milliseconds until the next, unless woken before */
   runOnce(): Promise<number>
-  /** Begins a round in a moment, for these steps and those written until then. */
+  /** Begins a round soon, for all steps that are written until then. */
   onWritten(written: readonly unknown[]): void
 }
 
