@@ -130,7 +130,7 @@ export function claimStatements({ rows }: OpenTable) {
           or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
   return {
     // `for no key update`, because `for update` would block inserts that refer to these rows.
-    lock: `select ${idText} as "outboxId", ${keyHash} as keyHash
+    lock: `select ${idText} as "outboxId", ${keyHash} as "keyHash"
       from ${from} where ${waits} and ${cutIdSql(idText)} <> all($2::text[]) and not ${leftToOthersSql(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${keyHash} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
@@ -140,7 +140,7 @@ export function claimStatements({ rows }: OpenTable) {
         select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
           bool_or(${id} <> all($2::${idType}[]) and ${cutIdSql(idText)} <> all($3::text[])) over (partition by ${keyHash} order by ${order}) as "isBehind"
         from ${from} where ${waits} and ${keyHash} = any($1::bigint[]) and ${upToLast}
-      ) keyHash where locked and "isBehind"`,
+      ) "inOrder" where locked and "isBehind"`,
     leftTypes: `select distinct type from (
         select ${type} as type from ${from} where ${waits} and ${leftToOthersSql(type, 1)} order by ${order} limit ${leftTypesAmongMax}
       ) waiting`,

@@ -284,7 +284,7 @@ export function cursorScanStatements(rows: RowExpressions) {
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {
     page: `
-    select ${seen}, ${keyHash} as keyHash,
+    select ${seen}, ${keyHash} as "keyHash",
       ${key} = any($3::text[]) as excepted, case when ${leftToOthersSql(type, 4)} then ${type} end as "leftType",
       array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${sort[0]?.expression} <= $2::${sort[0]?.type} as settled
@@ -294,8 +294,8 @@ export function cursorScanStatements(rows: RowExpressions) {
     select ${seen} from ${from}
     where ${waits} and (${order}) <= (${bounds(1)})${after(sort.length + 1)} order by ${descending} limit ${sampleMax}`,
     one: `select ${seen} from ${from} where ${waits} and ${id} = $1::${idType}`,
-    keyHashes: `select distinct ${keyHash} as keyHash from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
-    keyHashesByText: `select distinct ${keyHash} as keyHash from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
+    keyHashes: `select distinct ${keyHash} as "keyHash" from ${from} where ${id} = any($1::${idType}[]) and ${key} is not null`,
+    keyHashesByText: `select distinct ${keyHash} as "keyHash" from ${from} where ${cutIdSql(idText)} = any($1::text[]) and ${key} is not null`,
     any: `select from ${from} where ${waits}${after(1)} limit 1`,
     count: `select count(*)::float8 as n from ${from} where ${waits}${after(1)}`,
     types: typeCountsSql(from, type, `${waits}${after(2)}`),
