@@ -1,4 +1,4 @@
-/** What can be wrong and stays so until a person, or time, mends it. */
+/** Problems that stay until an operator fixes them, or until they pass. */
 export const problemKinds = [
   'row_skipped',
   'row_locked',
@@ -31,27 +31,23 @@ export const problemKinds = [
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 
-/** A problem as it stands. Times in epoch milliseconds. */
+/** Times are epoch milliseconds. */
 export interface Problem {
   kind: ProblemKind
-  /** A row's id, a type, a loop; empty for the whole. */
+  /** A row's id, a type or a loop; empty for the whole. */
   subject: string
-  /** For the operator. */
   detail: string
   sinceMs: number
   seenMs: number
   times: number
-  /** When it is tried again; null if it is not. */
   retryMs: number | null
 }
 
-/** A problem as it is raised. */
 export interface RaisedProblem {
   kind: ProblemKind
-  /** A row's id, a type, a loop; empty for the whole. */
   subject: string
-  /** For the operator, without the client's data. */
+  /** Without data of the client. */
   detail: string
-  /** Null if it is not tried again. */
+  /** Null if the daemon does not try again. */
   retryInMs: number | null
 }

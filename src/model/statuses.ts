@@ -1,22 +1,21 @@
 import type { Outcome } from './service.ts'
 
-/** What a status says about a record that was sent (POST). */
+/** A record was sent (POST). */
 export type PostMeaning =
-  /** The service took it: accepted if the answer has an id. */
+  /** Accepted if the answer has an id. */
   | 'taken'
   /** The answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5). */
   | 'performed'
-  /** Everyone pauses; the record may have arrived. */
+  /** Sending pauses. The record may have arrived. */
   | 'moved'
-  /** The data was judged, and an earlier attempt would have been judged the same way. */
+  /** An earlier attempt would have been judged the same way. */
   | 'invalid'
-  /** A new token, then a pause. */
+  /** The daemon fetches a new token, then pauses. */
   | 'token-refused'
-  /** Everyone pauses. */
   | 'forbidden'
-  /** Everyone pauses, unless the service itself speaks. */
+  /** Sending pauses, unless the body has an error code of the service. */
   | 'nothing-there'
-  /** Nothing says that nothing was stored. */
+  /** The record may have been stored. */
   | 'refused-in-doubt'
   | 'refused'
   | 'throttled'
@@ -26,7 +25,7 @@ export type PostMeaning =
   /** UNCERTAIN_POLICY decides. */
   | 'in-doubt'
 
-/** What a status says about a transaction that was asked for (GET). */
+/** A transaction was asked for (GET). */
 export type GetMeaning =
   | 'answered'
   | 'moved'
@@ -37,7 +36,6 @@ export type GetMeaning =
   | 'unavailable'
   | 'ask-again'
 
-/** What a status says about a token request. */
 export type TokenMeaning =
   | 'answered'
   | 'moved'
@@ -48,15 +46,11 @@ export type TokenMeaning =
   | 'unreachable'
 
 export interface StatusRow {
-  /** Such as `301-302, 305-399`. */
   statuses: string
   post: PostMeaning
   get: GetMeaning
   token: TokenMeaning
-  /**
-   * Whether E002 and E003 come before the status. Not if it speaks of us, or if the answer is hardly the service's
-   * own.
-   */
+  /** E002 and E003 come before the status, unless the answer hardly comes from the service itself. */
   heedsCode: boolean
   /** E003 counts as `unavailable` if the code is heeded. */
   outcome: Outcome
@@ -83,7 +77,7 @@ const away = {
 } as const
 
 /**
- * What every status of HTTP means, by what was asked: the one place that says so. docs/why/guarantee.md prints it.
+ * The meaning of each HTTP status. docs/why/guarantee.md prints this table.
  *
  * @see docs/reference/interface.md, 7.1; RFC 9110, 15
  */
@@ -97,7 +91,7 @@ export const statusRows: readonly StatusRow[] = [
   { statuses: '403', ...forbidden },
   { statuses: '404', ...refused, post: 'nothing-there', get: 'unknown', token: 'wrong-address' },
   { statuses: '405', ...refused, post: 'nothing-there', token: 'wrong-address' },
-  // A proxy asks for a password: the code is not the service's.
+  // 407 comes from a proxy, so its code is not the service's.
   { statuses: '407', ...forbidden, heedsCode: false },
   { statuses: '408-409, 425, 499', ...refused, post: 'refused-in-doubt' },
   { statuses: '410', ...refused, post: 'nothing-there' },
@@ -118,7 +112,6 @@ const byStatus = new Map(
 )
 const beyond: StatusRow = { statuses: 'any other', ...inDoubt }
 
-/** A number that is not a status of HTTP says as little as 502. */
 export function statusRow(status: number): StatusRow {
   return byStatus.get(status) ?? beyond
 }

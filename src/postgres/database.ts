@@ -1,7 +1,5 @@
 import pg from 'pg'
-import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
-import { SessionPool } from './sessionPool.ts'
-import { statementSettings, textSettings } from './sessionSettings.ts'
+import { type PoolOptions, SessionPool } from './sessionPool.ts'
 import {
   type Blame,
   blameOfState,
@@ -18,86 +16,29 @@ export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
-export interface PoolOptions {
-  url: string | DatabaseAddress
-  name: string
-  connections: number
-  /** An idle connection broke; the pool replaces it. */
-  onIdleError: (error: Error) => void
-  settings?: Record<string, string>
-  /** Whether its commits survive a crash, whatever the server is set to. */
-  durable?: boolean
-  /** Whether the database is the ERP's: its sessions look names up in the catalog only; see `withRolePath`. */
-  isErp?: boolean
-  /** Whether its sessions prepare repeated statements: only if all tables are ours. */
-  prepares?: boolean
-  /** For a connection, for a statement on the server, and for its answer. */
-  limits?: { connectMs: number; statementMs: number; answerMs: number }
-}
+/** Opens a pool on which nothing waits for ever, on the server's side either. */
+export const createPool = (options: PoolOptions): pg.Pool => new SessionPool(options)
 
-const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
-
-/** Opens a pool on which nothing waits for ever, on the server's side too, so that a stopped process holds no locks. */
-export function createPool({
-  url,
-  name,
-  connections,
-  onIdleError,
-  settings = {},
-  durable = false,
-  isErp = false,
-  prepares = false,
-  limits = usualLimits,
-}: PoolOptions): pg.Pool {
-  const address = typeof url === 'string' ? fixedAddress(url) : url
-  const pool = new SessionPool(
-    {
-      application_name: name,
-      max: connections,
-      keepAlive: true,
-      connectionTimeoutMillis: limits.connectMs,
-      query_timeout: limits.answerMs,
-      // A session that only reads is not told when its server becomes a standby.
-      maxLifetimeSeconds: 300,
-    },
-    {
-      address,
-      timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
-      settings: { ...statementSettings, ...settings },
-      everywhere: textSettings,
-      durable,
-      isErp,
-      prepares,
-    },
-  )
-  pool.on('error', onIdleError)
-  return pool
-}
-
-/** A transaction on a connection of its own; disposal ends it if `commit` did not. */
+/** Disposal rolls back unless `commit` was called. */
 export interface Transaction extends AsyncDisposable {
   readonly db: Database
-  /** If this fails, the COMMIT may have happened: callers write under a fence and may do it again. */
+  /** If this fails, the COMMIT may have happened, so callers write under a fence. */
   commit(): Promise<void>
 }
 
-/** A pool, or its `withRolePath`. */
 export interface Sessions extends Database {
   readonly beginning?: string
   connect(): Promise<pg.PoolClient>
 }
 
-/**
- * The same sessions with the role's own search path instead of the catalog's: for statements that run code of the
- * client's (triggers, policies, a filter) or compare values of its types.
- */
+/** Uses the role's own search path: for statements that run the client's code or compare values of its types. */
 export function withRolePath(pool: pg.Pool | Sessions): Sessions
 export function withRolePath(db: Database): Database
 export function withRolePath(pool: Database): Database {
   return pool instanceof SessionPool ? pool.byRolePath : pool
 }
 
-/** Reads the schemas of the role's search path, also those that the role must not use. */
+/** Includes schemas that the role has no permission to use. */
 export async function readRoleSchemas(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ path: string; user: string }>(
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
@@ -109,27 +50,24 @@ export async function readRoleSchemas(db: Database): Promise<string[]> {
 }
 
 export interface TransactionOptions {
-  /** Runs with its beginning, before it sees anything. */
+  /** Runs with BEGIN, before the snapshot is taken. */
   opening?: string
-  /**
-   * Whether a COMMIT with a warning has failed: one that no longer waits for its synchronous standby warns that the
-   * standby may not have it.
-   */
+  /** A COMMIT with a warning has failed, because a synchronous standby may not have it. */
   isCertain?: boolean
-  /** Whether the transaction may only read: that the server refuses a write then says nothing of the server. */
+  /** A refused write then says nothing about the server. */
   isReadOnly?: boolean
 }
 
 export class CommitUncertain extends Error {
   override name = 'CommitUncertain'
   constructor(warning: string) {
-    super(`a transaction is committed, and may not survive a failover: ${warning}`)
+    super(`a transaction was committed, but it may not survive a failover: ${warning}`)
   }
 }
 
 /**
- * Begins a transaction. A connection that broke, or whose server became read-only, is not given back to the pool,
- * because a new one may lead to another server.
+ * A connection that broke, or whose server became read-only, leaves the pool, because a new one may lead to another
+ * server.
  */
 export async function begin(
   pool: Sessions,
@@ -173,7 +111,7 @@ export async function begin(
     db,
     commit: () => end('commit'),
     async [Symbol.asyncDispose]() {
-      if (open) await end('rollback').catch(() => {}) // the connection is thrown away, which rolls back too
+      if (open) await end('rollback').catch(() => {}) // closing the connection rolls back, too
       client.off('error', onError)
       client.release(broken)
     },
@@ -200,14 +138,14 @@ export async function inTransaction<T>(
   return result
 }
 
-/** Whether the database was away or ended the session, so that the same work may succeed later. */
+/** The database was away or ended the session, so the same work may succeed later. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isTransient(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = codeOf(error)
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
-  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock, 25P0x idle session ended,
+  // 08 connection, 40 deadlock and serialization, 53 resources, 57 shutdown, 55P03 lock, 25P0x idle session ended,
   // 25006 read-only
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
@@ -217,29 +155,22 @@ export function isReadOnlyServer(error: unknown): boolean {
   return isReadOnlyError(error)
 }
 
-/** Whether the session lives on. Whatever the code, a row's trigger may have raised it. */
+/** The session survives. A row's trigger may raise any code, so only the severity counts. */
 export function isStatementError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/**
- * Whether the session is of no further use: broken, read-only, or what it prepared is gone (26000) or has another
- * result since a migration (0A000).
- */
+/** The session is of no use. 26000: a prepared statement is gone; 0A000: a migration changed its result. */
 function endsSession(error: unknown): boolean {
   const code = codeOf(error)
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
-/** 55P03 lock_timeout, 57014 statement_timeout. */
 export function isLockOrTimeout(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-/**
- * Tells whether other pieces of work would fare better than the one that failed. An error that ends the session is
- * about everyone, and so is one without a SQLSTATE, unless it is a mistake of ours.
- */
+/** Tells whether an error is about this piece of work, this moment, or all work. */
 export function blameFor(error: unknown, work: Work): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
@@ -248,10 +179,9 @@ export function blameFor(error: unknown, work: Work): Blame {
   return isTransient(error) ? 'everyone' : 'piece'
 }
 
-/** The system's words look alike: EPIPE. */
 const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code)
 
-/** The message names the variable and the server, never the password. */
+/** Names the variable and the server, never the password. */
 export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable'
   constructor(variable: string, url: string, why: string, cause?: unknown) {
@@ -259,7 +189,6 @@ export class DatabaseUnusable extends Error {
   }
 }
 
-/** Names the database if `work` fails because of it. */
 export async function withDatabase<T>(variable: string, url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -278,7 +207,7 @@ function serverOf(url: string): string {
 
 export const quoteIdentifier = pg.escapeIdentifier
 
-/** A moment, or a span of time, as a column in milliseconds. */
+/** SQL: a timestamp or interval in milliseconds. */
 export const epochMsSql = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
 
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())

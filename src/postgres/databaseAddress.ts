@@ -1,7 +1,7 @@
-/** The address of a database; name and password may be renewed while the daemon runs. */
+/** A database URL whose name and password may change while the daemon runs. */
 export interface DatabaseAddress {
   now(): string
-  /** Reads the connection string again, because the server refused the sign-in. */
+  /** Reads the URL again, because the server refused the sign-in. */
   renew(): void
 }
 
@@ -14,18 +14,18 @@ export interface DatabaseAddressDeps {
 
 export const fixedAddress = (url: string): DatabaseAddress => ({ now: () => url, renew() {} })
 
-/** Renews name and password only: of two databases each daemon would know half of what was sent. */
+/** Renews name and password only. With a different database, each daemon would know half of what was sent. */
 export function createDatabaseAddress({ url, read, onRenewed, onRefused }: DatabaseAddressDeps): DatabaseAddress {
-  let inForce = url
+  let inUse = url
   return {
-    now: () => inForce,
+    now: () => inUse,
     renew() {
       const found = read()
       if ('problem' in found) return onRefused(found.problem)
-      if (found.url === inForce) return
-      if (withoutName(found.url) !== withoutName(inForce))
-        return onRefused('it leads to another database, which a restart alone takes')
-      inForce = found.url
+      if (found.url === inUse) return
+      if (withoutName(found.url) !== withoutName(inUse))
+        return onRefused('it names a different database. Only a restart can change the database')
+      inUse = found.url
       onRenewed()
     },
   }

@@ -4,22 +4,21 @@ import { isSignInRefused } from './sessionPool.ts'
 import { applySessionSettings, daemonSessions } from './sessionSettings.ts'
 
 export interface Listener {
-  /** Tells the trigger on the outbox that the daemon sleeps, so that it notifies. Returns within seconds. */
+  /** Makes inserts notify, because the daemon sleeps. */
   mark(): Promise<Mark>
   isMarked(): boolean
-  /** Tells the trigger that the daemon is awake. */
   unmark(): void
   close(): Promise<void>
 }
 
 export type Mark =
-  /** Each insert from now on notifies. Transactions that inserted before have ended, so look once more. */
+  /** Inserts notify from now on. Look at the table once more. */
   | 'marked'
-  /** Another daemon sleeps: its notices come here, too. */
+  /** Another daemon sleeps, and this listener gets its notices. */
   | 'another'
-  /** Transactions are under way that inserted rows and will not notify. */
+  /** Open transactions have inserted rows and will not notify. */
   | 'writers'
-  /** No connection, or one through a pooler, whose sessions are not ours. */
+  /** No connection, or a pooler's. */
   | 'unavailable'
 
 export interface ListenerDeps {
@@ -32,12 +31,12 @@ export interface ListenerDeps {
 
 const reconnectMs = 2_000
 const lookEveryMs = 10_000
-const answerMs = 5_000 // no statement_timeout beside it: a pooler refuses that as a session begins
+const answerMs = 5_000 // a pooler refuses statement_timeout at the start
 
-/** The advisory lock of migrations/outbox_wake.sql: this number, and the table's. */
+/** The first key of the lock in migrations/outbox_wake.sql; the second is the table's oid. */
 const lockClass = 1_869_968_482
 
-/** The server notices a dead peer in 25 s, because each NOTIFY would pay for waking it. */
+/** Lets the server notice a dead peer in 25 s. */
 const session = `select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
   set_config('tcp_keepalives_count', '3', false)`
 
@@ -50,8 +49,8 @@ const markStatement = `select case
     else 'writers' end as mark`
 
 /**
- * Listens to a channel until it is closed. Connects again after every break, and if the server became read-only,
- * because rows are then written elsewhere. Notices can be missed: the caller must also look by itself.
+ * Connects again after a break, and when the server becomes read-only, because rows are then written elsewhere. Notices
+ * can be missed, so callers must also look by themselves.
  */
 export function openListener({ url, channel, readTable, onNotice, onError }: ListenerDeps): Listener {
   const address = typeof url === 'string' ? fixedAddress(url) : url
@@ -101,9 +100,9 @@ export function openListener({ url, channel, readTable, onNotice, onError }: Lis
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
       const isOwn = await applySessionSettings(next)
       await next.query(isOwn ? `set search_path = pg_catalog, pg_temp; ${session}` : session)
-      // Through a pooler, a lock would be taken in a session that others use too.
+      // Through a pooler, the lock would be in a session that others use too.
       isReady = isOwn
-      onNotice() // what came while nobody listened
+      onNotice() // rows that came before the connection
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
@@ -149,7 +148,7 @@ async function isReadOnly(client: pg.Client): Promise<boolean> {
   return rows[0]?.on ?? false
 }
 
-/** Does not wait for the server's goodbye, which never comes if the connection is half open. */
+/** A half-open connection never answers. */
 function hangUp(client: pg.Client | undefined): void {
   void client?.end().catch(() => {})
   client?.connection.stream.destroy()

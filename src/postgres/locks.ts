@@ -3,8 +3,8 @@ import { createPool, type Database } from './database.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
 /**
- * A session that others wait for. Null if our user may not know. Only the kind of its statement is told, because the
- * text may hold the client's data.
+ * A session that others wait for. Null: our role has no permission to see it. Only the kind of statement is kept,
+ * because the text may hold data.
  */
 export interface LockingSession {
   /** For pg_terminate_backend; 0 for a prepared transaction. */
@@ -18,8 +18,8 @@ export interface LockingSession {
 const statementCharsMax = 200
 
 /**
- * Reads the sessions that ours wait for. One that waits itself is left out, because ending it would free nothing; so
- * is one of outboxd, which ends by itself.
+ * Reads the sessions that block ours. Leaves out sessions that wait themselves, and those of outboxd, which end by
+ * themselves.
  *
  * @param name application_name of our sessions
  */
@@ -50,10 +50,8 @@ export interface LockWatch extends AsyncDisposable {
 }
 
 /**
- * Watches for which sessions ours wait, because Postgres cannot tell after a statement has given up. Looks first
- * after a second, so that quick work costs no connection.
- *
- * @param name application_name of our sessions
+ * Watches which sessions block ours, because Postgres cannot say it after a statement has given up. The first second
+ * costs no connection.
  */
 export function watchLocks(url: string, name: string): LockWatch {
   let holders: readonly LockingSession[] = []
@@ -78,7 +76,7 @@ export function watchLocks(url: string, name: string): LockWatch {
         await pool.end()
       }
     })
-    .catch(() => {}) // it was stopped, or the database cannot be asked
+    .catch(() => {}) // stopped, or the database is away
   return {
     holders: () => holders,
     async [Symbol.asyncDispose]() {
@@ -91,28 +89,26 @@ export function watchLocks(url: string, name: string): LockWatch {
 const kinds =
   /^(?:(?:alter|create|drop) (?:table|index|trigger)|lock(?: table)?|refresh materialized view|vacuum|cluster|reindex|truncate|analyze|select|insert|update|delete|merge|copy|fetch|begin|start transaction|savepoint|prepare transaction|commit|rollback|set|with|call|do)\b/
 
-/** Comments and blanks before the first word. */
 const blank = /^(\s|--[^\n]*(\n|$)|\/\*[\s\S]*?\*\/)*/
 
-/** From a closed list, so that nothing of its data is told. */
+/** Returns a kind from a closed list, so that the statement's data is not shown. */
 export function statementKind(query: string | null): string | null {
   if (query === null || query === '' || query.startsWith('<insufficient privilege>')) return null
   const words = query.replace(blank, '').replace(/\s+/g, ' ').toLowerCase()
   return kinds.exec(words)?.[0] ?? 'another statement'
 }
 
-/** An insert's lock on its table, and stronger ones. */
+/** The locks of INSERT and stronger ones. */
 const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'`
 
 /**
- * A query for the transactions that may be inserting into tables, by virtual number. A standby does not know them.
+ * SQL: virtual ids of the transactions that may be inserting into tables. A standby does not know them.
  *
- * An inserting transaction locks the table from before it draws a number from the sequence until it ends. So when all
- * that held the lock after a number was seen have ended, every row up to that number is visible. One statement may
- * read number and locks, because pg_locks is read after its snapshot. The oldest transaction's number would not do: a
- * transaction has none between drawing a number and writing the row.
+ * An inserting transaction locks the table before it draws a number from the sequence. So when all holders of that lock
+ * have ended, every row up to a number seen before is visible. One statement may read number and locks, because
+ * pg_locks is read after its snapshot. A transaction has no id before it writes, so ids are not enough.
  *
- * @param tables their oids: expressions, or a query
+ * @param tables SQL: their oids, or a query for them
  */
 export const tableWritersSql = (tables: string): string => `select virtualtransaction from pg_locks
   where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())

@@ -5,16 +5,12 @@ import { encodingWarning, readEncoding, refusedEncoding } from './serverEncoding
 import { applySessionSettings, catalogPathSettings, statementSettings, textSettings } from './sessionSettings.ts'
 import { isLockTimeout } from './sqlState.ts'
 
-/** All who use a table wait behind a change of it that waits for a lock. */
+/** Limits the wait for a lock, because all users of the table wait behind it. */
 const lockMaxSeconds = 10
 
 const sessionName = 'outboxd migrate schema'
 
-/**
- * Runs `work` on a connection on which statements may take long, but do not wait long for locks.
- *
- * @throws DatabaseUnusable that says what is in the way
- */
+/** Runs `work` without a statement timeout but with a short lock timeout. @throws DatabaseUnusable */
 export function inMigrationSession<T>(
   variable: string,
   url: string,
@@ -27,10 +23,10 @@ export function inMigrationSession<T>(
       connectionTimeoutMillis: 5_000,
     })
     await using locks = watchLocks(url, sessionName)
-    client.on('error', () => {}) // the statement that runs says so
+    client.on('error', () => {}) // the statement that runs reports it
     try {
       await client.connect()
-      // A pooler's session, in which nothing is migrated, is not ours to change.
+      // Leaves a pooler's session as it is, because others use it.
       if (await applySessionSettings(client)) {
         const limits = {
           statement_timeout: '0',
@@ -51,10 +47,10 @@ export function inMigrationSession<T>(
     } catch (error) {
       if (!isLockTimeout(error)) throw error
       const [holder] = locks.holders()
-      const which = holder?.pid
+      const statement = holder?.pid
         ? `select pg_terminate_backend(${holder.pid})`
-        : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it`
-      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (${which}), and run it again`
+        : `select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s'`
+      const why = `another session holds a lock that is needed, for more than ${lockMaxSeconds} s. The step that waited changed nothing. ${holder?.pid ? 'End' : 'Find and end'} that session (\`${statement}\`), then run the command again`
       throw new DatabaseUnusable(variable, url, why, error)
     } finally {
       await client.end()
@@ -62,7 +58,6 @@ export function inMigrationSession<T>(
   })
 }
 
-/** Null if it is UTF8. */
 export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
   inMigrationSession(variable, url, async (client) => encodingWarning(await readEncoding(client)))
 

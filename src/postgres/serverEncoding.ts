@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Stand in for characters of our own sentences. One for one, so that a bounded text stays bounded. */
+/** For our own messages: one for one, so that a bounded text stays bounded. */
 const alike: ReadonlyMap<string, string> = new Map([
   ['…', '.'],
   ['‘', "'"],
@@ -23,26 +23,24 @@ export async function readEncoding(db: {
 
 export function refusedEncoding(encoding: string): string | null {
   if (encoding !== 'SQL_ASCII') return null
-  return 'its encoding is SQL_ASCII, so it does not know which characters its texts hold, and nothing would be sent exactly. Convert it: dump it and restore it into a database of encoding UTF8. Or give outboxd a view: make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
+  return 'its encoding is SQL_ASCII, so it does not know the characters of its texts, and nothing would be sent exactly. Dump it and restore it into a UTF8 database. Or make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
 }
 
 export function encodingWarning(encoding: string): string | null {
   if (encoding === 'UTF8') return null
-  return `its encoding is ${encoding}, not UTF8: characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. A UTF8 database has neither limit`
+  return `its encoding is ${encoding}, not UTF8. Characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. Use a UTF8 database to avoid both`
 }
 
 export interface Replacement {
-  /** By a character that looks alike, or by a question mark. */
+  /** Replaces by a similar character, or by a question mark. */
   ofValue(text: string): string
-  /** Only signs of our own statements. A word of outbox.yaml is left for Postgres to refuse. */
+  /** Replaces only characters of our own statements. Postgres refuses others. */
   ofStatement(sql: string): string
 }
 
 /**
- * Returns what replaces the characters that a database of this encoding cannot hold. Null for UTF8, and for encodings of
- * several bytes: Postgres refuses what they cannot hold, and an outcome is then written without its texts.
- *
- * @param encoding as `server_encoding` says it
+ * Replaces characters that a database of this encoding cannot hold. Null for UTF8 and for multi-byte encodings:
+ * Postgres refuses such characters, and an outcome is then written without its texts.
  */
 export function createReplacement(encoding: string): Replacement | null {
   if (!/^(LATIN|ISO_8859_|WIN|KOI8R)/.test(encoding)) return null
@@ -57,7 +55,7 @@ export function createReplacement(encoding: string): Replacement | null {
 
 function heldCharacters(encoding: string): ReadonlySet<string> {
   const decoder = new TextDecoder(labelOf(encoding))
-  // In Postgres the bytes below 0xa0 are controls in these, while the Encoding standard takes LATIN1 for windows-1252.
+  // In Postgres the bytes below 0xa0 are controls, but the Encoding standard reads LATIN1 as windows-1252.
   const lettersBegin = /^(LATIN|ISO)/.test(encoding) ? 0xa0 : 0x80
   const controls = range(0x80, lettersBegin).map((byte) => String.fromCharCode(byte))
   const letters = range(lettersBegin, 0x100).map((byte) => decoder.decode(Uint8Array.of(byte)))
@@ -66,7 +64,7 @@ function heldCharacters(encoding: string): ReadonlySet<string> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-/** The part of ISO 8859 that LATIN1, LATIN2 and so on stand for. */
+/** Parts of ISO 8859 for LATIN1, LATIN2 and so on. */
 const latinParts = [1, 2, 3, 4, 9, 10, 13, 14, 15, 16]
 const otherLabels: Readonly<Record<string, string>> = { KOI8R: 'koi8-r', WIN866: 'ibm866' }
 

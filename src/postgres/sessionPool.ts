@@ -1,62 +1,71 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
-import type { DatabaseAddress } from './databaseAddress.ts'
+import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { createReplacement, type Replacement } from './serverEncoding.ts'
-import { applySessionSettings } from './sessionSettings.ts'
+import { applySessionSettings, statementSettings, textSettings } from './sessionSettings.ts'
 import { codeOf, isReadOnlyError } from './sqlState.ts'
 
-export interface SessionSettings {
-  address: DatabaseAddress
-  timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
-  settings: Record<string, string>
-  /** Settings that all statements have, or none if a pooler refuses them. */
-  everywhere: Record<string, string>
-  durable: boolean
-  /**
-   * Whether the database is the ERP's: names are looked up in the catalog, and by `byRolePath` in the role's search
-   * path.
-   */
-  isErp: boolean
-  /** Whether they prepare repeated statements: only if no other role may change the columns. */
-  prepares: boolean
+export interface PoolOptions {
+  url: string | DatabaseAddress
+  name: string
+  connections: number
+  /** An idle connection broke. The pool replaces it. */
+  onIdleError: (error: Error) => void
+  /** Beyond `statementSettings` and `textSettings`. */
+  settings?: Record<string, string>
+  /** Commits survive a crash, whatever the server is set to. */
+  durable?: boolean
+  /** The ERP's database: names are looked up in the catalog only, or with `withRolePath` in the role's search path. */
+  isErp?: boolean
+  /** Prepares repeated statements: only if no other role can change the tables. */
+  prepares?: boolean
+  /** For a connection, for a statement on the server, and for its answer. */
+  limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
 
+const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
+
 /**
- * A pool whose sessions have their settings from the start. A pooler that lends its sessions for one transaction
- * each, as pgbouncer does, refuses such a start: then each transaction begins with them, and other statements go
- * without. `outboxd check` says how to give them to the role.
+ * Sessions start with their settings. A pooler such as pgbouncer refuses that: then each transaction sets them, and
+ * single statements go without. `outboxd check` says how to give them to the role.
  */
 export class SessionPool extends pg.Pool {
   beginning: string
-  readonly #settings: SessionSettings
+  readonly #options: PoolOptions
+  readonly #address: DatabaseAddress
   readonly #openedAs = new WeakMap<object, number>()
   readonly #begun = new WeakSet<object>()
-  /** Our own sessions of the ERP's database, and where each looks names up now. */
+  /** Where our own sessions of the ERP's database look names up now. */
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
-  /** For statements that run the client's code. */
   readonly byRolePath = new RolePathSessions(this)
   #opened = 0
-  /**
-   * Sessions opened before this one are not lent out: one has shown that its server is read-only, and a pool of eight
-   * would find that out eight times, each after a longer backoff.
-   */
+  /** Older sessions are closed, because one has shown that its server is read-only. */
   #goodFrom = 0
 
-  constructor(config: pg.PoolConfig, settings: SessionSettings) {
+  constructor(options: PoolOptions) {
+    const { url, limits = usualLimits } = options
+    const address = typeof url === 'string' ? fixedAddress(url) : url
     super({
-      ...config,
-      connectionString: settings.address.now(),
-      ...settings.timeouts,
-      options: startOptions(settings),
+      application_name: options.name,
+      connectionString: address.now(),
+      max: options.connections,
+      keepAlive: true,
+      connectionTimeoutMillis: limits.connectMs,
+      query_timeout: limits.answerMs,
+      // A session that only reads is not told when its server becomes a standby.
+      maxLifetimeSeconds: 300,
+      ...timeoutsOf(options),
+      options: startOptions(options),
       Client: EncodedClient,
     })
-    this.#settings = settings
-    this.beginning = beginningOf([], settings)
+    this.#options = options
+    this.#address = address
+    this.beginning = beginningOf([], options)
+    this.on('error', options.onIdleError)
     this.on('connect', (client) => {
       this.#openedAs.set(client, this.#opened++)
-      // A server that ends a fresh session is heard before its user can listen, and an error without a listener ends
-      // the process. The next statement fails by itself.
+      // An error event without a listener ends the process.
       client.on('error', () => {})
     })
     this.on('release', (error) => {
@@ -68,9 +77,9 @@ export class SessionPool extends pg.Pool {
     return this.#takePath(await this.#connect(), 'role')
   }
 
-  /** Null unless `isErp`. */
+  /** Returns null unless `isErp`. */
   async readRolePath(): Promise<string | null> {
-    if (this.#rolePath === null && this.#settings.isErp) (await this.#connect()).release()
+    if (this.#rolePath === null && this.#options.isErp) (await this.#connect()).release()
     return this.#rolePath
   }
 
@@ -111,12 +120,12 @@ export class SessionPool extends pg.Pool {
   async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
     try {
       const isOwn = await applySessionSettings(client)
-      if (this.#settings.isErp) {
+      if (this.#options.isErp) {
         const { rows } = await client.query<{ search_path: string }>('show search_path')
         this.#rolePath = rows[0]?.search_path ?? ''
         if (isOwn) this.#paths.set(client, 'role')
       }
-      if (isOwn && this.#settings.prepares) prepareRepeatedStatements(client)
+      if (isOwn && this.#options.prepares) prepareRepeatedStatements(client)
       this.#begun.add(client)
       return client
     } catch (error) {
@@ -126,7 +135,7 @@ export class SessionPool extends pg.Pool {
   }
 
   async #connectRenewed(): Promise<pg.PoolClient> {
-    const { address } = this.#settings
+    const address = this.#address
     try {
       return await this.#connectAny()
     } catch (error) {
@@ -144,10 +153,10 @@ export class SessionPool extends pg.Pool {
       return await super.connect()
     } catch (error) {
       if (!isRefusedStart(error)) throw error
-      const { timeouts, settings } = this.#settings
       const none = { options: undefined, statement_timeout: undefined, idle_in_transaction_session_timeout: undefined }
       Object.assign(this.options, none)
-      this.beginning = beginningOf(Object.entries({ ...timeouts, ...settings }).map(setLocal), this.#settings)
+      const settings = { ...timeoutsOf(this.#options), ...statementSettings, ...this.#options.settings }
+      this.beginning = beginningOf(Object.entries(settings).map(setLocal), this.#options)
       return super.connect()
     }
   }
@@ -177,18 +186,18 @@ export class RolePathSessions {
       client.release()
       return result
     } catch (error) {
-      client.release(error as Error) // as the pool does
+      client.release(error as Error) // as pg.Pool does
       throw error
     }
   }
 }
 
-/** Replaces what its server's encoding cannot hold, in every value that it binds. */
+/** Replaces what its server's encoding cannot hold, in every bound value. */
 class EncodedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
     let replacement: Replacement | null = null
-    // The server says so when a session begins, also through a pooler.
+    // The server says its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName === 'server_encoding') replacement = createReplacement(parameterValue)
@@ -224,25 +233,30 @@ type ConnectCallback = (
   done: (release?: boolean | Error) => void,
 ) => void
 
-const startOptions = ({ settings, everywhere }: SessionSettings): string =>
-  Object.entries({ ...settings, ...everywhere })
+const timeoutsOf = ({ limits = usualLimits }: PoolOptions) => ({
+  statement_timeout: limits.statementMs,
+  idle_in_transaction_session_timeout: 10_000,
+})
+
+const startOptions = ({ settings }: PoolOptions): string =>
+  Object.entries({ ...statementSettings, ...settings, ...textSettings })
     .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
     .join(' ')
 
-const beginningOf = (more: readonly string[], { durable, isErp }: SessionSettings): string =>
+const beginningOf = (more: readonly string[], { durable, isErp }: PoolOptions): string =>
   ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ') +
   (isErp ? closedLocally : '')
 
-/** In a pooler's session only a transaction can close the path. */
+/** In a pooler's session, only a transaction can set the path. */
 const closedLocally = `; set local search_path = ${catalogPath}`
 
-/** A stronger setting stays: to wait for a standby is the operator's decision. */
+/** Leaves a stronger setting, such as waiting for a standby. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
 const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
 
-/** 28P01 a wrong password, 28000 no such role; poolers have codes of their own. */
+/** 28P01 wrong password, 28000 no such role. Poolers have their own codes. */
 export function isSignInRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
@@ -252,17 +266,16 @@ function isRefusedStart(error: unknown): boolean {
   return error instanceof Error && /unsupported startup parameter/.test(error.message)
 }
 
-/** A statement is prepared after a session was asked it three times. */
 const timesBefore = 3
-/** Per session, for statements that are written anew each time. */
+/** Some statements have a different text each time. */
 const preparedMax = 60
 const countedMax = 200
 
 type Client = Pick<pg.ClientBase, 'query'>
 
 /**
- * Has a session prepare repeated statements, so that the server reads and plans each once: for ours, a fourth of its
- * work. Only those with values, because several statements in one text cannot be prepared.
+ * Plans each repeated statement once, which saves a quarter of the server's work on the ledger. A text without values
+ * may have several statements, which cannot be prepared.
  */
 export function prepareRepeatedStatements(client: Client): void {
   const times = new Map<string, number>()

@@ -2,13 +2,11 @@ import type pg from 'pg'
 import { codeOf } from './sqlState.ts'
 
 /**
- * The settings that our sessions have, whatever `alter role … set` or `alter database … set` say.
+ * The settings of our sessions, whatever `alter role … set` or `alter database … set` say.
  * docs/reference/session-settings.md lists them; `test/e2e/hostileSettings.test.ts` sets them.
  */
 
-/**
- * How the server writes values as text: payloads, and the hashes that rows are known by, must not depend on settings.
- */
+/** Payloads and hashes of rows must not depend on settings. */
 export const textSettings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO,MDY',
@@ -17,11 +15,11 @@ export const textSettings = {
   extra_float_digits: '1',
 } as const
 
-/** What statements mean and what ends them. Every supported version knows these settings. */
+/** What statements mean and what ends them. */
 export const statementSettings = {
   array_nulls: 'on',
-  client_min_messages: 'notice', // a COMMIT that did not wait for its standby says so by a warning
-  default_tablespace: '', // pg-boss's partitioned tables refuse to be made in another
+  client_min_messages: 'notice', // a COMMIT that did not wait for its standby warns
+  default_tablespace: '', // pg-boss's partitioned tables refuse another one
   default_transaction_deferrable: 'off',
   default_transaction_isolation: 'read committed',
   exit_on_error: 'off',
@@ -33,17 +31,15 @@ export const statementSettings = {
 } as const
 
 /**
- * Sets what not every version knows, or not every role may set, in a session of our own only, because a pooler lends
- * its sessions to others.
+ * Sets what not every version knows or not every role may set. Leaves a pooler's session alone.
  *
- * @returns whether the session is ours: a pooler (pgbouncer) has told another process of the server than the one that
- * answers
- * @throws Error if triggers are off for the role and it may not turn them on
+ * @returns true if the session is ours: the process that answers is the one that the server named
+ * @throws Error if triggers are off for the role and it has no permission to turn them on
  */
 export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
-    // One string is one transaction, so that no namesake in the role's search path runs before the session closes it.
+    // One text is one transaction, so that no function in the role's search path can stand in for the server's.
     const results = (await client.query(
       `set local search_path = pg_catalog, pg_temp;
        select pg_backend_pid() = ${pid} as "isOwn", (
@@ -56,13 +52,13 @@ export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>)
   } catch (error) {
     if (codeOf(error) !== '42501') throw error
     throw new Error(
-      'session_replication_role is not origin for this role, so no trigger of the ledger or the outbox would run, and the role may not change it. Let a superuser give: alter role … reset session_replication_role (or alter database …)',
+      'session_replication_role is not origin for this role, so no trigger of the ledger or the outbox would run. The role has no permission to change it. As a superuser, run `alter role … reset session_replication_role` (or `alter database …`)',
       { cause: error },
     )
   }
 }
 
-/** False if a pooler lends others. */
+/** False behind a pooler. */
 export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
@@ -73,12 +69,12 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 }
 
 /**
- * Names are looked up in the catalog only, so that nothing in a schema of the role's search path can stand in for the
- * server's functions. Only statements that run the client's code use the role's path (`withRolePath`).
+ * Keeps functions in the role's search path from standing in for the server's. Statements that run the client's code
+ * use `withRolePath`.
  */
 export const catalogPathSettings = { search_path: 'pg_catalog' } as const
 
-/** By application_name: commands and other instances know a daemon's sessions by these. */
+/** By application_name. Commands and other instances find a daemon by them. */
 export const daemonSessions = {
   work: 'outboxd',
   outbox: 'outboxd outbox',

@@ -13,7 +13,7 @@ async function databaseOf(encoding: string) {
   return database
 }
 
-const bothWays = /SQL_ASCII.*Convert it: .*Or give outboxd a view: /
+const bothWays = /SQL_ASCII.*restore it into a UTF8 database.*Or make a view of the outbox /
 
 test('SQL_ASCII is refused by migrate, for the ledger and the outbox, with both ways out', async () => {
   const { url, pool } = await databaseOf('SQL_ASCII')

@@ -32,7 +32,7 @@ test.concurrent.for<[name: string, table: string, migrate: (url: string) => Prom
 ], context) => {
   const url = await locked(table, context)
   await expect(migrate(url)).rejects.toThrow(
-    new RegExp(`the database of ${variable} .* another session has held a lock .* pg_terminate_backend\\(\\d+\\)`),
+    new RegExp(`the database of ${variable} .* another session holds a lock .* pg_terminate_backend\\(\\d+\\)`),
   )
 })
 
