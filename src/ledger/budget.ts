@@ -1,15 +1,14 @@
 import type { ReturnableSlot, Slot, WantedRequests } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** The limit that holds for all instances. */
 export interface Budget {
   requests: number
   windowMs: number
 }
 
 /**
- * Makes the table of slots fit the limit and the window, in a transaction. What was spent stays spent. A slot in
- * use counts until its lease runs out, because it can no longer be given back.
+ * Fits the slots to limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its lease
+ * runs out, because it can no longer be given back.
  */
 export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
   const seen = await readBudget(db)
@@ -33,9 +32,7 @@ export async function isBudgetFitted(db: Database, budget: Budget): Promise<bool
 }
 
 interface SeenBudget {
-  /** Null at first. */
   budget: Budget | null
-  /** Of all slots. */
   permits: number
 }
 
@@ -73,7 +70,7 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
   )
 }
 
-/** Whether a daemon has set up a budget in this database. */
+/** True if a daemon has set up a budget. */
 export async function hasSlots(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ slots: string | null }>(`select to_regclass('outboxd.slot') as slots`)
   if (rows[0]?.slots === null) return false
@@ -82,8 +79,8 @@ export async function hasSlots(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `reachMs`, by which
- * its last request has arrived, plus one window, in case its holder dies.
+ * Takes free slots for `permits` requests, or as many as there are. Each is taken until its last request has arrived
+ * (`reachMs`) plus one window, in case its holder dies.
  */
 export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
@@ -101,8 +98,8 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
 }
 
 /**
- * Gives slots back. A used slot is free one window from now, which is after its answer; an unused one at once. If
- * the lease ran out and another instance took the slot, nothing changes.
+ * A used slot is free one window from now, an unused one at once. Slots whose lease ran out and that were taken again
+ * stay.
  */
 export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
@@ -117,10 +114,9 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
 }
 
 /**
- * Holds free slots back for one window if the service says that fewer requests remain than slots are free: another
- * program spends from the same budget. Ignores a difference of a few requests, because the service counted a
- * moment ago. Ignores slots that came free after the request began, because they were busy when the service
- * counted.
+ * Holds free slots back for a window if the service says that fewer requests remain: another program spends from the
+ * same budget. A few requests of difference do not count, nor slots that came free after the request began, because the
+ * service counted before.
  */
 export async function holdBackSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
@@ -140,20 +136,19 @@ export async function holdBackSlots(db: Database, remaining: number, ageMs: numb
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** Above this limit a slot stands for several requests. */
+/** Above this limit, a slot stands for several requests. */
 export const slotsMax = 500
 
 export interface SlotRow {
   id: number
-  /** Requests that it stands for; 0 if the limit was lowered. */
+  /** 0 if the limit was lowered. */
   permits: number
-  /** Set by 0.2 when it lowered the limit: requests that count until the row is free. */
+  /** From 0.2, which lowered the limit: requests that count until the row is free. */
   retiredPermits: number
-  /** Milliseconds until it is free; 0 if it is. */
+  /** 0 if it is free. */
   freeInMs: number
 }
 
-/** Cuts a limit into slots that sum exactly to it. */
 export function cutIntoSlots(requests: number): number[] {
   const each = Math.ceil(requests / slotsMax)
   const count = Math.ceil(requests / each)
@@ -161,13 +156,11 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * The rows of the table for another limit, or a longer window. See docs/why/budget.md, "Changing the limit or the
- * window".
+ * Rows for a new limit or a longer window. See docs/why/budget.md, "Changing the limit or the window".
  *
  * A lower limit drops the permits that are free first, so no slot is free before everything that was dropped is. A
- * higher limit adds permits that are free when the first one is, because permits may have been dropped just
- * before. With a longer window every slot waits as much longer, free slots too, because each may have been used
- * more often than that window allows.
+ * higher limit adds permits that are free when the first one is, because others may have been dropped just before. A
+ * longer window makes every slot wait longer, even a free one.
  */
 export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
   const freeInMs = rows
@@ -183,15 +176,13 @@ export function refitSlots(rows: readonly SlotRow[], to: { requests: number; len
   return fitted.map((row, n) => ({ id: n + 1, retiredPermits: 0, ...row }))
 }
 
-/** Permits in hand, and those of the slots that were taken. */
 export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {
   const inHand = wanted.submissions + wanted.polls + wanted.rarePolls - wanted.permits
   return inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
 }
 
 /**
- * How many of the permits go to submissions. If there are too few, submissions come first, because the dispatcher
- * has weighed them against the polls; polls keep what they want, up to half.
+ * Submissions come first, because the dispatcher has weighed them against polls. Polls get up to half.
  *
  *     permits   wanted: submissions, polls   to submissions
  *        10                10,    0               10
@@ -210,13 +201,10 @@ export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToP
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
-/**
- * After the clock was set back: slots that were set later than now last from now for as long as they were set for,
- * which is at least what they had left. In a transaction.
- */
+/** After the clock was set back, slots that were set in the future last from now for their whole time. */
 export async function holdSlotsFromNow(db: Database): Promise<void> {
   await db.query(
-    // Not free_at - set_at: before PostgreSQL 17 there is no difference from -infinity.
+    // free_at - set_at fails for -infinity before PostgreSQL 17.
     `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
      where set_at > clock_timestamp()`,
   )

@@ -27,8 +27,8 @@ export type CaptureLedger = Pick<InstanceLedger, 'ledger' | 'instance' | 'keyOnF
 }
 
 /**
- * Runs `work` while no other instance captures, so that rows enter the ledger in the order of their ids. Order by
- * key relies on that. Resolves after the ledger's COMMIT.
+ * Excludes other instances, so that rows enter the ledger in the order of their ids, which the order by key needs.
+ * Resolves after the COMMIT.
  */
 export function withCaptureLock<T>(
   { ledger, instance, keyOnFailure, history }: CaptureLedger,
@@ -75,10 +75,7 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown'> {
   instances: { name: string; types: string[] | null }[]
-  /**
-   * Rows recorded before this (epoch milliseconds) may have been sent by a ledger that has gone back since; null:
-   * none.
-   */
+  /** Rows recorded before this may have been sent by a ledger that went back since. */
   doubtfulBeforeMs: number | null
 }
 
@@ -95,7 +92,7 @@ function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: St
 }
 
 const waitingDoubt =
-  'its row was recorded before it was found that the ledger went back in time, or within seconds after: it may have been captured and sent before'
+  'its row was recorded before, or seconds after, the ledger was found to have lost data. It may have been captured and sent before'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
   const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
@@ -143,12 +140,11 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 }
 
 /**
- * Copies captured records into the ledger, in their order. A record that is there already stays as it is; its row
- * is written back again, because the crash that brought it here twice lost that. A pruned record comes back in the
- * state in which it had ended, and is not sent again. Writes nothing of a row that differs from the one known by
- * its id, or whose id comes twice.
+ * Inserts captured records in their order. A known record stays, and its row is written back again, because a crash
+ * lost that. A pruned record comes back as it ended. Skips rows that differ from the known row, and ids that come
+ * twice.
  *
- * Keyed records start held: `releaseHeads` frees those whose turn it is, in the same transaction.
+ * Records with a key start held. `releaseHeads` frees them in the same transaction.
  */
 export async function insertCaptured(
   db: Database,
@@ -217,7 +213,7 @@ export async function insertCaptured(
   ]
 }
 
-/** What the ledger has lost, or what is in doubt, may have been sent with another content: of its document nobody knows what the service has. */
+/** A lost or doubtful record may have been sent with a different content, so its digest is unknown. */
 function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRecovered: boolean) {
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
@@ -228,36 +224,33 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   }
 }
 
-/** So many rows do not each fail for their own fault: the table or its description is wrong. */
+/** So many rows are not each at fault: the table or its description is wrong. */
 export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
     super(
-      `${skippedMax} rows of the outbox are put off, so nothing more is captured: "outboxd status" names what they fail for`,
+      `${skippedMax} rows of the outbox are skipped, so nothing more is captured. \`outboxd status\` names what they fail for`,
     )
   }
 }
 
-/** SQL: the skipped row is of the served outbox. Another outbox may have a row with the same id. */
+/** SQL: other outboxes may have the same ids. */
 export const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
-/** Claims name these rows to leave them out, so the list must stay short. */
+/** Claims name these rows, so the list must stay short. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
 
-/** Puts off rows that each fail for their own fault. @throws TooManyRowsSkipped */
+/** @throws TooManyRowsSkipped */
 export function skipRows(ledger: pg.Pool, failed: readonly FailedRow[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     for (const row of failed) await skipRow(db, row)
   })
 }
 
-/**
- * Puts a row off for 10 s, then twice as long each time, at most an hour. Raises a problem. @throws
- * TooManyRowsSkipped
- */
+/** Skips a row for 10 s, then twice as long each time, up to an hour. @throws TooManyRowsSkipped */
 async function skipRow(db: Database, { outboxId, isCaptured, detail }: FailedRow): Promise<void> {
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
@@ -281,9 +274,8 @@ export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> 
   })
 }
 
-/** What capture looks after even if the outbox has no new rows. */
+/** What capture does even if the outbox has no new rows. */
 export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
-  /** In which outbox to look for new rows. */
   served: ServedOutbox
 }
 

@@ -14,12 +14,11 @@ export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'r
 
 export type Claims = ReturnType<typeof createClaims>
 
-/** Claims work, each time in one transaction on the ledger. */
+/** Each claim is one transaction on the ledger. */
 export function createClaims(deps: Claimant) {
-  /** Transactions of claims whose COMMIT is under way or went unanswered, by claim. */
+  /** By claim: transactions whose COMMIT is under way or unanswered. */
   const committing = new Map<string, string>()
 
-  /** Runs `work`, which takes what is to be sent, unless the ledger has lost committed data. */
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
     const take = async (db: Database) => ((await deps.history.mayClaim(db)) ? work(db) : otherwise)
     return inTransaction(deps.ledger, take, { isCertain: true })
@@ -27,8 +26,8 @@ export function createClaims(deps: Claimant) {
 
   return {
     /**
-     * @param onCommit called with what was taken as the COMMIT leaves. If it was not called, nothing was taken
-     * @throws Error if the database or a lock is away. After `onCommit`, `unclaim` gives back what may have been committed
+     * @param onCommit called as the COMMIT leaves. Without that call, nothing was taken
+     * @throws Error after `onCommit`: `unclaim` gives back what may have been committed
      */
     async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
       const claimed = await taking(async (client) => {
@@ -43,7 +42,7 @@ export function createClaims(deps: Claimant) {
       committing.delete(request.id)
       return claimed
     },
-    /** @returns whether the claim is over: given back, or void. False while its COMMIT may still succeed */
+    /** @returns false while the claim's COMMIT may still succeed */
     async unclaim(claimId: string): Promise<boolean> {
       const xid = committing.get(claimId)
       if (xid !== undefined && !(await isTransactionOver(deps.ledger, xid))) return false
@@ -51,10 +50,10 @@ export function createClaims(deps: Claimant) {
       committing.delete(claimId)
       return true
     },
-    /** Claims the right to the trial without any work. @returns slots for `permits`; null if another instance has that right */
+    /** Claims the trial without any work. @returns null if another instance has it */
     claimTrial: (permits: number): Promise<Slot[] | null> =>
       taking((client) => claimTrial(deps, client, permits), null),
-    /** Takes slots for requests that belong to no submission. */
+    /** For requests that belong to no submission. */
     takeSlots: (permits: number): Promise<Slot[]> =>
       taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
   }
@@ -85,7 +84,7 @@ async function grantTrial({ leaseMs }: Claimant, db: Database, request: ClaimReq
   return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
 }
 
-/** After a trial, records go one at a time over all instances, until one has proven that the pauses are over. */
+/** After a trial, records go one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
   const way = await pauses.readSendingState(db)
   if (way === 'paused') return null
@@ -137,14 +136,11 @@ async function claimPolls(
 }
 
 export interface CommittedSubmission extends ClaimedSubmission {
-  /** The transaction that claimed it. `isOver` asks about it if the answer to its COMMIT is lost. */
+  /** For `isTransactionOver`, if the answer to the COMMIT is lost. */
   xid: string
 }
 
-/**
- * Makes up to `limit` submissions whose turn it is `sending`, under this claim. The caller sends only after its
- * transaction has committed.
- */
+/** Makes up to `limit` due submissions `sending`. The caller sends only after its COMMIT. */
 export async function claimQueued(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
@@ -160,7 +156,7 @@ export async function claimQueued(
        from ready where s.id = ready.id
        returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
      ), event as (
-       -- The digest goes into the logs' chain, so that a body that is changed later is noticed.
+       -- the chain covers the digest, so a changed body is noticed
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select id, 'queued', 'sending', attempt, 'slot', $4, jsonb_build_object('bodySha256', encode(sha256(convert_to(body, 'UTF8')), 'hex'))
        from s order by seq
@@ -176,8 +172,8 @@ export async function claimQueued(
 }
 
 /**
- * Whether a transaction has ended, so that neither a hanging COMMIT nor a lingering session can still commit it.
- * One that the server does not know is over: it is old, or of a server that was lost in a failover.
+ * True if neither a hanging COMMIT nor a lingering session can still commit the transaction. The server forgets old
+ * ones, and those of a server that was lost in a failover.
  */
 export async function isTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -189,13 +185,12 @@ export async function isTransactionOver(db: Database, xid: string): Promise<bool
   }
 }
 
-/** SQLSTATE invalid_parameter_value: "transaction ID … is in the future". */
+/** invalid_parameter_value: "transaction ID … is in the future". */
 const transactionInFuture = '22023'
 
 /**
- * Gives back what a claim took and never sent, because its COMMIT went unanswered or succeeded too late. Also
- * records that another instance has made uncertain since, while this one was silent: only this one knows that they
- * were not sent.
+ * Queues again what a claim took and never sent, because its COMMIT was unanswered or too late. Includes records that
+ * another instance made uncertain meanwhile.
  */
 export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(
@@ -218,7 +213,6 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
   )
 }
 
-/** The submissions of these polls, each only while the job is still its own. */
 export async function readPolledSubmissions(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumnsSql} from outboxd.submission s

@@ -5,20 +5,20 @@ import { boundSubject, raiseProblems } from './problems.ts'
 import { queueSchema } from './queue.ts'
 
 /*
- * The database's clock says when what waits is due. If it is set back, all of that waits until the clock has
- * caught up. So each instance notes every few seconds what the clock says. If the clock is earlier than the note,
- * what waits is moved by the difference. After a clock was set forward nothing is moved: it is due early.
+ * The database's clock says when waiting work is due. If the clock is set back, that work would wait until the clock
+ * has caught up. So each instance notes the time every few seconds, and moves the waiting work if the clock is earlier
+ * than the note.
  */
 
-/** A clock that is slewed stays far below this. */
+/** Slewing stays far below this. */
 const toleranceMs = 2_000
 const hostToleranceMs = 5_000
-/** How long a jump stands as a problem. */
+/** How long a jump stays a problem. */
 const jumpIsToldForMs = 3_600_000
-/** The subject of a jump; the others are hosts. */
+/** The subject of a jump. Other subjects are hosts. */
 const database = 'the database'
 
-/** Looks at the database's clock. If it was set back, one instance moves the ledger's times. */
+/** If the clock was set back, one instance moves the ledger's times. @returns by how much */
 export async function checkClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
   const beforeMs = nowMs()
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
@@ -33,31 +33,31 @@ export async function checkClock(pool: Pool, host: string, nowMs: () => number):
   return 0
 }
 
-/** By how much a host's clock, read before and after the database's, is ahead of it; 0 within the tolerance. Pure. */
+/** Milliseconds by which a host's clock is ahead of the database's; 0 within the tolerance. Pure. */
 export function clockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
 
-/** Moves all times by as much as the clock was set back, unless another instance did. In a transaction. */
+/** Moves all times back, unless another instance did. In a transaction. */
 async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
   const { rows } = await db.query<{ backMs: number }>(
     `select ${epochMsSql('seen_at - clock_timestamp()')} as "backMs" from outboxd.clock for update`,
   )
   const backMs = rows[0]?.backMs ?? 0
-  if (backMs < toleranceMs) return 0 // another instance was quicker
+  if (backMs < toleranceMs) return 0 // another instance did it
   await moveTimes(db, backMs)
   await db.query(
     `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + 1, jump_ms = -$1::float8, jumped_at = clock_timestamp()`,
     [backMs],
   )
-  const detail = `the database’s clock was set back by ${seconds(backMs)}; what waits for its time was moved with it`
+  const detail = `the database’s clock was set back by ${seconds(backMs)}. The times of waiting work were moved with it`
   await raiseProblems(db, [{ kind: 'clock_off', subject: database, detail, retryInMs: null }])
   return backMs
 }
 
-/** A host's clock is a problem while it is off and an instance runs there. */
+/** A host's clock is a problem while an instance runs there. */
 async function tellHost(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
@@ -74,9 +74,8 @@ async function tellHost(db: Database, host: string, aheadMs: number): Promise<vo
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
- * Moves what lies later than now back by `backMs`. A slot or pause that was set later than now lasts from now for
- * as long as it was set for, at least what it had left, so that the proof of docs/why/budget.md holds. Jobs come
- * before submissions, in the order of locks (queue.ts).
+ * Slots and pauses that were set in the future last from now for their whole time, so that the proof of
+ * docs/why/budget.md holds. Jobs come before submissions, in the order of locks (queue.ts).
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`

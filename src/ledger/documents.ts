@@ -7,15 +7,14 @@ import { lockKeys } from './keyOrder.ts'
 export interface LastRecord {
   outboxId: string
   state: State
-  /** Of its request; null if nobody knows what the service has of the document. */
+  /** Of the request; null if it is unknown what the service has. */
   digest: string | null
-  /** Of a failed or rejected record. */
   mayHaveArrived: boolean
 }
 
 /**
- * Why nothing is sent for a document whose last record has the same request; null: it is sent. A record that failed or was rejected
- * did not bring the document to the service, so the same request is a new try. Pure.
+ * Returns why nothing is sent for a document, if its last record has the same request. A failed or rejected record did
+ * not bring the document to the service, so the same request is a new try. Pure.
  */
 export function decideUnchanged(digest: string | null, last: LastRecord | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
@@ -36,7 +35,7 @@ export function decideUnchanged(digest: string | null, last: LastRecord | null):
   }
 }
 
-/** Stands for a request, whichever submission makes it: the body may hold the submission's own id. */
+/** Leaves out the submission's own id, so that equal requests have equal digests. */
 export const requestDigest = ({
   id,
   resource,
@@ -49,10 +48,10 @@ export const requestDigest = ({
         .digest('hex')
 
 /**
- * Decides which records of documents end as discarded, in the order of their rows. Call it while no other instance captures.
+ * Decides which records of documents end as discarded. Call it while no other instance captures.
  *
- * Records of rows that the ledger knows stay as they are, because an earlier attempt has decided about them. Several rows of one document in a
- * batch have one content: the first is sent, and the others are unchanged since the first.
+ * Rows that the ledger knows stay as they are. Rows of one document in a batch have one content, so only the first is
+ * sent.
  */
 export async function discardDocuments(
   db: Database,
@@ -88,8 +87,8 @@ export async function discardDocuments(
 }
 
 /**
- * SQL: the outbox id of the newest later record of the same document whose request may have reached the service, or still may; null if
- * there is none. An older version must not be sent after it.
+ * SQL: outbox id of the newest later record of the document that may reach the service. An older version must not be
+ * sent after it.
  */
 export function newerOfDocumentSql(table: string): string {
   const isLater = (other: string) =>
@@ -102,8 +101,8 @@ export function newerOfDocumentSql(table: string): string {
 }
 
 /**
- * Lets a record fail that would be submitted again because its transaction failed, if a newer version of its document was captured since:
- * the service would have the older version last.
+ * Fails a record that would be submitted again because its transaction failed, if its document has a newer version: the
+ * service would have the older version last.
  */
 export async function failOvertaken<T extends Transition>(
   db: Database,
@@ -113,7 +112,7 @@ export async function failOvertaken<T extends Transition>(
     ({ submission, change }) => submission.state === 'accepted' && change.state === 'queued',
   )
   if (again.length === 0) return transitions
-  // Earlier than other transactions take them, because what is captured from here on waits behind the record. A deadlock is tried again.
+  // Keys come early here, so that what is captured from now on waits behind the record. A deadlock is tried again.
   await lockKeys(
     db,
     again.flatMap(({ submission }) => submission.key ?? []),
@@ -151,7 +150,7 @@ interface Standing {
   last: LastRecord | null
 }
 
-/** A discarded record has its digest only if its request may have reached the service; others are passed over. */
+/** A discarded record has its digest only if its request may have reached the service. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type

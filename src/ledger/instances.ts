@@ -5,7 +5,7 @@ import { raiseProblems } from './problems.ts'
 import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
 
-/** Says that this instance lives, and that it is configured for `service`. */
+/** Writes the heartbeat. @throws ForeignService if the ledger belongs to a different service */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
@@ -22,18 +22,17 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
-/** Deletes an instance that leaves with nothing in hand, so that the others need not wait 12 s. */
+/** Lets the others take over at once. */
 export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance where id = $1', [instanceId])
 }
 
 /**
- * The submissions that a dead instance was sending. What a living instance has on the wire is left to it, however
- * old, because only it can know.
+ * Reads what dead instances were sending. A live instance keeps its claims, however old, because only it knows their
+ * outcome.
  *
- * After an outage of the database every sign of life is old, and answers wait to be written. So an instance may
- * judge only after 12 s without a gap in its own signs: by then the others have been heard again, and have written
- * what they had in hand.
+ * After an outage of the database every heartbeat is old. So an instance judges only after 12 s of its own heartbeats:
+ * by then the others have beaten again and written their outcomes.
  */
 export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
@@ -51,9 +50,8 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
 }
 
 /**
- * The submissions that the ledger says this instance is sending, and that it does not hold: the ledger went back,
- * or refused their outcome. A claim is held from before its COMMIT until its outcome is written, so there is
- * nothing to wait for.
+ * Reads records that this instance sends according to the ledger, but does not hold: the ledger went back, or refused
+ * their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
 export async function readUnheldClaims(
   db: Database,
@@ -71,7 +69,7 @@ export async function readUnheldClaims(
     `select ${submissionColumnsSql} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
     [instanceId, ids],
   )
-  return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again in between
+  return parseSubmissions(rows).filter((each) => !holds(each)) // claimed again meanwhile
 }
 
 export async function deleteStaleInstances(db: Database): Promise<void> {
@@ -79,35 +77,34 @@ export async function deleteStaleInstances(db: Database): Promise<void> {
 }
 
 /**
- * How long after its last sign of life an instance counts as dead, by the database's clock:
+ * An instance's silence, by the database's clock:
  *
- *      8 s   it takes on no more work itself (src/daemon/heartbeat.ts)
- *     12 s   its submissions are rescued, and it no longer counts for anything
- *     60 s   its settings no longer hold for the others (settings.ts)
+ *      8 s   it takes on no work (src/daemon/heartbeat.ts)
+ *     12 s   it counts as dead, and its submissions are rescued
+ *     60 s   its settings end (settings.ts)
  *      1 d   its row is deleted
  */
 export const silentMaxMs = 12_000
 
-/** How long the settings of a silent instance hold. */
 export const settingsHoldMs = 60_000
 
-/** SQL: the row of outboxd.instance with this alias is of a living instance. */
+/** SQL: the instance with this alias is live. */
 export const isAliveSql = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
 
-/** A living instance, and its answer to the last reload. */
+/** A live instance and its answer to the last reload. */
 export interface InstanceReload {
   id: string
   host: string
   version: string
   hasAnswered: boolean
-  /** Why its files cannot be used; null if they can, or it has not answered. */
+  /** Why it cannot use its files. */
   problem: string | null
 }
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
-/** An operator asks all living instances to read their files again. @returns them */
+/** @returns the live instances */
 export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
     const instances = await askReload(db)
@@ -116,7 +113,7 @@ export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload
   })
 }
 
-/** @returns the living instances */
+/** @returns the live instances */
 export async function askReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null
@@ -144,7 +141,7 @@ export async function answerReload(
   ])
 }
 
-/** Writes which record types an instance knows, once it has given a sign of life. @returns whether they changed */
+/** @returns true if the types changed */
 export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
@@ -153,7 +150,7 @@ export async function publishTypes(db: Database, instanceId: string, types: read
   return rowCount === 1
 }
 
-/** The record types that some living instance knows; null if an instance of an older version does not say. */
+/** @returns null if a live instance does not say */
 export async function readPublishedTypes(db: Database): Promise<string[] | null> {
   const { rows } = await db.query<{ types: string[] | null }>(
     `select types from outboxd.instance i where ${isAliveSql('i')}`,
@@ -161,13 +158,12 @@ export async function readPublishedTypes(db: Database): Promise<string[] | null>
   return unionOfTypes(rows)
 }
 
-/** The types that some of the instances know; null if one of them does not say. */
 export function unionOfTypes(instances: readonly { types: string[] | null }[]): string[] | null {
   const types = instances.map((instance) => instance.types)
   return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
 }
 
-/** The kinds of problems that belong to an instance and go with it. */
+/** Problems that end with their instance. */
 const instanceProblemKinds = [
   'loop_failing',
   'claim_lost',
@@ -176,18 +172,18 @@ const instanceProblemKinds = [
   'credentials_broken',
 ] as const satisfies ProblemKind[]
 
-/** A loop comes round again within this time. */
+/** A loop runs again within this time. */
 const triedAgainMs = 10_000
 
 export interface InstanceProblem {
   kind: (typeof instanceProblemKinds)[number]
-  /** What of the instance it is about, such as a loop. */
+  /** Such as a loop. */
   part: string
-  /** What was seen, without the client's data. */
+  /** Without data of the client. */
   detail: string
 }
 
-/** Writes that exactly these problems of an instance stand. */
+/** Leaves exactly these problems of the instance open. */
 export async function writeInstanceProblems(
   db: Database,
   instanceId: string,
@@ -207,7 +203,6 @@ export async function writeInstanceProblems(
   await raiseProblems(db, standing)
 }
 
-/** Deletes the problems of silent instances. */
 export async function deleteStaleProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (

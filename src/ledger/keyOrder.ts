@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/** Locks submissions until the transaction ends, by their ids, so that no two transactions wait in a circle. */
+/** Locks by id, so that two transactions never wait for each other. */
 export async function lockSubmissions(
   db: Database,
   submissions: readonly { id: string }[],
@@ -15,9 +15,9 @@ export async function lockSubmissions(
 }
 
 /**
- * Takes turns with all transactions that append records of these keys or release their next ones, until this one
- * ends. Otherwise a record captured while its predecessor is being accepted could be held with nothing left to
- * release it. Sorted, so that two batches never wait in a circle.
+ * Excludes other transactions that append records of these keys or release them. Otherwise a record that is captured
+ * while its predecessor is being accepted could stay held for ever. Sorted, so that two transactions never wait for
+ * each other.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
@@ -28,16 +28,13 @@ export async function lockKeys(db: Database, keys: readonly string[]): Promise<v
   )
 }
 
-/**
- * Releases the first record of each key's line, if it is held and nothing before it blocks: queued and sending
- * records do, uncertain ones always, failed and rejected ones under `block`.
- */
+/** Releases the first record of each key if it is held and no earlier record blocks it. */
 export async function releaseHeads(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
   const { rowCount } = await db.query(releaseSql[onFailure], [keys])
   return rowCount ?? 0
 }
 
-/** Runs `work` while it holds the lines of these records, then releases the heads of the lines. */
+/** Runs `work` with the keys of these records locked, then releases each key's first record. */
 export async function withKeysLocked<T>(
   db: Database,
   records: readonly { key: string | null }[],
@@ -54,7 +51,7 @@ export async function withKeysLocked<T>(
 
 const linesMax = 1_000
 
-/** Releases records that nothing holds back any more, because KEY_ON_FAILURE has changed. In a transaction. */
+/** Releases records that are no longer blocked because KEY_ON_FAILURE changed. In a transaction. */
 export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
@@ -66,15 +63,15 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   return releaseHeads(db, keys, onFailure)
 }
 
-/** SQL: the states in which a record waits for a person and holds back those behind it. */
+/** SQL: states that need attention and block later records of the key. */
 export const stoppingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
 
 /**
- * SQL: the states that hold back later records of the key. Literals, so that the planner can prove that the
- * partial index submission_line fits.
+ * SQL: states that block later records of the key. Literals, so that the planner can use the partial index
+ * submission_line.
  */
 export const blockingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'queued', 'sending', ${stoppingStatesSql.continue}`,

@@ -4,12 +4,11 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { catalogPathSettings, connectionsMax, daemonSessions, textSettings } from '../postgres/sessionSettings.ts'
 
 /**
- * How the daemon's statements on the ledger are planned. Each reads a few rows in the order of an index. Thousands
- * of rows come and go within a minute, so the statistics are always old; by them the planner would read and sort
- * the whole ledger at every look (half of the server's time in bench:engine).
+ * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
+ * statistics are old, and by them the planner would read and sort the whole ledger each time (half of the server's time
+ * in bench:engine).
  *
- * No bitmaps: rows that pass through leave dead index entries. A plain index scan clears them, a bitmap scan reads
- * all of them each time (a quarter of the server's time).
+ * A plain index scan clears dead entries; a bitmap scan reads them again each time (a quarter of the server's time).
  */
 export const shortReads = {
   enable_seqscan: 'off',
@@ -18,10 +17,6 @@ export const shortReads = {
   jit: 'off',
 } as const
 
-/**
- * Opens the sessions in which a daemon works on the ledger. @param onIdleError a connection broke; it is opened
- * again
- */
 export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,
@@ -30,7 +25,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     onIdleError,
     durable: true,
     prepares: true,
-    // A statement waits for a locked row for 3 s at most.
+    // waits 3 s at most for a locked row
     settings: {
       ...catalogPathSettings,
       ...shortReads,
@@ -40,13 +35,10 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
   })
 }
 
-/** Short enough that one beat may be lost (src/daemon/heartbeat.ts). */
+/** One beat may be lost (src/daemon/heartbeat.ts). */
 const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
-/**
- * Opens the sessions for signs of life. They wait neither for other work nor for a standby or a slow disk. A sign
- * of life that a crash takes back is not a loss.
- */
+/** Heartbeats wait neither for other work nor for a standby or a slow disk. A crash may take one back. */
 export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,

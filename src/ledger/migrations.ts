@@ -10,13 +10,10 @@ import { installQueue, type QueueVersions, readQueueVersions } from './queue.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
-/**
- * Creates or upgrades the schemas `outboxd` and `pgboss`. Safe to run twice, and at once: the second waits for the
- * first.
- */
+/** Creates or upgrades the schemas `outboxd` and `pgboss`. A second run at the same time waits. */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
-    await findMissing(client, stateDatabaseUrl) // a newer version's ledger is left alone
+    await findMissing(client, stateDatabaseUrl) // refuses a newer version's ledger
     const applied: string[] = []
     for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
     await installQueue(stateDatabaseUrl)
@@ -26,9 +23,9 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-/** Applies the first missing migration, in a transaction of its own. @returns its name; null if none is missing */
+/** @returns its name; null if none is missing */
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
-  const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
+  const { runner } = await import('node-pg-migrate') // only here, to save the daemon's memory
   for (let deadlocks = 1; ; deadlocks++) {
     try {
       const [applied] = await runner({
@@ -45,7 +42,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
       })
       return applied?.name ?? null
     } catch (error) {
-      // Daemons lock the same tables in another order. Postgres has ended one of the two.
+      // Daemons lock these tables in a different order.
       if (codeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
       await dbClient.query('rollback')
       await dbClient.query('select pg_advisory_unlock_all()')
@@ -55,19 +52,18 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
 
 const deadlock = '40P01'
 
-/** Migrations of the ledger are numbered; the other files of the folder are for the outbox. */
+/** Migrations of the ledger are numbered. Other files are for the outbox. */
 const migrationFile = /\d{4}_.*\.sql$/
 
-/** @throws DatabaseUnusable if the schemas are missing, older than this version needs, or newer than it knows */
+/** @throws DatabaseUnusable if the schemas are missing, too old or too new */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
   const missing = await findMissing(db, stateDatabaseUrl)
   if (missing.length === 0) return
   const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
-  const why = `its schema outboxd lacks ${lacks}: run \`outboxd migrate\` first`
+  const why = `its schema outboxd lacks ${lacks}. Run \`outboxd migrate\` first`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** The names of the migrations that `migrateState` would apply. */
 export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
   return inMigrationSession('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
 }
@@ -82,7 +78,7 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   const applied = migrations.rows.map(({ name }) => name)
   const unknown = applied.filter((name) => !ours.includes(name))
   if (unknown.length === 0) return ours.filter((name) => !applied.includes(name))
-  const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
+  const why = `its schema outboxd has ${unknown.join(', ')} of a newer version of outboxd. Install that version here, too`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
@@ -100,17 +96,17 @@ const locks = [
 
 const tableCostSchema = z.strictObject({
   table: z.string(),
-  /** The strongest that it takes, and holds until its end. */
+  /** The strongest one. */
   lock: z.enum(locks),
-  /** How often it reads the whole table. */
+  /** Reads of the whole table. */
   reads: z.int(),
-  /** How many indexes it builds. */
+  /** Indexes that it builds. */
   indexes: z.int(),
   isRewritten: z.boolean(),
 })
 const migrationCostSchema = z.strictObject({
   name: z.string(),
-  /** Such as `index submission_done of submission`; of a new table only the table. */
+  /** Such as `index submission_done of submission`. */
   adds: z.array(z.string()),
   drops: z.array(z.string()),
   /** Existing tables. */
@@ -118,33 +114,27 @@ const migrationCostSchema = z.strictObject({
 })
 
 export type TableCost = z.infer<typeof tableCostSchema>
-/** What a migration does, measured while it ran (test/ledger/migrationCosts.test.ts). */
+/** Measured while the migration ran (test/ledger/migrationCosts.test.ts). */
 export type MigrationCost = z.infer<typeof migrationCostSchema>
 
-/** Oldest first. */
 export async function readMigrationCosts(): Promise<MigrationCost[]> {
   const text = await readFile(join(migrationsDir, 'costs.json'), 'utf8')
   return z.array(migrationCostSchema).parse(JSON.parse(text))
 }
 
-/** Rows as Postgres has last estimated them; bytes without indexes and TOAST. */
+/** As Postgres has last estimated. Bytes without indexes and TOAST. */
 export interface TableSize {
   rows: number
   bytes: number
 }
 
 export interface MigrationPlan {
-  /** In their order. */
   missing: MigrationCost[]
-  /** By table. */
   sizes: ReadonlyMap<string, TableSize>
   queue: QueueVersions
 }
 
-/**
- * What `migrate` would do, and how large the ledger's tables are. Locks nothing, and needs only the right to read
- * outboxd.migration.
- */
+/** Plans `migrate`. Locks nothing, and needs only the right to read outboxd.migration. */
 export function readMigrationPlan(stateDatabaseUrl: string): Promise<MigrationPlan> {
   return inspectDatabase({
     variable: 'STATE_DATABASE_URL',

@@ -14,18 +14,17 @@ import { countRequests } from './requestCounts.ts'
 import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
 import { holdDuplicateIds, lockTransactionIds, newTransaction, readHolders } from './transactions.ts'
 
-/** The ledger, as one instance of the daemon works on it. */
+/** The ledger, for one instance of the daemon. */
 export interface InstanceLedger {
   ledger: pg.Pool
   queue: Queue
-  /** `who` is for the event log. */
   instance: { id: string; who: string }
   history: History
   keyOnFailure: KeyOnFailure
   backoff: pauses.PauseBackoff
-  /** How long after a slot was taken its last request may arrive. */
+  /** From taking a slot to the arrival of its last request. */
   reachMs: number
-  /** How long the trial belongs to one instance. */
+  /** How long one instance has the trial. */
   leaseMs: number
 }
 
@@ -36,7 +35,7 @@ export interface WrittenOutcomes {
   heldBack: number
 }
 
-/** Writes in one transaction what the fences allow. A batch may be written twice without harm. */
+/** One transaction. A batch may be written twice without harm. */
 export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
@@ -69,7 +68,7 @@ async function writeBatch(
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }
 
-/** Notes the refusals of records that this batch rejected under its fence. */
+/** Notes refusals of records that this batch rejected. */
 async function hearRefusals(
   { instance: { who }, keyOnFailure }: Writer,
   db: Database,
@@ -87,7 +86,6 @@ async function hearRefusals(
   return mass
 }
 
-/** Writes the steps whose fences hold, and releases what waited behind them. */
 export function writeSteps(deps: Writer, transitions: readonly Transition[]): Promise<WrittenStep[]> {
   return inTransaction(deps.ledger, async (db) => {
     const written = await writeUnderFence(deps, db, transitions)
@@ -96,10 +94,7 @@ export function writeSteps(deps: Writer, transitions: readonly Transition[]): Pr
   })
 }
 
-/**
- * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next
- * polls. A record that was accepted under another record's id becomes uncertain.
- */
+/** Completes the jobs, writes the steps whose jobs were still ours, and enqueues the next polls. */
 async function writeUnderFence(
   { queue, instance }: Writer,
   db: Database,
@@ -130,7 +125,7 @@ async function writeUnderFence(
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 
-/** After all records are locked, because lines come last (queue.ts). */
+/** Keys are locked last (queue.ts). */
 async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
@@ -142,7 +137,6 @@ async function releaseBehind(
   await withKeysLocked(db, records, keyOnFailure, async () => {})
 }
 
-/** Compares the ids that the service has just given with those in the ledger. */
 async function checkIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
   const ids = transitions.flatMap((transition) => newTransaction(transition) ?? [])
   if (ids.length === 0) return transitions
@@ -155,9 +149,8 @@ export interface WritableTransition extends Omit<Transition, 'request'> {
 }
 
 /**
- * Writes steps and their events, each under its fence: after a POST only while that attempt of that claim is
- * sending, after a poll only while its job is still the submission's. So a worker that was thought dead and wakes
- * up changes nothing.
+ * Writes steps and events under their fences. After a POST, that attempt of that claim must still be sending; after a
+ * poll, the job must still be the submission's. So a late worker changes nothing.
  */
 export async function writeTransitions(
   db: Database,
@@ -175,14 +168,14 @@ export async function writeTransitions(
          due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
          poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
          ${assignColumnsSql('t')},
-         -- A step that leaves it on the wire asks whether it arrived.
+         -- still on the wire: asks whether it arrived
          probing = t.state = 'sending',
-         -- A pause just met is counted from here; what was met before stays.
+         -- counts from a pause just met
          met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
          met_passages = case when t."metPause" is null then s.met_passages else ${pauses.answeredCountSql('s')} end,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
-                              -- A probe found out late: the service has had it since it was sent.
+                              -- the service has had a probed record since it was sent
                               then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
          refused_polls = coalesce(t."refusedPolls", s.refused_polls),
@@ -198,12 +191,12 @@ export async function writeTransitions(
          t."fromState", t.cause, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
-       -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
-       -- it, and the log stays readable. That it is this transaction alone, with the second refusal, is news.
+       -- Leaves out polls that found no change, so that the log stays readable. The second refusal is an event, because
+       -- the transaction itself may be the cause.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select id, "fromState", state, attempt, cause, $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
-           -- Its owner may come back and know that nothing of this claim was ever sent.
+           -- lets the claim's owner queue it again if nothing was sent
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
        from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
      )
@@ -216,7 +209,7 @@ export async function writeTransitions(
 function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
-    // What a change leaves out stays as it was read; the fence makes sure that it still is so.
+    // What a change leaves out stays as it was read, which the fence guarantees.
     ...Object.fromEntries(lastingColumns.map((name) => [name, submission[name]])),
     ...emptyStepValues,
     ...storable({ ...change, cause }),
@@ -233,11 +226,11 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** Fits the service's texts to what Postgres and an index can hold. */
+/** Fits texts to what Postgres and an index can hold. */
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
-    // An altered id would be another record's.
+    // A changed id would belong to another record.
     return [name, name === 'transactionId' ? exactJsonText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)

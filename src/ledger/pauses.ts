@@ -3,13 +3,13 @@ import type { Config } from '../config.ts'
 import type { AnsweredRecord, PauseCall } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** How long pauses last, in milliseconds by step; the last step repeats. */
+/** Milliseconds by step. The last step repeats. */
 export interface PauseBackoff {
   throttled: readonly number[]
   unavailable: readonly number[]
   unauthorized: readonly number[]
   unreachable: readonly number[]
-  /** If each further try costs a record. */
+  /** If each try costs a record. */
   patient: readonly number[]
 }
 
@@ -32,22 +32,18 @@ export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly n
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** How often records may follow each other quickly if something other than the service answers them. */
+/** Quick tries if something other than the service answers. */
 const quickTries = 10
 
-/** SQL: the pause stands. An operator's ends with its time; any other when a trial has shown that it is over. */
+/** SQL: an operator's pause ends with its time, others when a trial has succeeded. */
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
-/**
- * SQL: a trial has ended the pause, and no record has proven that yet. Until one has, records go one at a time,
- * for an hour at most.
- */
+/** SQL: a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
 export const isUnprovenPauseSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself has answered. If it judged one, deletes the pauses that a trial had
- * ended, because they are proven to be over. Locks the counters in one order, so that two instances never wait in
- * a circle.
+ * Counts records that the service itself answered. If it judged one, the pauses that a trial had ended are proven to be
+ * over and are deleted. Sorted, so that two instances never wait for each other.
  */
 export async function countAnswered(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
   await db.query(
@@ -66,12 +62,12 @@ export function answeredCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
-/** For how many passages a record that met a pause and recovered shows that records recover by themselves. */
+/** So many answered records show that others recover from the pause. */
 const recentPassages = 8
 
 /**
- * SQL: the pause that the submission `s` has met, as JSON; null if none. If every third answer is a 503, some
- * records meet the pause three times by bad luck while others recover.
+ * SQL: `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad
+ * luck while others recover.
  */
 export const metPauseSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -80,9 +76,8 @@ export const metPauseSql = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredCountSql(s)} - ${recentPassages}))) end`
 
 /**
- * SQL: what the polls of the submission `s` have met, as JSON. Reads the log only for a refused transaction, from
- * the refusal on: any record that was accepted or completed since got through. If no other record is under way, a
- * trial that was answered well since speaks for the others.
+ * SQL: `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
+ * a trial that succeeded since counts.
  */
 export const refusedPollsSql = (s: string): string =>
   `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
@@ -95,14 +90,13 @@ export const refusedPollsSql = (s: string): string =>
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * SQL: the step of a pause that is raised again. It goes up only if the pause was over, so that ten requests in
- * flight count as one. It goes back to the first only after a record got through: what only records meet would
- * otherwise begin anew after each trial.
+ * SQL: the step goes up only if the pause was over, so that ten requests in flight count as one. It goes back only
+ * after a record got through, because some pauses are met by records only.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
-/** Raises a pause for everyone, or prolongs it. */
+/** Raises a pause for all instances, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
   const steps = backoffSteps(call, backoff)
   await db.query(
@@ -118,7 +112,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
   )
 }
 
-/** Whether a pause stands, and if not, whether a record has yet to prove that the last one is over. */
+/** `unproven`: a record has yet to prove that the last pause is over. */
 export async function readSendingState(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
     `select coalesce(bool_or(${isActivePauseSql}), false) as "isPaused",
@@ -127,7 +121,7 @@ export async function readSendingState(db: Database): Promise<'paused' | 'unprov
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-/** Claims the right to the trial, if the time of every pause is over. @returns whether it is ours */
+/** @returns true if this instance has the trial */
 export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -139,7 +133,7 @@ export async function claimTrial(db: Database, leaseMs: number): Promise<boolean
   return (rowCount ?? 0) > 0
 }
 
-/** Claims the right to send the one record that proves that a pause is over. @returns whether it is ours */
+/** @returns true if this instance sends the record that proves that a pause is over */
 export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -149,7 +143,7 @@ export async function claimProof(db: Database, leaseMs: number): Promise<boolean
   return (rowCount ?? 0) > 0
 }
 
-/** Ends the pauses whose time is over: a trial was answered well. */
+/** A trial succeeded. */
 export async function endPauses(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
@@ -158,7 +152,7 @@ export async function endPauses(db: Database): Promise<void> {
   )
 }
 
-/** Gives back the right to the trial or the proof, because nothing was sent or came of it. */
+/** Releases the trial or the proof, because nothing was sent or came of it. */
 export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -3,36 +3,29 @@ import type { Database } from '../postgres/database.ts'
 
 export type Span = 'minute' | 'hour'
 
-/** What became of records in a minute or an hour. */
+/** Outcomes in a minute or an hour. */
 export interface Period extends Record<EndState, number> {
-  /** Epoch milliseconds. */
   beganMs: number
-  /** From the row's creation to the record's end, milliseconds; null if only persons ended records. */
+  /** From the row's creation to the record's end; null if only operators ended records. */
   waitP50Ms: number | null
   waitP95Ms: number | null
-  /** Rows that waited to be sent at the end of the minute, or at most in the hour; null if unknown. */
+  /** Rows waiting at the end of the minute, or at most in the hour. */
   waiting: number | null
 }
 
-/**
- * How far back missing periods are written, how many at once, and how long they are kept. Plots show a day of
- * minutes and a week of hours, the service's targets 28 days of hours.
- */
+/** Plots show a day of minutes and a week of hours, the service's targets 28 days of hours. */
 const spans: Record<Span, { length: string; steps: number; backTo: string; keep: string; mostAtOnce: number }> = {
   minute: { length: '1 minute', steps: 1, backTo: '2 days', keep: '2 days', mostAtOnce: 60 },
   hour: { length: '1 hour', steps: 60, backTo: '7 days', keep: '29 days', mostAtOnce: 2 },
 }
 
-/** Records of a minute whose duration is read: enough for a percentile. */
+/** Enough for a percentile. */
 const timedMax = 1_000
 
-/** A record that ended just before a period's end may be committed after it. */
+/** A record that ended before a period's end may be committed after it. */
 const settled = `interval '5 seconds'`
 
-/**
- * Writes the periods that are over and missing, the oldest first, at most `mostAtOnce`. Leaves to another daemon
- * what that one is writing.
- */
+/** Writes up to `mostAtOnce` past periods that are missing, the oldest first. One daemon writes at a time. */
 export async function writePeriods(
   db: Database,
   span: Span,
@@ -49,7 +42,7 @@ export async function writePeriods(
          greatest(
            coalesce(
              (select max(p.began_at) + $2::interval from outboxd.period p where p.span = $1 and p.began_at <= latest.began_at),
-             -- Not before anything ended: a new ledger has no past.
+             -- not before the first end
              (select date_trunc($1, min(first.ended_at), 'UTC')
               from unnest(array['completed', 'failed', 'rejected', 'uncertain', 'discarded']) s(state), lateral (
                 select ended_at from outboxd.submission
@@ -96,7 +89,6 @@ export async function writePeriods(
   return { written, hasMore: written === mostAtOnce }
 }
 
-/** Sums up the requests of the hours that are over. */
 export async function writeRequestHours(db: Database): Promise<void> {
   await db.query(
     `insert into outboxd.request_hour (hour, kind, requests, failed, answered, slow)
@@ -119,7 +111,6 @@ export async function prunePeriods(db: Database): Promise<void> {
   )
 }
 
-/** The periods that began in the last `withinMs`, the oldest first. Missing ones are left out. */
 export async function readPeriods(db: Database, span: Span, withinMs: number): Promise<Period[]> {
   const { rows } = await db.query<Period>(
     `select extract(epoch from began_at)::float8 * 1000 as "beganMs", completed, failed, rejected, uncertain, discarded,

@@ -9,10 +9,10 @@ const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_
   on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
     times = p.times + 1, retry_at = excluded.retry_at`
 
-/** The ledger belongs to another outbox or service than the configured one, or another ledger serves the outbox. */
+/** The ledger belongs to a different outbox or service, or the outbox to a different ledger. */
 export class ForeignError extends Error {
   override name = 'ForeignError'
-  /** The problem that stands while a daemon is refused. */
+  /** Open while a daemon refuses to start. */
   readonly problem: RaisedProblem
   constructor(kind: Extract<ProblemKind, `foreign_${string}`>, subject: string, message: string) {
     super(message)
@@ -20,7 +20,7 @@ export class ForeignError extends Error {
   }
 }
 
-/** A problem that stood before keeps its time, and is counted. */
+/** Counts a problem that is open already; its `since` stays. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
@@ -38,7 +38,7 @@ export async function clearProblems(
   ])
 }
 
-/** Writes that exactly these problems of a kind stand. */
+/** Leaves exactly these problems of the kind open. */
 export async function replaceProblems(
   db: Database,
   kind: ProblemKind,
@@ -64,7 +64,6 @@ export async function countProblems(db: Database): Promise<{ kind: ProblemKind; 
   return rows
 }
 
-/** The oldest first. */
 export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(
     `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
@@ -82,5 +81,5 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
   detail: boundText(problem.detail, textMax.excerpt),
 })
 
-/** The subject as it is kept, because an index entry holds at most 2,704 bytes. */
+/** An index entry holds at most 2,704 bytes. */
 export const boundSubject = (subject: string): string => boundText(subject, textMax.message)

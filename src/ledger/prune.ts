@@ -5,22 +5,21 @@ import { isLockTimeout, isStatementCanceled } from '../postgres/sqlState.ts'
 import { emptyBatch, forgetGoneRows, pruneBatch, type Retention, takeDueLooks } from './retention.ts'
 
 export interface Pruned {
-  /** Deleted. */
   submissions: number
-  /** Lost their payload, body and result. */
+  /** Lost payload, body and result. */
   emptied: number
-  /** Ids that need not be known any more, because their rows are gone from the outbox. */
+  /** Ids whose rows are gone from the outbox. */
   forgotten: number
 }
 
-/** `begun`: interrupted with more to do. `elsewhere`: another instance is pruning, or capturing without a break. */
+/** `begun`: there is more to do. `elsewhere`: another instance prunes, or captures without a break. */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {
   retention: Retention
-  /** While another instance prunes, a daemon leaves it to that one, a command waits. */
+  /** A command waits for its turn, a daemon does not. */
   turn: 'try' | 'wait'
-  /** Asked between batches: false ends the round. */
+  /** False ends the round between two batches. */
   goOn(): boolean
   onProgress(pruned: Pruned): void
 }
@@ -28,13 +27,13 @@ export interface PruneRound {
 type Step = (db: Database, limit: number) => Promise<number>
 type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
 
-/** Some 10 ms. With the pauses between batches that deletes 700 rows in a second. */
+/** About 10 ms: 700 rows a second with the pauses. */
 const batchRows = 50
 
-/** The server ends a statement that takes longer, and the batch is tried again smaller. */
+/** After this time the server ends the statement, and a smaller batch follows. */
 const batchMaxMs = 80
 
-/** After each batch, so that others have the ledger most of the time. */
+/** Leaves the ledger to others most of the time. */
 const pauseMs = 50
 
 const turnMaxMs = 1_000
@@ -42,14 +41,13 @@ const turnMaxMs = 1_000
 export interface PruneDeps {
   ledger: pg.Pool
   outbox: {
-    /** Those of these ids that have a row. */
     findPresent(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
   }
 }
 
 /**
- * Deletes and empties what is due in batches, each a transaction that holds its locks for less than 100 ms. An
- * interruption leaves whole submissions or none of them. Then forgets ids whose rows are gone.
+ * Deletes and empties what is due, in transactions that hold locks for less than 100 ms. Then forgets ids whose rows
+ * are gone.
  */
 export async function prune(
   { ledger, outbox }: PruneDeps,
@@ -58,7 +56,7 @@ export async function prune(
   const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const { days, payloadDays } = retention
   const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
-  // First, because what is deleted need not be emptied.
+  // Deleting comes first, because deleted records need not be emptied.
   if (days !== null)
     steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
   if (payloadDays !== null)
@@ -79,7 +77,7 @@ export async function prune(
 /** A few milliseconds of the ERP's database. */
 const looksMax = 500
 
-/** Locks nothing, because the other database may take its time. */
+/** Locks nothing, because the ERP's database may be slow. */
 async function forget(
   { ledger, outbox, goOn }: Pick<PruneRound, 'goOn'> & PruneDeps,
   onRows: (rows: number) => void,
@@ -114,7 +112,7 @@ async function repeat(
   return 'begun'
 }
 
-/** A batch of one row may take as long as it needs, or the row would stay for ever on a very slow disk. */
+/** A single row may take its time, or it would stay for ever on a slow disk. */
 async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
   await using transaction = await begin(ledger)
   const { db } = transaction
@@ -130,7 +128,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
   }
 }
 
-/** 7165: one instance prunes at a time. 7161: rows enter and leave the ledger one instance at a time. */
+/** 7165: one instance prunes. 7161: rows enter or leave the ledger one instance at a time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
     const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')

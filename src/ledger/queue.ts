@@ -10,7 +10,7 @@ export interface PollPlan {
   jobId: string
   submissionId: string
   inMs: number
-  /** The transaction is long past its time, so its polls are fetched apart from the others. */
+  /** Long past its time: fetched apart from other polls. */
   rarely: boolean
 }
 
@@ -23,7 +23,7 @@ export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 
-/** pg-boss never gives up or deletes a poll: the ledger decides when a transaction is over. */
+/** pg-boss never gives up or deletes a poll, because the ledger decides when a transaction is over. */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,
@@ -34,9 +34,8 @@ const queueOptions = {
   deleteAfterSeconds: 3_600,
 } as const
 
-/** Creates or upgrades pg-boss's schema and our queue in it. */
 export async function installQueue(url: string): Promise<void> {
-  // An upgrade may take as long as it needs, but does not wait long for locks.
+  // An upgrade may take long, but not wait long for locks.
   const pool = createPool({
     url,
     name: 'outboxd migrate',
@@ -75,14 +74,14 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/** The queue of polls. Must be closed. */
+/** Must be closed. */
 export type Queue = Awaited<ReturnType<typeof openQueue>>
 
 /**
- * Opens the pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/why/guarantee.md). What takes `db`
- * does it in the caller's transaction.
+ * The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/why/guarantee.md).
+ * Methods with `db` work in the caller's transaction.
  *
- * @param onError pg-boss's background work failed; it tries again by itself
+ * @param onError pg-boss's background work failed; it tries again
  */
 export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's own pool would wait without limit for a locked job.
@@ -99,7 +98,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     migrate: false,
     createSchema: false,
     schedule: false,
-    supervise: false, // maintenance calls it when there is reason to; by itself it asks five times a second
+    supervise: false, // by itself pg-boss asks five times a second
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
   })
@@ -111,7 +110,6 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     throw error
   }
   return {
-    /** Takes up to `limit` due jobs: those that are polled rarely, or the others. */
     async fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]> {
       const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
         batchSize: limit,
@@ -121,9 +119,9 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
       })
       return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
-    /** @returns the ids of those that were still ours */
+    /** @returns ids of the jobs that were still ours */
     async complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>> {
-      // pg-boss 12.35 returns the ids that it settled; its declared type is empty.
+      // pg-boss 12.35 returns the ids; its declared type is empty.
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
       return new Set((response as { settled: string[] }).settled)
     },
@@ -139,19 +137,17 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
         { db: within(db) },
       )
     },
-    /** Changes when a job is due, unless it is being worked on. */
+    /** Does nothing if the job is being worked on. */
     async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
-    /** Also jobs that are being worked on. */
     async remove(db: Database, jobIds: readonly string[]): Promise<void> {
       await boss.deleteJob(queueName, [...jobIds], { db: within(db) })
     },
-    /** Says that the jobs are still being worked on. */
     async touch(jobs: readonly PollJob[]): Promise<void> {
       await boss.touch(queueName, [...jobs])
     },
-    /** Brings back jobs whose holder has been silent for 10 s, and deletes old ones. Does nothing if called again within 5 s. */
+    /** Brings back jobs whose holder was silent for 10 s, and deletes old ones. Runs every 5 s at most. */
     supervise: (): Promise<void> => boss.supervise(queueName),
     async close(): Promise<void> {
       await boss.stop({ graceful: false })
@@ -160,14 +156,14 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
   }
 }
 
-/** A Postgres interval in seconds, which must not come as 1e-7. */
+/** In seconds, never as 1e-7. */
 const interval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** The polls that are not due yet, the next ones first, without those in backoff after a useless answer. */
+/** Reads polls that are not due yet, without those after a useless answer. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
   const { rows } = await db.query<PlannedPoll>(
     `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
@@ -182,7 +178,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls in ledger and queue, in a transaction. A poll that has come due since, or is being worked on, stays. */
+/** Moves polls in ledger and queue, in a transaction. Polls that are due or being worked on stay. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
   const ours = await lockFreeJobs(
     db,
@@ -200,17 +196,16 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
 }
 
 /*
- * A transaction that locks several things of the ledger does so in this order, so that no two wait for each other in a circle:
+ * The order of locks in a transaction, so that no two wait for each other:
  *
- *   1  jobs of polls           writeSteps completes them, which is its fence; checkClock moves them all
- *   2  ids of transactions     lockTransactionIds
- *   3  submissions             lockSubmissions, by their ids
- *   4  lines of keys           lockKeys
+ * 1  jobs of polls           writeSteps completes them, which is its fence; checkClock moves them all
+ * 2  ids of transactions     lockTransactionIds
+ * 3  submissions             lockSubmissions, by their ids
+ * 4  keys                    lockKeys
  *
- * A claim waits for none of these: it skips what is locked.
+ * A claim waits for none of these: it skips locked rows.
  */
 
-/** Locks the polls of these submissions until the transaction ends. */
 export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
   await db.query(
     `select from ${queueSchema}.job where name = '${queueName}' and id = any(array(
@@ -220,7 +215,7 @@ export async function lockJobsOf(db: Database, submissions: readonly { id: strin
   )
 }
 
-/** Locks the jobs that no other transaction has locked. @returns their ids */
+/** @returns ids of the jobs that no other transaction has locked */
 export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,
@@ -229,7 +224,7 @@ export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Pro
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Gives tracked submissions without a live job a new one, due at once. In a transaction. @returns how many */
+/** Gives tracked submissions without a live job a new one. In a transaction. */
 export async function recreateMissingJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1

@@ -5,21 +5,21 @@ import { type KeyOnFailure, lockSubmissions, withKeysLocked } from './keyOrder.t
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
 
-/** This many records without a common key are not refused in the same words for their own fault. */
+/** So many equal refusals of records without a common key are hardly about the data. */
 const refusalsMax = 10
-/** The most records of a run that are remembered, if they share keys. */
+/** Bounds a run of records that share keys. */
 const rememberedMax = 100
 
-/** Refusals that point to a fault of our configuration: their records are queued again, and all sending is paused. */
+/** Equal refusals that point to our configuration. */
 export interface MassRefusal {
   pause: PauseCall
   queued: string[]
 }
 
 /**
- * Notes that a record was rejected without one of the service's codes. The tenth in a row, over all instances,
- * makes it a mass refusal: the records of the run are queued again, because a refusal says that nothing arrived.
- * Then each refusal like it is one, until a record gets through or an operator believes the refusals.
+ * Notes a rejection without an error code of the service. The tenth equal one in a row, over all instances, is a mass
+ * refusal: the run's records are queued again. Then each further one counts, until a record gets through or an operator
+ * believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -29,8 +29,8 @@ export async function noteRefusal(
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
-  // Address, certificate and token are shared by all records, and it is not known yet which of them is wrong.
-  const detail = `${said}; record after record of ${resource} was answered so, which says nothing about them, and nothing at all is sent, whatever its resource: look at the address, the client certificate and the mapping (outboxd check); if it is right, outboxd resume --believe-refusals`
+  // Address, certificate and token are shared by all records, so everything pauses.
+  const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`); if they are right, run \`outboxd resume --believe-refusals\``
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
   const cause = `mass refusal: ${said}`
@@ -47,7 +47,7 @@ interface Run {
   isMass: boolean
 }
 
-/** @returns null if an operator believes refusals like it */
+/** @returns null if an operator believes such refusals */
 async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   const { rows } = await db.query<Run>(
     `with run as (
@@ -67,10 +67,7 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   return rows[0] ?? null
 }
 
-/**
- * Queues rejected records again that took no step since and cannot have arrived. Locks them before their lines
- * (queue.ts).
- */
+/** Queues rejected records again if they cannot have arrived and took no step since. */
 async function queueAgain(
   db: Database,
   ids: readonly string[],
@@ -94,7 +91,7 @@ async function queueAgain(
        select id from queued`,
       [ids, cause, who],
     )
-    // Records that had moved up in their lines wait again.
+    // Records that had moved up wait again.
     if (keys.length > 0)
       await db.query(
         `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
@@ -104,7 +101,7 @@ async function queueAgain(
   })
 }
 
-/** Believes mass refusals for `forMs`: their records are rejected. @returns what they said */
+/** @returns the texts of the refusals */
 export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
   await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(
@@ -119,7 +116,6 @@ export async function believeRefusals(db: Database, forMs: number): Promise<stri
   return rows.map(({ said }) => said)
 }
 
-/** Ends the runs of these resources, because the service itself has judged a record of each. */
 export async function endRefusalRuns(db: Database, resources: readonly Resource[]): Promise<void> {
   await db.query(
     `with ended as (delete from outboxd.refusal_run where resource = any($1) returning resource)

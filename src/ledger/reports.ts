@@ -7,8 +7,8 @@ import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSql } from './retention.ts'
 
 /**
- * The reports that are due to rows of the served outbox: fresh ones in the order of their records, then those that
- * were put off. None while the history is found to be different, because rows may know more.
+ * Reads due reports: new ones in the order of their records, then repeated ones. None while the ledger may have lost
+ * data, because the rows may know more.
  */
 export async function readDueReports(
   db: Database,
@@ -27,10 +27,7 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/**
- * What to write back to these rows now. Nothing while the history is not as agreed, because rows may say more than
- * the ledger knows. Locks nothing, so that no step waits for the outbox's database.
- */
+/** Reads what to write back now. Locks nothing, so that no step waits for the outbox's database. */
 export async function readReports(
   { ledger, history }: { ledger: Database; history: Pick<History, 'stands'> },
   due: readonly DueReport[],
@@ -46,7 +43,7 @@ export async function readReports(
   return rows
 }
 
-/** Writes how the reports went, unless the submission has taken a step since, which has its own report. */
+/** Skips submissions that have taken a step since, because that step has its own report. */
 async function writeTold(db: Database, told: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
@@ -71,7 +68,6 @@ async function writeTold(db: Database, told: readonly ReportResult[]): Promise<R
   return told.filter(({ report }) => written.has(report.submissionId))
 }
 
-/** Makes reports due again. */
 export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
     'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
@@ -79,10 +75,7 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
   )
 }
 
-/**
- * Makes reports due for rows that say they are under way though their submissions have ended, even if these were
- * pruned.
- */
+/** Makes reports due for rows that say they are under way, though their records ended or were pruned. */
 export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
@@ -98,10 +91,9 @@ export async function renewEnds(db: Database, outboxIds: readonly string[], who:
   return rows[0]?.count ?? 0
 }
 
-/** The kinds of problems that end when a row was written. */
+/** Kinds of problems that end when the row was written. */
 const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
-/** Writes how reports went, and which problems begin or end. */
 export function writeReports(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const written = await writeTold(db, told)

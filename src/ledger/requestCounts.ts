@@ -1,27 +1,23 @@
 import type { MadeRequest, Outcome } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Requests for records, as the service's two targets count them (docs/reference/interface.md, section 8). */
+/** As the service's two targets count requests (docs/reference/interface.md, section 8). */
 export interface RequestCounts {
   requests: number
   /** Answered 500 and above, with E003, or not at all. */
   failed: number
-  /** Answers and timeouts. A connection that failed is neither fast nor slow. */
+  /** Without connections that failed, which are neither fast nor slow. */
   answered: number
-  /** Took longer than `slowMs`. */
   slow: number
 }
 
-/** The same as in deploy/prometheus-rules.yaml. */
+/** As in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
-/** The service's target for an answer. */
+/** The service's target. */
 export const slowMs = 2_000
 
-/**
- * Adds requests to this minute's counts. Must be the last statement of its transaction, because the row stays
- * locked, and another transaction of this instance may be about to count.
- */
+/** Must be the last statement of its transaction, because the row stays locked for this instance's next one. */
 export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
   if (requests.length === 0) return
   const kinds = Map.groupBy(requests, ({ kind }) => kind)
@@ -51,7 +47,6 @@ export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 export interface RecentCounts {
   lastHour: CountsByKind
   lastDay: CountsByKind
-  /** Past hours count whole. */
   last28Days: CountsByKind
 }
 
@@ -68,7 +63,7 @@ export async function readRecentCounts(db: Database): Promise<RecentCounts> {
        select 'lastDay', kind, requests, failed, answered, slow from minutes
        where minute > clock_timestamp() - interval '1 day'
        union all
-       -- What is in no hour yet.
+       -- not in an hour yet
        select 'last28Days', kind, requests, failed, answered, slow from minutes
        where minute >= coalesce((select max(hour) + interval '1 hour' from outboxd.request_hour), '-infinity')
        union all

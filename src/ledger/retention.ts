@@ -1,38 +1,34 @@
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** SQL: completed or discarded, and written back. Every other record waits for something. */
+/** SQL: completed or discarded, and written back. */
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
-/** SQL: all its events are in the logs' chain. Events that are not are kept. */
+/** SQL: the chain has all its events. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/** SQL: its contents may go. A record whose transaction a person named keeps them, because it may be sent again. */
+/** SQL: without a transaction that an operator named, because such a record may be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 export interface Batch {
-  /** By the database's clock. */
   olderThanDays: number
   limit: number
 }
 
 const oldestPerRow = 10
 
-/** SQL: ended at least $1 days ago. */
 const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
- * Deletes the submissions that ended longest ago, with their events. For rows of the served outbox, which capture
- * may meet again, keeps how they ended. Skips locked rows.
+ * Deletes the oldest ended submissions with their events. Keeps the ends of rows of the served outbox, because capture
+ * may meet those rows again.
  *
- * Call it in a transaction that holds the lock of capture (7161): otherwise a row captured at that moment is found
- * neither here nor there.
+ * Needs the lock of capture (7161). Otherwise a row that is captured meanwhile is found in neither table.
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Looks at a few of the oldest only: looking for chained ones among all that are due took seconds while the chain
-    // was far behind.
+    // Looks for chained events of the oldest only: looking through all took seconds while the chain was behind.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -60,7 +56,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows[0]?.n ?? 0
 }
 
-/** Empties payload, body and result of the submissions that ended longest ago, and of their events. */
+/** Empties payload, body and result of the oldest ended submissions, and of their events. */
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
     `with due as (
@@ -80,16 +76,15 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows.length
 }
 
-/** How long the id of a record is known after its end, and longer while its row is in the outbox. */
+/** A record's id is known longer while its row is in the outbox. */
 const knownDays = 366
 
-/** SQL: when to look for the row of the pruned submission `s` for the first time. */
+/** SQL: when to look for the row of pruned submission `s`. */
 export const firstLookSql = `s.ended_at + interval '${knownDays} days'`
 
-/** When to look again, if the row is still there or is gone for the first time. */
 const lookAgainDays = 30
 
-/** The pruned submissions whose rows to look for. Forgets those of former outboxes at once. */
+/** Forgets rows of former outboxes at once. @returns the rows to look for */
 export async function takeDueLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
@@ -105,7 +100,7 @@ export async function takeDueLooks(db: Database, limit: number): Promise<{ outbo
   return { outboxIds, forgotten: rows.length - outboxIds.length }
 }
 
-/** Forgets the ids of rows that are gone now and were gone at the look before. The others are looked for again. */
+/** Forgets ids whose rows are gone at two looks in a row. */
 export async function forgetGoneRows(
   db: Database,
   outboxIds: readonly string[],
@@ -129,8 +124,8 @@ export async function forgetGoneRows(
 }
 
 /**
- * CTEs that bring back pruned submissions as `back`, so that their rows are written back again. Each keeps its place in the order of
- * records, because the last record of a document decides whether the document is sent again. One that an earlier version pruned comes first.
+ * CTEs that bring back pruned submissions as `back`, so that their rows are written back. Each keeps its `seq`, because
+ * the last record of a document decides whether the document is sent again.
  */
 export const restorePrunedSql = (pruned: string, who: string): string => `back as (
     insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
@@ -148,25 +143,24 @@ export const restorePrunedSql = (pruned: string, who: string): string => `back a
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
 
-/** In days. Null: for ever; for payloads: as long as the submission. */
+/** Null: for ever; for payloads: as long as the submission. */
 export interface Retention {
   days: number | null
   payloadDays: number | null
 }
 
-/** What would go now, of one state and age. */
+/** What would go now. */
 export interface PrunableCount {
   state: State
-  /** Whole days since the end. */
+  /** Since the end. */
   ageDays: number
   submissions: number
-  /** Submissions of which only the contents go. */
   toEmpty: number
 }
 
 export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
-    // Two branches, because there is an index for each. now(), because clock_timestamp() bounds no index scan.
+    // An index for each branch. now(), because clock_timestamp() bounds no index scan.
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (
@@ -182,7 +176,7 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
   return rows
 }
 
-/** How long the oldest record that should be gone or emptied has been due, milliseconds; 0 if none is. */
+/** @returns 0 if nothing is overdue */
 export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
   const { rows } = await db.query<{ overdueMs: number }>(
     `select greatest(0, extract(epoch from greatest(
@@ -194,7 +188,6 @@ export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Re
   return rows[0]?.overdueMs ?? 0
 }
 
-/** Times in epoch milliseconds. */
 export interface PrunedSubmission {
   id: string
   state: State
@@ -203,7 +196,6 @@ export interface PrunedSubmission {
   transactionId: string | null
 }
 
-/** @returns null if the row of the served outbox has no pruned submission */
 export async function readPruned(db: Database, outboxId: string): Promise<PrunedSubmission | null> {
   const { rows } = await db.query<PrunedSubmission>(
     `select id, state, extract(epoch from ended_at)::float8 * 1000 as "endedMs",

@@ -1,7 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { ForeignError } from './problems.ts'
 
-/** A table as its database names it, with the search path resolved. */
 export interface OutboxIdentity {
   database: string
   /** schema.table */
@@ -9,7 +8,7 @@ export interface OutboxIdentity {
   idColumn: string
 }
 
-/** Which rows of an outbox are not ours, because they came before. */
+/** Older rows are not ours. */
 export interface StartPosition {
   /** Rows with a lower id. */
   id: string | null
@@ -17,27 +16,27 @@ export interface StartPosition {
   at: string | null
 }
 
-/** The outbox table that the ledger serves now. Row ids are unique only within it. */
+/** The outbox that the ledger serves. Row ids are unique only within it. */
 export interface ServedOutbox {
   epoch: number
   /** Null until a daemon has opened the table. */
   identity: OutboxIdentity | null
   start: StartPosition
   sinceMs: number
-  /** An operator has said that the ERP edits rows after they were taken. */
+  /** An operator has said that the ERP edits rows after their capture. */
   rowsEdited: boolean
-  /** How often its rows were read again from the first one on. */
+  /** How often its rows were read again from the first one. */
   readings: number
 }
 
-/** The configuration names another outbox than the ledger's, or one whose ids began anew. */
+/** The configuration names a different outbox, or one whose ids began anew. */
 export class ForeignOutbox extends ForeignError {
   override name = 'ForeignOutbox'
   constructor(outbox: string, why: string) {
     super(
       'foreign_outbox',
       outbox,
-      `${why}: with that, a daemon captures and reports nothing. If the rows are those that the ledger knows, renamed or moved: outboxd adopt --same. If they are others, or their ids began anew: outboxd adopt --new`,
+      `${why}. Nothing is captured or written back. If the table was renamed or moved, run \`outboxd adopt --same\`; if its rows are different ones or its ids began anew, \`outboxd adopt --new\``,
     )
   }
 }
@@ -48,7 +47,7 @@ const columns = `id as epoch,
   json_build_object('id', start_id, 'at', to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')) as start,
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
-/** @param beside further columns, which become members of the result */
+/** @param beside further columns of the result */
 export async function readServedOutbox<Beside>(
   db: Database,
   ...beside: readonly string[]
@@ -59,12 +58,12 @@ export async function readServedOutbox<Beside>(
   const [row] = rows
   if (row === undefined)
     throw new Error(
-      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it again',
+      'outboxd.outbox does not say which table the ledger serves. The ledger was restored in part: restore it again',
     )
   return row
 }
 
-/** Lets a ledger without an outbox serve this one. Of two daemons at once one wins. */
+/** Serves this outbox, if none yet. Of two daemons one wins. */
 export async function claimOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,
@@ -80,7 +79,7 @@ export async function claimOutbox(
 export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>
   `${table} of the database ${database}, by its column ${idColumn}`
 
-/** @throws ForeignOutbox if the ledger belongs to a different table */
+/** @throws ForeignOutbox if the ledger serves a different table */
 export function assertServed(served: ServedOutbox, identity: OutboxIdentity): void {
   const { identity: its } = served
   if (its === null || nameOutbox(its) === nameOutbox(identity)) return

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
 import { ForeignError } from './problems.ts'
 
-/** A service and our client there, as configured. */
+/** A configured service, and our client there. */
 export interface ServiceIdentity {
   baseUrl: string
   authUrl: string
@@ -13,7 +13,7 @@ export interface ServiceIdentity {
 export interface ServedService {
   baseUrl: string
   authUrl: string
-  /** A hash with the ledger's id, so that the ledger does not hold the client's id. */
+  /** Salted with the ledger's id, so that the client's id is not stored. */
   clientHash: string
 }
 
@@ -28,22 +28,21 @@ export class ForeignService extends ForeignError {
     super(
       'foreign_service',
       configured.baseUrl,
-      `the ledger belongs to another service than the one configured (${differences.join('; ')}): with that, nothing is sent and nothing is asked. If a variable is wrong, correct it. If the service has moved, \`outboxd adopt --service\` says so`,
+      `the ledger belongs to a different service than the configured one (${differences.join('; ')}). Nothing is sent. If a variable is wrong, correct it; if the service has moved, run \`outboxd adopt --service\``,
     )
   }
 }
 
 export interface LedgerRow {
   id: string
-  /** Null if no daemon of this version has been started on the ledger yet. */
+  /** Null until a daemon of this version has started. */
   served: ServedService | null
 }
 
-/** SQL: the ledger's own row as JSON. */
 export const ledgerRowSql = `(select json_build_object('id', id, 'served', case when num_nulls(base_url, auth_url, client_hash) = 0
   then json_build_object('baseUrl', base_url, 'authUrl', auth_url, 'clientHash', client_hash) end) from outboxd.ledger)`
 
-/** Names this ledger. Every other ledger on the same outbox has a different name, even a copy in another database. */
+/** Differs for every ledger, even for a copy in a different database. */
 export async function readLedgerName(db: Database): Promise<string> {
   const { rows } = await db.query<{ name: string }>(
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
@@ -55,7 +54,7 @@ export async function readLedgerId(db: Database): Promise<string> {
   return (await readLedgerRow(db)).id
 }
 
-/** Lets a ledger without a service belong to this one. Of two daemons at once one wins. */
+/** Lets the ledger belong to this service, if it belongs to none yet. Of two daemons one wins. */
 export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { baseUrl, authUrl, clientHash } = asServed(await readLedgerId(db), service)
   await db.query(
@@ -65,12 +64,12 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
   )
 }
 
-/** @throws ForeignService if the ledger belongs to another service */
+/** @throws ForeignService */
 export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
   assertServes(await readLedgerRow(db), service)
 }
 
-/** @throws ForeignService if the ledger with this row belongs to another service */
+/** @throws ForeignService */
 export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
   const configured = asServed(id, service)
@@ -94,7 +93,7 @@ export async function readLedgerRow(db: Database): Promise<LedgerRow> {
 }
 
 function missing(): never {
-  throw new Error('the row of outboxd.ledger is gone: the ledger was restored in part; restore it again')
+  throw new Error('the row of outboxd.ledger is gone. The ledger was restored in part: restore it again')
 }
 
 export const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
@@ -103,5 +102,5 @@ export const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIden
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
 })
 
-/** One spelling: case of the host, default port, slash at the end. */
+/** Removes differences in case, default port and trailing slash. */
 const normalized = (address: string): string => new URL(address).href.replace(/\/+$/, '')

@@ -6,14 +6,14 @@ import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
 export interface AgreedSettings extends Agreement {
-  /** The budget before; null if it is the same. */
+  /** The budget that was in use before; null if it is the same. */
   before: Budget | null
 }
 
 /**
- * Writes what this instance was given. While instances differ, the smallest limit, the longest window, and the
- * outbox.yaml of the daemons that run already hold for all. Repeated every few seconds, so that the difference
- * ends when the last instance with other settings is gone.
+ * Publishes this instance's settings. While instances differ, the smallest limit, the longest window and the
+ * outbox.yaml of running daemons hold for all. Repeated every few seconds, so that a difference ends with the last
+ * different instance.
  */
 export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   const standing = await sayAgain(pool, own)
@@ -22,7 +22,7 @@ export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Pro
 
 const isSilentSql = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
 
-/** The usual round, which locks nothing. @returns null if more has to be done than to repeat what was said */
+/** The usual round locks nothing. @returns null if something changed */
 async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
   const { rowCount } = await db.query(
     `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
@@ -56,7 +56,7 @@ export async function withdrawSettings(db: Database, instanceId: string): Promis
   await db.query('delete from outboxd.instance_setting where instance_id = $1', [instanceId])
 }
 
-/** Locks the table first, so that two instances never see half of what the other says. */
+/** Locks the table, so that two instances see each other's settings. */
 async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
   await db.query(`delete from outboxd.instance_setting where ${isSilentSql}`)
@@ -77,8 +77,8 @@ async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
 }
 
 /**
- * Takes this instance's outbox.yaml into force, unless a running daemon has the one that is in force. A daemon
- * that has just started has given no sign of life yet.
+ * Puts this instance's outbox.yaml in use, unless a running daemon has the one in use. A daemon that has just started
+ * has no heartbeat yet.
  */
 async function takeFileIntoForce(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
   await db.query(
@@ -99,7 +99,6 @@ async function readFileInForce(db: Database): Promise<FileInForce | null> {
   return rows[0] ?? null
 }
 
-/** Whether rows are captured and written back by this file. */
 export async function isFileInForce(db: Database, digest: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
@@ -108,7 +107,6 @@ export async function isFileInForce(db: Database, digest: string): Promise<boole
   return rowCount === 0
 }
 
-/** Milliseconds; null if no daemon has said one. */
 export async function readLongestTimeout(db: Database): Promise<number | null> {
   const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
   return timeouts.length === 0 ? null : Math.max(...timeouts)
@@ -123,13 +121,13 @@ async function readSettings(db: Database): Promise<InstanceSettings[]> {
   return rows
 }
 
-/** Settings that all instances on one ledger should share. */
+/** Settings that instances on one ledger should share. */
 export interface SharedSettings {
   requests: number
   windowMs: number
   requestTimeoutMs: number
   keyOnFailure: KeyOnFailure
-  /** Further settings, by variable or file. An instance of 0.2.0 says none. */
+  /** Other settings by variable or file. An instance of 0.2.0 has none. */
   given: Readonly<Record<string, string>>
 }
 
@@ -138,50 +136,46 @@ export interface InstanceSettings extends SharedSettings {
   host: string
 }
 
-/** What holds while instances differ, and how they differ. */
+/** What holds while instances differ, and their differences. */
 export interface Agreement {
   requests: number
   windowMs: number
   differences: { subject: string; detail: string }[]
 }
 
-/** How the outbox is read and written, by a digest of outbox.yaml. */
+/** The digest of the outbox.yaml that is in use. */
 export interface FileInForce {
   digest: string
   sinceMs: number
-  /** The daemon that took it into force. */
   by: string
 }
 
-/** The name of the digest among the settings. */
+/** The digest's name among the settings. */
 export const outboxFile = 'outbox.yaml'
 
-/**
- * The safest combination of what living instances were given. Settings other than limit, window and outbox.yaml
- * each instance keeps for itself. Pure.
- */
+/** Limit and window take the safest value, other settings stay each instance's own. Pure. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
   const all = instances.map((each) => ({ ...each, settings: settingsOf(each) }))
   const names = new Set(all.flatMap(({ settings }) => Object.keys(settings)))
   const differences = [...names].flatMap((name) => {
-    const holds = holding({ requests, windowMs })[name] ?? 'each keeps its own'
+    const holds = holding({ requests, windowMs })[name] ?? 'each instance keeps its own'
     return differing(name, all, (value, values) =>
       name === outboxFile && file !== null
         ? fileDetail(value, file)
-        : `${name} is ${value} here; the instances have ${values.join(' and ')}, and ${holds} until they are the same`,
+        : `${name} is ${value} here, and the instances have ${values.join(' and ')}. Until they agree, ${holds}`,
     )
   })
   return { requests, windowMs, differences }
 }
 
 const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'>): Record<string, string> => ({
-  RATE_LIMIT_REQUESTS: `${requests} holds`,
-  RATE_LIMIT_WINDOW_SECONDS: `${windowMs / 1000} holds`,
+  RATE_LIMIT_REQUESTS: `all use ${requests}`,
+  RATE_LIMIT_WINDOW_SECONDS: `all use ${windowMs / 1000}`,
 })
 
-/** Settings by name. An instance of 0.2.0 says the first four only. */
+/** An instance of 0.2.0 has the first four only. */
 const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
   RATE_LIMIT_REQUESTS: String(requests),
   RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
@@ -190,7 +184,6 @@ const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given 
   ...given,
 })
 
-/** One line for each instance, if their values differ. */
 function differing(
   name: string,
   instances: readonly (InstanceSettings & { settings: Record<string, string> })[],
@@ -210,6 +203,6 @@ function differing(
 
 function fileDetail(digest: string, file: FileInForce): string {
   const since = new Date(file.sinceMs).toISOString()
-  if (digest === file.digest) return `${outboxFile} is ${digest} here, which has been in force since ${since}`
-  return `${outboxFile} is ${digest} here, and ${file.digest} has been in force since ${since} (daemon ${file.by}): this daemon captures nothing and writes nothing back. That ends when all daemons have its file (\`outboxd reload\`), or when those with the other one have left`
+  if (digest === file.digest) return `${outboxFile} is ${digest} here, in use since ${since}`
+  return `${outboxFile} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`
 }

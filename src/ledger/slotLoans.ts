@@ -8,17 +8,17 @@ import { isActivePauseSql } from './pauses.ts'
 import { assertService, ForeignService, type ServiceIdentity } from './servedService.ts'
 
 export type LentSlot =
-  /** Call `done` after the answer: the slot is free again one window later. */
+  /** Call `done` after the answer. The slot is free one window later. */
   | { kind: 'slot'; mayLeave(): boolean; done(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'paused'; reason: string; detail: string }
 
-/** Lends slots of the ledger's budget one by one, to a command that makes many requests. Must be closed. */
+/** Lends slots one by one to a command that makes many requests. Must be closed. */
 export interface SlotLender extends AsyncDisposable {
   take(): Promise<LentSlot>
 }
 
-/** @returns null if the database has no budget, so that no daemon spends from it */
+/** @returns null if no daemon has set up a budget */
 export async function openSlotLender(
   url: string,
   { windowMs, requestTimeoutMs, stopwatch }: { windowMs: number; requestTimeoutMs: number; stopwatch(): () => number },
@@ -50,7 +50,7 @@ export async function openSlotLender(
   }
 }
 
-/** Takes slots for all of these requests. @returns null if too few are free */
+/** @returns null if too few slots are free */
 async function lend(
   db: Database,
   permits: number,
@@ -73,12 +73,12 @@ async function readPause(db: Database): Promise<{ reason: string; detail: string
 }
 
 export type SlotLoan =
-  /** Call `giveBack` after the answers: the slots are free again one window later. */
+  /** Call `giveBack` after the answers. The slots are free one window later. */
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
-  /** No daemon has set up a budget yet, so none spends from it. */
+  /** No daemon has set up a budget yet. */
   | { kind: 'no-budget' }
-  /** The ledger cannot be read or written, so what daemons have spent is unknown. */
+  /** The ledger cannot be read or written. */
   | { kind: 'unknown'; readOnly: boolean }
 
 /** Takes slots for a few requests that belong to no submission. */
@@ -97,6 +97,6 @@ export async function borrowSlots(
     })
   } catch (error) {
     if (error instanceof ForeignService) throw error
-    return { kind: 'unknown', readOnly: isReadOnlyServer(error) } // check's finding about the ledger says why
+    return { kind: 'unknown', readOnly: isReadOnlyServer(error) } // the check of the ledger says why
   }
 }

@@ -4,36 +4,34 @@ import type { Resource } from '../resources.ts'
 import { isAliveSql, silentMaxMs } from './instances.ts'
 import { isActivePauseSql, isUnprovenPauseSql } from './pauses.ts'
 
-/** What the ledger says now. Times in epoch milliseconds. */
+/** Times are epoch milliseconds. */
 export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Those in `sending` that were sent and that the service is asked about. */
+  /** Records in `sending` that the service is asked about. */
   probing: number
-  /** Creation of the oldest row that was captured and not sent yet, even in backoff or behind a pause. */
+  /** Creation of the oldest captured row that was not sent yet. */
   oldestUnsentMs: number | null
-  /** Since when the service has, or may have, the oldest record that it is asked about. */
+  /** When the service got the oldest record that is polled. */
   oldestAcceptedMs: number | null
   /** End of the failed or rejected record that has waited longest. */
   oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
-  /** How many stand, by kind. */
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
-  /** Outcomes that were not written back yet. */
+  /** Outcomes to write back. */
   reportsDue: number
-  /** When the oldest of these came about; null if there is none. */
   oldestReportDueMs: number | null
 }
 
-/** Each costs a look at its events, so the oldest is looked for among the first captured only. */
+/** Each record costs a look at its events. */
 const reportsLookedAt = 1_000
 
 export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
-    // Two branches, because there is an index for each.
+    // An index for each branch.
     `with due as materialized (
        (select id, seq from outboxd.submission
         where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision)
@@ -76,7 +74,6 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
 
 const deltasMax = 500
 
-/** Sums up the differences of the counts when there are many. */
 export async function compactCounts(db: Database): Promise<void> {
   await db.query(
     `with many as (select count(*) > $1 as yes from outboxd.state_delta),
@@ -88,16 +85,16 @@ export async function compactCounts(db: Database): Promise<void> {
 
 export interface OperatorActions {
   replays: number
-  /** The record type of each discarded submission. */
+  /** Record types. */
   discards: string[]
 }
 
-/** How much later the death of the counting instance is noticed. */
+/** The counting instance's death is noticed this late. */
 const uncountedMs = silentMaxMs + 5_000
 
 /**
- * What operators ordered after event `afterId`. Only the first living instance counts, so that an act is counted
- * once. The others stay `uncountedMs` behind, so that its successor counts what it no longer could.
+ * Counts operators' acts after event `afterId`. Only the oldest live instance counts them. The others stay
+ * `uncountedMs` behind, so that its successor counts what it missed.
  */
 export async function countOperatorActions(
   db: Database,
@@ -124,9 +121,8 @@ export async function readLastEventId(db: Database): Promise<string> {
 }
 
 /**
- * Looks at what is ready, due, free and paused. Runs without a transaction, so that `now()` is the time of the
- * look; unlike `clock_timestamp()` it can bound an index scan. Counts in an index's order, because the planner may
- * otherwise read the whole ledger by old statistics.
+ * Runs without a transaction, so that `now()` is the time of the look; it bounds an index scan, clock_timestamp() does
+ * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
  */
 export async function readDemand(db: Database, most: number): Promise<Demand> {
   const { rows } = await db.query<Demand>(
@@ -167,14 +163,14 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
   return rows[0] as Demand
 }
 
-/** The interval in which a transaction became done, milliseconds since acceptance. */
+/** Milliseconds from acceptance until a transaction was done, as an interval. */
 export interface ObservedTime {
   resource: Resource
   afterMs: number
   untilMs: number
 }
 
-/** Of the last finished transactions, oldest first. */
+/** Oldest first. */
 export async function readProcessingTimes(db: Database, limit: number): Promise<ObservedTime[]> {
   const { rows } = await db.query<ObservedTime>(
     `select resource, coalesce(not_done_ms, 0)::float8 as "afterMs", done_ms::float8 as "untilMs"

@@ -5,11 +5,11 @@ import { type Database, DatabaseUnusable } from '../postgres/database.ts'
 import { migrationsDir } from './migrations.ts'
 
 const partSchema = z.strictObject({
-  /** Such as `constraint clock_pkey of clock`; unique. */
+  /** Such as `constraint clock_pkey of clock`. */
   name: z.string(),
-  /** Makes it again. */
+  /** Makes the part. */
   sql: z.string(),
-  /** Without it only speed is lost. */
+  /** Without the part, only speed is lost. */
   isForSpeed: z.boolean(),
 })
 
@@ -17,13 +17,12 @@ const partSchema = z.strictObject({
 export type StructurePart = z.infer<typeof partSchema>
 
 interface FoundPart extends StructurePart {
-  /** Puts a part in force that exists and is not in force; null: it is in force. */
+  /** SQL that makes an invalid or disabled part valid; null if it is valid. */
   mendedBy: string | null
 }
 
 /**
- * The existing parts, in the order in which they can be made. Without NOT NULL, for which older servers have no
- * constraint.
+ * Reads the parts in the order in which they can be made. Without NOT NULL, which is not a constraint on older servers.
  */
 export async function readStructure(db: Database): Promise<FoundPart[]> {
   const { rows } = await db.query<FoundPart>(
@@ -50,7 +49,7 @@ export async function readStructure(db: Database): Promise<FoundPart[]> {
   return rows
 }
 
-/** What the migrations made and is missing or not in force, such as after a restore that broke off. */
+/** Finds parts that are missing or invalid, as after a restore that broke off. */
 export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
@@ -70,9 +69,8 @@ const sequences = [
 ] as const
 
 /**
- * Logical replication brings rows and leaves all sequences where they were. Looks at the logs' sequences only,
- * because the last number of a submission is not the first of an index. A role that may not read a sequence cannot
- * tell.
+ * Logical replication copies rows but leaves sequences. Compares the two logs only, because no index starts with a
+ * submission's number.
  */
 export async function findLostPositions(db: Database): Promise<StructurePart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
@@ -90,7 +88,7 @@ export async function findLostPositions(db: Database): Promise<StructurePart[]> 
   }))
 }
 
-/** @throws DatabaseUnusable if something is missing without which a record may be sent twice */
+/** @throws DatabaseUnusable if a part is missing without which a record may be sent twice */
 export async function assertWhole(db: Database, stateDatabaseUrl: string): Promise<void> {
   const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
@@ -100,6 +98,6 @@ export async function assertWhole(db: Database, stateDatabaseUrl: string): Promi
     .map(({ name }) => name)
     .join(', ')
   const more = missing.length > 3 ? ` and ${missing.length - 3} more` : ''
-  const why = `its schema outboxd lacks ${named}${more}: it was restored in part, or somebody dropped it. \`outboxd check\` says how to make it anew`
+  const why = `its schema outboxd lacks ${named}${more}. It was restored in part, or a part was dropped. \`outboxd check\` prints the statements that make it again`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }

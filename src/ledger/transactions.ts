@@ -2,7 +2,6 @@ import { comparableId, type RaisedProblem, type Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 
-/** A transaction or order, as the service knows it. */
 export interface TransactionRef {
   resource: Resource
   transactionId: string
@@ -12,10 +11,7 @@ export interface TransactionRef {
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
-/**
- * SQL: the submission `s` has this id. Compares as `isSameId` does, for UUIDs in small letters or in capitals: an
- * index finds both spellings.
- */
+/** SQL: submission `s` has this id. A UUID is compared in both cases, so that an index finds it. */
 export function hasTransactionIdSql(id: string): string {
   const spelled = (how: string) =>
     `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
@@ -26,14 +22,12 @@ export function hasTransactionIdSql(id: string): string {
 export interface Holder extends TransactionRef {
   submissionId: string
   outboxId: string
-  /** The id is a person's word, not the service's. */
   idByPerson: boolean
 }
 
 /**
- * Takes turns with all transactions that write one of these ids, until this one ends: two instances that are given
- * the same id at once would not see each other's row. Sorted, so that two batches never wait in a circle. Comes
- * before the locks of keys.
+ * Excludes other transactions that write one of these ids: two instances that get the same id at once would not see
+ * each other's row. Comes before the locks of keys. Sorted, so that two transactions never wait for each other.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -55,7 +49,6 @@ export async function readHolders(db: Database, ids: readonly TransactionRef[]):
   return rows
 }
 
-/** @returns null if no other submission has this id */
 export async function readOtherHolder(
   db: Database,
   transaction: TransactionRef,
@@ -64,18 +57,17 @@ export async function readOtherHolder(
   return (await readHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
 }
 
-/** The id that the service has just given for a transition's record; null if the step brings none. */
+/** Returns the id that the service has just given; null if the step brings none. */
 export function newTransaction({ submission, change }: Transition): TransactionRef | null {
-  // A probe asks for the submission's own id, or for one that the service's Location names.
+  // A probe asks for the submission's own id, or for one that Location named.
   const isOwn = change.state === 'sending' && change.transactionId === submission.id
   const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
   return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
 }
 
 /**
- * Makes each record uncertain that was accepted under an id which another record has, in the ledger or earlier in
- * the batch. One of the two answers was not the service's own (a caching proxy gives the same to many), and
- * polling that id would say `completed` of a record that may never have arrived. The first record keeps the id.
+ * Makes a record uncertain if it was accepted under an id that another record has: a caching proxy may give one answer
+ * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
  * Pure.
  */
 export function holdDuplicateIds<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
@@ -92,15 +84,14 @@ export function holdDuplicateIds<T extends Transition>(transitions: readonly T[]
 }
 
 function duplicate<T extends Transition>(transition: T, ownersOutboxId: string): T {
-  const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} has already; it may or may not have arrived`
+  const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} already has. The record may have arrived`
   const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: cause } as const
   return { ...transition, change, cause }
 }
 
 /**
- * One problem for accepted records that the service has not ended for `stuckAfterMs` (its subject is empty), and
- * one for records that were sent and that the service does not say it has (`sending`). Reads only the small index
- * of polled records.
+ * Finds accepted records that the service has not ended for `stuckAfterMs` (empty subject), and sent records that the
+ * service does not say it has (`sending`).
  */
 export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(

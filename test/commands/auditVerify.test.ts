@@ -36,7 +36,7 @@ test('it prints the head, to be noted; given with --noted the chain must still h
   })
   expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
   expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain(
-    'block 2, which was noted, is not there',
+    'the noted block 2 is missing',
   )
 })
 

@@ -123,7 +123,7 @@ test('a database that was not migrated, and one that has no outbox table, say wh
   await using empty = await createDatabase('template0')
   const { code, printed } = await run({ DATABASE_URL: empty.url })
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}ledger: .*run `outboxd migrate` first/)
+  expect(printed).toMatch(/PROBLEM {2}ledger: .*Run `outboxd migrate` first/)
   expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbox: outboxd migrate --outbox/)
   // The service is asked all the same.
   expect(printed).toContain('ok       service')
@@ -301,7 +301,7 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
 test('a ledger that does not say which table it serves is said to be restored in part', async () => {
   const { pool } = fixture.ledger
   await pool.query('update outboxd.outbox set is_current = false')
-  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*no row of outboxd.outbox .*restored in part/)
+  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*outboxd.outbox does not say .*restored in part/)
   await pool.query('update outboxd.outbox set is_current = true where id = (select max(id) from outboxd.outbox)')
 })
 
@@ -493,7 +493,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
   expect(off([], true, 'synchronous')).toMatchObject({ mark: 'ok', message: expect.stringContaining('by itself') })
   expect(off([], false, 'synchronous')).toMatchObject({
     mark: 'problem',
-    message: expect.stringMatching(/wait for no synchronous standby .* nothing is sent/),
+    message: expect.stringMatching(/wait for no synchronous standby .* Nothing is sent/),
   })
   expect(off(['fsync', 'full_page_writes'])).toMatchObject({
     mark: 'warning',

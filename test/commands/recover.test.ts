@@ -99,7 +99,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     await recover.action(fixture.context(), { as, ...erin })
     const outboxIdOf = async (id: string) => (await fixture.ledger.row(id)).outbox_id
     const named = (transaction: string, outboxId: unknown) =>
-      expect.stringContaining(`its outbox row names transaction ${transaction}, which outbox:${outboxId} has already`)
+      expect.stringContaining(`its outbox row names transaction ${transaction}, which outbox:${outboxId} already has`)
     expect(await stateOf(first)).toEqual(['uncertain', null, named('T-1', await outboxIdOf(holder))])
     const shared = expect.stringContaining('its outbox row names transaction T-2, and so does another row')
     for (const id of [second, third]) expect(await stateOf(id)).toEqual(['uncertain', null, shared])
@@ -128,7 +128,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     ])
     await find()
     expect(await recover.action(fixture.context(), { as, ...erin })).toBe(0)
-    const wentBack = 'the ledger went back in time, and had this record as queued: it may have arrived since'
+    const wentBack = 'the ledger lost data and had this record as queued. It may have arrived'
     for (const id of [ended, silent, another, gone])
       expect(await stateOf(id)).toEqual([open, null, as === 'new' ? null : wentBack])
     expect((await fixture.ledger.row(silent)).in_doubt).toBe(true)
@@ -471,7 +471,7 @@ describe('--restored', () => {
     expect(await recover.action(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
     expect(asked.messages()).toContain('Everybody pauses (history) from now on, and the whole budget counts as spent.')
     expect(asked.messages()).toContain('Nothing was taken in: everybody pauses (history) until outboxd recover.')
-    expect(asked.printed()).toContain('operator erin says that it was put back as it had been before')
+    expect(asked.printed()).toContain('operator erin says that it was restored from a backup')
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([{ reason: 'history' }])
     expect(await fixture.slotsTaken()).toBe(0)
     expect((await query(`select from outboxd.slot where free_at < now() + interval '60 s'`)).rowCount).toBe(0)

@@ -40,7 +40,7 @@ test('a ledger that was not migrated: each page says what to do, and shows itsel
   for (const path of pages) {
     const { status, text } = await served.get(path)
     expect({ path, status }).toEqual({ path, status: 503 })
-    expect(text).toContain('run `outboxd migrate` first')
+    expect(text).toContain('Run `outboxd migrate` first')
     expect(text).toContain('data-watch="/now/version"')
   }
   await isTold(served.url, 503)

@@ -57,13 +57,13 @@ test("a daemon of another service than the ledger's: exit 2, sends nothing", asy
   const env = { ...daemonEnvironment(given.url, '', { MAPPINGS_DIR: given.mappingsDir }), ...other.env }
   await using daemon = startProgram({ args: ['run'], env })
   const { code, stderr } = await daemon.ended()
-  expect(stderr).toContain('the ledger belongs to another service than the one configured (SERVICE_BASE_URL is ')
+  expect(stderr).toContain('the ledger belongs to a different service than the configured one (SERVICE_BASE_URL is ')
   expect(code).toBe(2)
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
   expect(await statusSays(env)).toContain('A daemon is configured for another service')
   const checked = testContext(env)
   expect(await check.action(checked, {})).toBe(1)
-  expect(checked.printed()).toContain('PROBLEM  service: the ledger belongs to another service')
+  expect(checked.printed()).toContain('PROBLEM  service: the ledger belongs to a different service')
   expect(await other.requests()).toBe(0)
   expect(await statuses(given)).toEqual(['completed', 'new'])
 
@@ -95,7 +95,7 @@ test('a ledger moves to another service when no daemon runs and nothing is under
     said: expect.stringContaining('The ledger belongs to the service http'),
   })
   expect(await move()).toMatchObject({ code: 0, said: expect.stringContaining('already') })
-  await expect(given.startInstance()).rejects.toThrow('the ledger belongs to another service')
+  await expect(given.startInstance()).rejects.toThrow('the ledger belongs to a different service')
   await insert(given)
   await given.startInstance(other.env)
   await eventually(async () => expect(await statuses(given)).toEqual(['completed', 'completed']))
@@ -130,7 +130,7 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
   await eventually(async () => expect(new Set(await statuses(given))).toEqual(new Set(['done'])))
   const said = await statusSays(env)
   expect(said).toContain('Daemons on this ledger differ in their settings')
-  expect(said).toMatch(/outbox.yaml is \w+ here, and \w+ has been in force since 20\S+ \(daemon \w+ on /)
+  expect(said).toMatch(/outbox.yaml is \w+ here, but \w+ is in use since 20\S+ \(daemon \w+ on /)
 
   // A comment is no difference; the daemon of the file in force reads the new one.
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished', '# as on the other host'))

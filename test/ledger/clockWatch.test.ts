@@ -71,7 +71,7 @@ describe('set back by an hour', () => {
     expectHourBack(Math.max(...moved), sinceMs)
     expect(Math.min(...moved)).toBe(0)
     expect(await problems()).toEqual([
-      expect.stringMatching(/^clock_off the database: the database’s clock was set back by 3\d{3}(\.\d)? s; /),
+      expect.stringMatching(/^clock_off the database: the database’s clock was set back by 3\d{3}(\.\d)? s\. /),
     ])
     await look()
     expect(await problems()).toHaveLength(1)

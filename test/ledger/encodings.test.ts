@@ -40,7 +40,7 @@ test('SQL_ASCII is refused at the daemon’s start, of the outbox and of the led
 test('any other encoding but UTF8 is warned of by migrate', async () => {
   const [latin1, utf8] = [await databaseOf('LATIN1'), await databaseOf('UTF8')]
   expect(await readEncodingWarning('STATE_DATABASE_URL', latin1.url)).toMatch(
-    /LATIN1, not UTF8: .*replaced in messages/,
+    /LATIN1, not UTF8\. .*replaced in messages/,
   )
   expect(await readEncodingWarning('STATE_DATABASE_URL', utf8.url)).toBeNull()
 })

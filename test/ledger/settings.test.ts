@@ -163,10 +163,10 @@ test('settings that only 0.2.0 does not say are compared among those that say th
   await instance({ given: { UNCERTAIN_POLICY: 'hold', 'mapping of data': 'aaaa' } }).agree()
   const { differences } = await instance({ given: { UNCERTAIN_POLICY: 'resend', 'mapping of data': 'bbbb' } }).agree()
   expect(differences.map(({ detail }) => detail).sort()).toEqual([
-    'UNCERTAIN_POLICY is hold here; the instances have hold and resend, and each keeps its own until they are the same',
-    'UNCERTAIN_POLICY is resend here; the instances have hold and resend, and each keeps its own until they are the same',
-    'mapping of data is aaaa here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
-    'mapping of data is bbbb here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
+    'UNCERTAIN_POLICY is hold here, and the instances have hold and resend. Until they agree, each instance keeps its own',
+    'UNCERTAIN_POLICY is resend here, and the instances have hold and resend. Until they agree, each instance keeps its own',
+    'mapping of data is aaaa here, and the instances have aaaa and bbbb. Until they agree, each instance keeps its own',
+    'mapping of data is bbbb here, and the instances have aaaa and bbbb. Until they agree, each instance keeps its own',
   ])
 })
 
@@ -197,10 +197,10 @@ describe('the outbox.yaml in force', () => {
     const { differences } = await fresh.agree()
     expect(differences.map(({ detail }) => detail).sort()).toEqual([
       expect.stringMatching(
-        /^outbox.yaml is new here, and old has been in force since 20\S+ \(daemon \w+ on erp-1\): this daemon captures nothing and writes nothing back/,
+        /^outbox.yaml is new here, but old is in use since 20\S+ \(daemon \w+ on erp-1\)\. This daemon captures nothing and writes nothing back/,
       ),
-      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
-      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
+      expect.stringMatching(/^outbox.yaml is old here, in use since 20/),
+      expect.stringMatching(/^outbox.yaml is old here, in use since 20/),
     ])
     expect(await inForce('old', 'new')).toEqual(['old'])
     await old.leave()

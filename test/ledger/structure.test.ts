@@ -96,6 +96,6 @@ test('a daemon starts without what only speed hangs on, and not without what kee
   await assertWhole(db, ledger.url)
   await db.query('alter table outboxd.submission drop constraint submission_outbox_row')
   await expect(assertWhole(db, ledger.url)).rejects.toThrow(
-    'its schema outboxd lacks constraint submission_outbox_row of submission: it was restored in part',
+    'its schema outboxd lacks constraint submission_outbox_row of submission. It was restored in part',
   )
 })

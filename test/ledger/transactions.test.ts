@@ -35,7 +35,7 @@ describe('an id that another record has already', () => {
     expect(written).toMatchObject([{ submissionId: second.id, state: 'uncertain', breach: 'duplicate_id' }])
     const row = await ledger.row(second.id)
     expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, job_id: null, report_due: true })
-    expect(row.error).toContain(`the id tx, which outbox:${first.outboxId} has already`)
+    expect(row.error).toContain(`the id tx, which outbox:${first.outboxId} already has`)
     expect(await ledger.liveJobs()).toHaveLength(1)
   })
 

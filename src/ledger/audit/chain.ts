@@ -4,15 +4,13 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { tableWritersSql } from '../../postgres/locks.ts'
 
-/** An entry of the log of events or of operators' acts, as the chain knows it. */
+/** An entry of one of the two logs, as the chain covers it. */
 export interface ChainEntry {
   kind: 'event' | 'act'
   id: string
-  /** Empty for an act. */
   submissionId: string
-  /** 32 bytes. */
   leaf: Buffer
-  /** Its digest claims that a part is gone, which is still there. Null as a rule. */
+  /** Set if the digest says that a part is gone, but the part is there. */
   pretence: string | null
   isReduced: boolean
 }
@@ -53,7 +51,7 @@ export async function readEventEntries(
   return rows.map(eventEntry)
 }
 
-/** What may be emptied or erased enters the leaf as its own digest, so the leaf outlives it. */
+/** What may be emptied or erased enters the leaf as a digest, so that the leaf outlives it. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -66,8 +64,8 @@ function eventEntry(row: EventRow): ChainEntry {
 
 function pretenceOf({ who, cause, detail, body, payload, detailDigest, contentsDigest }: EventRow): string | null {
   const isErased = detail === null && (who.startsWith('operator') ? !cause.includes(':') : cause === 'erased')
-  if (detailDigest !== null && !isErased) return 'says that it was erased, and is not'
-  if (contentsDigest !== null && (body !== null || payload !== null)) return 'says that it was emptied, and is not'
+  if (detailDigest !== null && !isErased) return 'is marked as erased, but is not'
+  if (contentsDigest !== null && (body !== null || payload !== null)) return 'is marked as emptied, but is not'
   return null
 }
 
@@ -128,14 +126,12 @@ export interface BlockHead {
   digest: Buffer
 }
 
-/** @param before the hash of the block before; empty for the first */
 export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
-/** Where the chain stands. Note it elsewhere, because the database's owner can rewrite the chain. */
+/** The end of the chain. Note it elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
-  /** Hexadecimal. */
   hash: string
 }
 
@@ -143,22 +139,19 @@ export interface ChainRound {
   /** `elsewhere`: another instance chains. */
   end: 'through' | 'begun' | 'elsewhere'
   blocks: number
-  /** The head with which a UTC day ended, if this round began the next day. */
+  /** The last head of a UTC day, if this round began the next. */
   endOfDay: ChainHead | null
-  /** For how long the oldest unchained entry has waited, milliseconds; 0 if none waits. */
+  /** Age of the oldest entry that is not chained. */
   behindMs: number
 }
 
-/** Entries of each log in one block, which is held in memory. */
+/** Of each log, in one block. */
 const entriesMax = 500
 
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-/**
- * Chains what was appended to the logs. Appending never waits for it. @param goOn asked between blocks: false ends
- * the round
- */
+/** Appending to the logs never waits for this. */
 export async function chainLogs(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
@@ -180,7 +173,7 @@ interface Ids {
   act: string
 }
 
-/** Up to which ids the logs are settled: no open transaction can still commit a lower id (see `tableWritersSql`). */
+/** Up to which ids no open transaction can still commit a lower id (see `tableWritersSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
@@ -254,7 +247,7 @@ async function readLast(db: Database): Promise<Last> {
   return rows[0] ?? { number: '0', event: '0', act: '0', hash: Buffer.alloc(0), isOfToday: true }
 }
 
-/** If all events of a block are gone, its digest is enough. */
+/** A block without remaining events needs only its digest. */
 async function compact(db: Database): Promise<void> {
   await db.query(
     `with due as (

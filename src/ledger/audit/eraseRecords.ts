@@ -27,8 +27,8 @@ export async function readRecordsOfKey(db: Database, key: string): Promise<KeyRe
 }
 
 /**
- * Erases key, payload, body, result, error, and what events noted beside the step. Times, states, ids, amounts and
- * the events' digests stay, and so does the chain.
+ * Erases key, payload, body, result, error and the details of events. Times, states, ids, amounts and digests stay, so
+ * the chain stays valid.
  */
 export function eraseRecords(
   { ledger, actor }: Operator,
@@ -54,7 +54,7 @@ async function erase(
   )
   const ids = rows.map(({ id }) => id)
   if (ids.length === 0) return []
-  // A second statement: the log's trigger allows it once the submission is erased, and keeps the digests of what goes.
+  // A second statement: the log's trigger allows it once the submission is erased, and keeps the digests.
   await db.query(
     `update outboxd.submission_event set cause = outboxd.kept_cause(who, cause), detail = null
      where submission_id = any($1::uuid[])`,

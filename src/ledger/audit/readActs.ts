@@ -1,19 +1,19 @@
 import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import { hasKeySql } from '../operator/selectSubmissions.ts'
 
-/** By the submission's id, or by its outbox row, which may not have been captured yet. */
+/** The row may not have been captured yet. */
 export type RecordName = { id: string } | { outboxId: string }
 
-/** A record that an act was about. Its key is read from the ledger, so that an erasure removes it. */
+/** The key comes from the ledger, so that an erasure removes it. */
 export interface ActRecord {
-  /** The submission's id, or `outbox:N` if the row had not been captured. */
+  /** The submission's id, or `outbox:N` if the row was not captured. */
   id: string
   outboxId: string
   type: string
   key: string | null
 }
 
-/** What a person did that is not a step of one record. */
+/** An operator's act that is not a step of one record. */
 export interface AuditedAct {
   kind: 'act'
   atMs: number
@@ -25,19 +25,18 @@ export interface AuditedAct {
   /** When a pause ends by itself. */
   untilMs: number | null
   detail: Record<string, unknown> | null
-  /** The records whose values were shown, searched or downloaded, if the act names them. */
+  /** Records whose values were shown, searched or downloaded. */
   records: ActRecord[]
 }
 
-/** Null asks for any. */
 export interface ActFilter {
   key: string | null
   record: RecordName | null
 }
 
 /**
- * Joins the records that the act `a` names as `named.records`, and `named.fits`: whether one of them is asked for.
- * An act that saw more records than it names may have seen any record, so it fits, too.
+ * SQL: joins the records that act `a` names as `named.records`, and `named.fits` if one of them is wanted. An act that
+ * saw more records than it names always fits.
  */
 export const namedRecordsSql = (first: number): string => `cross join lateral (
   select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
@@ -56,7 +55,6 @@ export const namedRecordsSql = (first: number): string => `cross join lateral (
 
 export const actFilterValues = ({ key, record }: ActFilter): (string | null)[] => [key, ...recordValues(record)]
 
-/** The submission's id, and the outbox id. */
 export const recordValues = (record: RecordName | null): [id: string | null, outboxId: string | null] => [
   record !== null && 'id' in record ? record.id : null,
   record !== null && 'outboxId' in record ? record.outboxId : null,
@@ -64,7 +62,7 @@ export const recordValues = (record: RecordName | null): [id: string | null, out
 
 const pageRows = 500
 
-/** The acts of a span, oldest first. */
+/** Oldest first. */
 export async function* readActs(
   db: Database,
   { sinceMs, untilMs, ...filter }: { sinceMs: number | null; untilMs: number | null } & ActFilter,
@@ -88,15 +86,13 @@ export async function* readActs(
   }
 }
 
-/** Null asks for any. */
 export interface OperatorLogFilter extends ActFilter {
   sinceMs: number | null
   untilMs: number | null
-  /** Part of a name, in upper or lower case. */
+  /** Part of a name, in any case. */
   who: string | null
 }
 
-/** Something that a person did. */
 export interface OperatorLogEntry {
   atMs: number
   who: string
@@ -106,22 +102,18 @@ export interface OperatorLogEntry {
   account: string | null
   /** When a pause ends by itself. */
   untilMs: number | null
-  /** The records that it changed, or whose values it saw. */
+  /** Records that it changed, or whose values it showed. */
   records: ActRecord[]
-  /** How many more records it saw: a number, or `all`; null: none. */
+  /** How many more records it showed: a number, or `all`. */
   unnamed: string | null
 }
 
-/** How far down both logs have been shown. */
 export interface OperatorLogPosition {
   event: string
   act: string
 }
 
-/**
- * What persons did, newest first. @param before null: begin with the newest @returns `next`: null if there is no
- * more
- */
+/** Newest first. @param before null: from the newest @returns `next`: null at the end */
 export async function readOperatorLog(
   db: Database,
   filter: OperatorLogFilter,

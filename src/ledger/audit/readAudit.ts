@@ -5,26 +5,23 @@ import { patternsOf } from '../operator/search.ts'
 import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
-/** Times in epoch milliseconds; null: no bound. */
+/** Times are epoch milliseconds. */
 export interface AuditSpan {
   sinceMs: number | null
-  /** Records that ended before then. Records that have not ended belong to now. */
+  /** Of the record's end. Records without an end belong to now. */
   untilMs: number | null
-  /** Also acts that name one of the key's records. */
   key: string | null
-  /** Also acts that name it. */
   record: RecordName | null
-  /** Leaves out acts. */
+  /** Without acts. */
   type: string | null
-  /** A text in key, payload or body, if they were not emptied. Leaves out acts. */
+  /** Text in key, payload or body. Without acts. */
   containing: string | null
 }
 
 export interface AuditStep extends Omit<LoggedEvent, 'detail'> {
   reason: string | null
-  /** user@host of a person's command. */
+  /** user@host. */
   account: string | null
-  /** Of the request that this step made. */
   amounts: Amounts | null
 }
 
@@ -35,7 +32,6 @@ export interface AuditedRecord
   emptiedMs: number | null
   erasedMs: number | null
   steps: AuditStep[]
-  /** The frozen request; null if it was emptied, or the record does not map. */
   body: string | null
 }
 
@@ -53,13 +49,12 @@ export interface PrunedRecord {
 
 export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
 
-/** Rows in memory at once. A payload can be large. */
+/** Payloads can be large. */
 const pageRows = 100
 
 /**
- * Yields what became of records, and what persons did: first pruned records in no order, then records that ended
- * in the span among the acts, at last open records. Each page is one statement by an index, so daemons go on
- * meanwhile.
+ * Yields pruned records, then ended records and acts in the order of time, then open records. Each page is one
+ * statement by an index, so daemons go on meanwhile.
  */
 export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
@@ -70,7 +65,6 @@ export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<
   } else yield* readRecords(db, span, nowMs, readActs(db, span))
 }
 
-/** Records in the order in which they ended, among `acts`. */
 async function* readRecords(
   db: Database,
   span: AuditSpan,
@@ -90,7 +84,7 @@ async function* readRecords(
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
 /**
- * A page is read whole, so that its statement is short; rows that do not contain the text are left out then.
+ * A page is read whole, so that its statement is short. Rows without the text are left out afterwards.
  * @param patterns the number of the placeholder with the text's patterns
  */
 const columnsWith = (
@@ -110,7 +104,6 @@ const log = `cross join lateral (
       'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps
   from outboxd.submission_event e where e.submission_id = s.id) log`
 
-/** Where the next page begins. */
 interface Position {
   seq: string
   endedAt: string
@@ -120,7 +113,7 @@ type Asked = Pick<AuditSpan, 'type' | 'containing'>
 
 const patternsFor = ({ containing }: Asked) => (containing === null ? null : patternsOf(containing))
 
-/** With two lower bounds Postgres begins at the lower one, and reads a year of the index for the last hour. */
+/** One lower bound: with two, Postgres begins at the lower one. */
 const endedSql = `select ${columnsWith(5)} from (
     select * from outboxd.submission s
     where s.state = $1 and s.ended_at < $2::timestamptz and (s.ended_at, s.seq) > ($3::timestamptz, $4::bigint)
@@ -140,7 +133,7 @@ function readEnded(db: Database, span: AuditSpan, state: State): AsyncGenerator<
   )
 }
 
-/** Includes records that have ended since the audit began. */
+/** Includes records that ended since the audit began. */
 const openSql = `select ${columnsWith(5)} from (
     select s.* from outboxd.submission s where s.state = any($1) and s.ended_at is null and s.seq > $4::bigint
     union all
@@ -194,7 +187,7 @@ async function* inPages(
   }
 }
 
-/** Only the primary key gives pruned records an order. */
+/** Pruned records have no order but the primary key. */
 const prunedRows = 5_000
 
 async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {
@@ -216,7 +209,7 @@ async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan):
   }
 }
 
-/** Merges sources that are each in the order of time. */
+/** Merges sources in the order of time. */
 async function* inOrder(sources: AsyncGenerator<AuditedRecord | AuditedAct>[]) {
   const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })))
   for (;;) {

@@ -11,18 +11,17 @@ import {
 } from './chain.ts'
 
 export interface ChainVerdict {
-  /** The first difference between logs and chain, in words; null if there is none. */
+  /** The first difference between logs and chain. */
   broken: string | null
-  /** Null if there is no chain yet. */
   head: ChainHead | null
   blocks: number
-  /** Unchanged entries. */
+  /** Unchanged ones. */
   entries: number
-  /** Unchanged events of which a part was emptied or erased. */
+  /** Unchanged events with an emptied or erased part. */
   reduced: number
   /** Events that went with their submissions. */
   gone: number
-  /** Entries that are not in the chain yet. */
+  /** Entries that are not chained yet. */
   waiting: number
 }
 
@@ -48,7 +47,7 @@ function unverified(): ChainVerdict {
   return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
 }
 
-/** Computes the chain again from the logs, here and not in the database, up to the first difference. */
+/** Recomputes the chain from the logs, outside the database, up to the first difference. */
 export async function verifyChain(
   db: Database,
   noted: ChainHead | null,
@@ -61,7 +60,7 @@ export async function verifyChain(
     const hash = block.hash.toString('hex')
     if (verdict.broken === null && noted?.number === block.number) {
       isNotedSeen = true
-      if (noted.hash !== hash) verdict.broken = `block ${block.number} is another than the one that was noted`
+      if (noted.hash !== hash) verdict.broken = `block ${block.number} differs from the noted one`
     }
     if (verdict.broken !== null) return verdict
     verdict.head = { number: block.number, hash }
@@ -69,19 +68,18 @@ export async function verifyChain(
     onProgress(verdict)
     last = block
   }
-  if (!isNotedSeen && noted !== null) verdict.broken = `block ${noted.number}, which was noted, is not there`
+  if (!isNotedSeen && noted !== null) verdict.broken = `the noted block ${noted.number} is missing`
   verdict.waiting = await countWaiting(db, last)
   return verdict
 }
 
-/** `broken` is the first difference in words; null if there is none. */
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
 /**
- * Verifies the blocks of the last 25 hours, in parts: each goes on after the last one, until `goOn` says false.
+ * Verifies the last 25 hours in parts. Each part goes on after the last one, until `goOn` says false.
  *
- * A first break ends the part, and the next part verifies all of the day again: a break is only reported if the second verification finds one,
- * too. A ledger that is restored between two statements of a verification looks broken once.
+ * A break is reported only if a second verification finds one, too: a restore between two statements looks like a
+ * break.
  */
 export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
   let next: BlockBefore | null = null
@@ -102,7 +100,7 @@ export function createDayVerification(db: Database): (goOn: () => boolean) => Pr
   }
 }
 
-/** Yields each block after it was compared with the logs. Writes what it found into `verdict`. */
+/** Yields compared blocks. Adds findings to `verdict`. */
 async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
@@ -134,7 +132,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
   return rows
 }
 
-/** @returns how the block differs from the one before or from the logs; null if it does not */
+/** @returns the first difference */
 async function findBreak(
   db: Database,
   before: BlockBefore,
@@ -149,7 +147,7 @@ async function findBreak(
   const acts = await readActEntries(db, before.lastAct, block.lastAct, null)
   if (leaves === null || eventIds === null || submissionIds === null) {
     const [extra] = [...events, ...acts]
-    if (extra !== undefined) return `${nameOf(extra)} was added: all of block ${number} had gone`
+    if (extra !== undefined) return `${nameOf(extra)} was added to block ${number}, whose entries had all gone`
     verdict.gone += block.events
     return null
   }
@@ -158,7 +156,7 @@ async function findBreak(
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares each body with the digest of when it was last sent, unless a replay may have changed the body since. */
+/** Compares bodies with the digests of when they were last sent, except after a replay. */
 async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -202,7 +200,7 @@ async function compareEntries(
         verdict.reduced += entry.isReduced ? 1 : 0
       }
     }
-    for (const extra of found.values()) return `${nameOf(extra)} was added after the entries behind it`
+    for (const extra of found.values()) return `${nameOf(extra)} was added later`
   }
   verdict.gone += missing.length
   return findDeleted(db, missing)
@@ -211,7 +209,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** An event goes only with its submission. A submission that came back after pruning begins a new log. */
+/** An event goes only with its submission. A submission that came back after pruning has a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],
@@ -228,7 +226,7 @@ async function findDeleted(
   const [first] = rows
   return first === undefined
     ? null
-    : `event ${first.id} of submission ${first.submissionId} is missing, and its submission is there`
+    : `event ${first.id} of submission ${first.submissionId} is missing, but its submission is there`
 }
 
 async function countWaiting(

@@ -14,21 +14,20 @@ import { agreeByDaemon, markHistory, raiseHistoryProblem, writeStandbyMissing } 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
   | { kind: 'found'; detail: string }
-  /** A declared standby was promoted: sending goes on. */
+  /** A declared standby was promoted. Sending goes on. */
   | { kind: 'went-on' }
 
 /**
- * Keeps all instances from claiming in a ledger that has lost committed data. Five questions are asked of it:
+ * Keeps all instances from sending from a ledger that has lost committed data:
  *
  *     mayClaim   in the transaction that takes slots or records
  *     stands     in the transaction that captures, because rows taken early would overtake lost records of their key;
- *                and before rows are written back, because they may know more than the ledger
+ *                before rows are written back, because they may know more than the ledger
  *     mayTake    when capture has read rows: in an empty ledger they may be the first that name transactions
  *     claimed    after a claim's COMMIT: the ledger must have that claim from now on
  *     look       every 2 s: writes what it found into the ledger
  */
 export interface History {
-  /** False: the transaction must take nothing. */
   mayClaim(db: Database): Promise<boolean>
   stands(db: Database): Promise<boolean>
   mayTake(db: Database): Promise<boolean>
@@ -38,23 +37,21 @@ export interface History {
 }
 
 /**
- * Looks for a row of the outbox that names a transaction, for about a second. Each call goes on where the last one
+ * Looks for a row of the outbox that names a transaction. Each call takes about a second and goes on where the last one
  * stopped.
  */
 export interface NamedRowSearch {
-  /** For repeated looks: rows that came later may be found late. */
+  /** May find later rows late. */
   find(): Promise<NamedRow>
-  /** Reads to the end of the table, so that it misses none of the rows in hand. */
+  /** Reads to the end of the table. */
   findNow(): Promise<NamedRow>
 }
 
 export interface HistoryDeps {
   pool: pg.Pool
   who: string
-  /** How long after a slot was taken its last request may arrive. */
   reachMs: number
   standby: LedgerStandby
-  /** Asked if the ledger has no records. */
   namedRows: NamedRowSearch
 }
 
@@ -76,7 +73,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
     }
   }
 
-  /** If the server is told to wait for no standby, a COMMIT that waits is let go as if it had succeeded. */
+  /** Without a standby to wait for, Postgres lets a waiting COMMIT succeed. */
   const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
 
   async function attend(view: HistoryView): Promise<void> {

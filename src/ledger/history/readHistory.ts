@@ -16,18 +16,18 @@ export interface LastClaim {
   attempt: number
 }
 
-/** What an instance remembers, to ask whether the ledger still has it. */
+/** What the ledger must still have, as this instance knows it. */
 export interface InstanceMemory {
   memory: HistoryMemory | null
   claim: LastClaim | null
-  /** Up to where the instance has seen the log safe. */
+  /** The log was safe up to here. */
   safeLsn: string | null
   hasRecords: boolean
 }
 
 export const emptyMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
 
-/** A failover keeps only those COMMITs that a standby has on its disk. */
+/** SQL: COMMITs wait until a standby has them on disk. */
 const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') in ('on', 'remote_apply'))`
 
@@ -35,8 +35,8 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * The columns of a look at the history. A record that was pruned and came back has no attempts any more. Slots are
- * asked before records, because the search for a record reads past all that was pruned and is not vacuumed yet.
+ * SQL: `HistoryView`. A record that was pruned and came back has no attempts. Slots come before records, because that
+ * search reads past pruned rows that are not vacuumed yet.
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
@@ -55,7 +55,6 @@ const viewSql = `
   case when $5::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.problem where kind = 'ledger_history' and subject = 'standby') as "isStandbyMissed"`
 
-/** @returns null if the history's row was deleted */
 export async function readHistory(
   db: Database,
   { claim, safeLsn, hasRecords }: InstanceMemory,
@@ -70,13 +69,12 @@ export async function readHistory(
   return rows[0] ?? null
 }
 
-/** `view` is null if the ledger does not say which history it has. */
 export interface JudgedHistory {
   view: HistoryView | null
   verdict: HistoryVerdict
 }
 
-/** Looks at the history and decides. Asks the outbox's rows only if they matter. */
+/** Decides, and reads the outbox's rows only if they matter. */
 export async function judgeHistory(
   db: Database,
   remembered: InstanceMemory,
@@ -90,29 +88,29 @@ export async function judgeHistory(
   return { view, verdict: decideHistory(view, { memory, standby, named: await findNamed() }) }
 }
 
-const rowIsGone = 'it does not say any more which history it has'
+const rowIsGone = 'the row of outboxd.history is gone'
 
 export async function readCommitsWait(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWaitSql} as wait`)
   return rows[0]?.wait ?? false
 }
 
-/** SQL: another history was found. Until a person has looked, no daemon writes back to rows. */
+/** SQL: the ledger may have lost data, and no operator has decided yet. */
 export const isHistoryFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
 export interface FoundHistory {
   detail: string
   by: string
   atMs: number
-  /** When a daemon had last found the history right. */
+  /** When a daemon last found the history unchanged. */
   lastMarkMs: number
   agreed: HistoryIdentity
   now: HistoryIdentity
 }
 
-export const restoredMessage = (who: string): string => `${who} says that it was put back as it had been before`
+export const restoredMessage = (who: string): string => `${who} says that it was restored from a backup`
 
-/** @param restoredBy the operator who says that the ledger was restored, if no daemon has found anything */
+/** @param restoredBy the operator who says that the ledger was restored, if no daemon has found it */
 export async function readFoundHistory(db: Database, restoredBy: string | null = null): Promise<FoundHistory | null> {
   const { rows } = await db.query<FoundHistory>(
     `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,

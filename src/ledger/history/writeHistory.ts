@@ -4,7 +4,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
-/** Notes that the history was found right, and the last event, which must be there from now on. */
+/** Notes that the history is unchanged, and the last event, which must exist from now on. */
 export async function markHistory(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -12,7 +12,7 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
       `update outboxd.history h set marked_at = clock_timestamp(),
          marked_event = (
            select id from (select id, at from outboxd.submission_event order by id desc limit 1) e
-           where at between clock_timestamp() - interval '12 h' and clock_timestamp() -- an older one may be pruned at any moment
+           where at between clock_timestamp() - interval '12 h' and clock_timestamp() -- an older one may be pruned
          ),
          system_id = coalesce(h.system_id, n.system_id), timeline = coalesce(h.timeline, n.timeline)
        from outboxd.history_now() n
@@ -22,17 +22,15 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
   })
 }
 
-/** What is written here would be found again by another look. */
+/** If this write is lost, the next look repeats it. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
 const kind = 'ledger_history'
 const standby = 'standby'
 
 /**
- * Stops all instances, because a ledger that may have lost what was sent must not send. What was spent of the
- * budget is lost, too: all slots count as spent for a whole window from when the last request can have arrived. If
- * the server's clock is behind the one before, a slot that was set later than now stays taken for as long as it
- * was set for. In a transaction.
+ * Stops all instances, because a ledger that may have lost what was sent must not send. The budget may be lost, too, so
+ * all slots count as spent for a whole window after the last possible request. In a transaction.
  */
 export async function raiseHistoryProblem(
   db: Database,
@@ -49,11 +47,11 @@ export async function raiseHistoryProblem(
     [detail, who],
   )
   if (rows[0] === undefined) return
-  await raiseHistoryPause(db, `the ledger’s history is another: ${detail}`)
+  await raiseHistoryPause(db, `the ledger may have lost committed data: ${detail}`)
   const since = who.startsWith('operator')
-    ? 'What was sent since its backup it may not know'
-    : `A daemon last found it as it was at ${rows[0].lastMark}; what was sent after that it may not know`
-  const words = `${detail}. ${since}. outboxd recover --dry-run shows what may have been sent, and outboxd recover goes on`
+    ? 'The ledger may not know what was sent since its backup'
+    : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
+  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, and \`outboxd recover\` goes on`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
   await holdSlotsFromNow(db)
   await db.query(
@@ -65,16 +63,16 @@ export async function raiseHistoryProblem(
   )
 }
 
-/** Agrees to the history of an unused ledger or of a declared standby. In a transaction. */
+/** In a transaction. */
 export async function agreeByDaemon(db: Database, who: string): Promise<void> {
-  await db.query(waitForNoStandby) // a server that was promoted has none yet
+  await db.query(waitForNoStandby) // a promoted server has none yet
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
     [who],
   )
 }
 
-/** Whether the finding is the one that the person has seen. Locks it until the transaction ends. */
+/** Locks the finding, if it is the one that the operator has seen. */
 export async function isSameFinding(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
@@ -83,7 +81,7 @@ export async function isSameFinding(db: Database, seenAtMs: number): Promise<boo
   return (rowCount ?? 0) > 0
 }
 
-/** A person agrees to the history as it is. In a transaction. */
+/** In a transaction. */
 export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
@@ -94,19 +92,16 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
   await endHistoryPause(db, null)
 }
 
-/** How much the clocks of the ledger and of the hosts that write rows may differ. */
+/** Between the ledger and the hosts that write rows. */
 export const clockSkewMaxMs = 5_000
 export const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
 
-/** Later than the last agreement even if a clock was set back, because instances go by the order. */
+/** Instances go by the order of agreements, so it must rise even if a clock was set back. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
   marked_event = null, found_at = null, found = null, found_by = null`
 
-/**
- * Pauses all instances while LEDGER_STANDBY declares a synchronous standby and COMMITs wait for none. Ends that
- * pause.
- */
+/** Pauses all instances while LEDGER_STANDBY is synchronous and COMMITs wait for no standby. */
 export async function writeStandbyMissing(pool: pg.Pool, isMissed: boolean): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -126,11 +121,11 @@ async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
   )
 }
 
-/** @param subjects of the problems that end with it; null: all */
+/** @param subjects problems that end with the pause; null: all */
 async function endHistoryPause(db: Database, subjects: string[] | null): Promise<void> {
   await db.query(`delete from outboxd.pause where reason = 'history'`)
   await clearProblems(db, kind, subjects)
 }
 
 export const standbyMissingMessage =
-  'LEDGER_STANDBY is synchronous, but COMMITs in the ledger’s database wait for no synchronous standby (synchronous_standby_names, synchronous_commit), so nothing is sent. Give the server its standby again, or take LEDGER_STANDBY away'
+  'LEDGER_STANDBY is synchronous, but COMMITs in the ledger’s database wait for no synchronous standby (synchronous_standby_names, synchronous_commit). Nothing is sent. Give the server its standby again, or remove LEDGER_STANDBY'

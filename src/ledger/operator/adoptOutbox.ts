@@ -11,21 +11,20 @@ import {
 } from '../servedService.ts'
 import { type Actor, logAct, type Operator } from './operator.ts'
 
-/** What an operator says of the configured outbox table. */
 export interface Adoption {
   identity: OutboxIdentity
-  /** `same`: the rows that the ledger knows. `new`: others, so that a known id means nothing. */
+  /** `new`: the ledger's ids mean nothing for these rows. */
   rows: 'same' | 'new'
-  /** From which row on it is ours; null changes nothing. */
+  /** Null changes nothing. */
   start: StartPosition | null
 }
 
-/** What is under way for rows of the served outbox. */
+/** Work for rows of the served outbox. */
 export interface UnderWay {
   submissions: number
-  /** Outcomes that were not written back yet, and never will be if another outbox is served. */
+  /** Outcomes to write back. They are lost if the ledger serves a different outbox. */
   reports: number
-  /** Records that were sent: each is sent again if its row counts as new and waits. */
+  /** Each is sent again if its row waits and counts as new. */
   sent: number
 }
 
@@ -43,10 +42,7 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
   return rows[0] as UnderWay
 }
 
-/**
- * Says which outbox the ledger belongs to from now on. Waits for the instance that captures, so all see it before
- * they take another row.
- */
+/** Waits for the instance that captures, so that all see the new outbox before they take a row. */
 export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'>, adoption: Adoption): Promise<void> {
   return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
 }
@@ -70,7 +66,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   await db.query('delete from outboxd.edited_row')
-  // Problems with rows were about the former outbox. What still holds is seen again.
+  // Problems of rows were about the former outbox. Those that remain are found again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
@@ -79,7 +75,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
 }
 
-/** Rows up to the position are not compared again. If a row stands as a conflict, the ERP edits rows. */
+/** Compares earlier rows no more. A conflict means that the ERP edits rows. */
 async function sayRowsAreSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
@@ -90,20 +86,17 @@ async function sayRowsAreSame(db: Database): Promise<void> {
   )
 }
 
-/** What is under way at a service, which must not change meanwhile. */
+/** What a service is used for while it may change. */
 export interface ServiceUse {
   served: ServedService | null
   configured: ServedService
-  /** Running daemons, as `abcd1234 on erp-1`. */
+  /** As `abcd1234 on erp-1`. */
   daemons: string[]
-  /** How many records the service has or may have, by state. */
+  /** Records that the service may have, by state. */
   records: Record<string, number>
 }
 
-/**
- * @param isAdopting the transaction makes the ledger belong to the configured service: no daemon can start before
- * its COMMIT
- */
+/** @param isAdopting keeps daemons from starting until the COMMIT */
 export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
   if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
   const { id, served } = await readLedgerRow(db)
@@ -125,14 +118,12 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
 
 export interface ServiceAdoption {
   /**
-   * `served`: the ledger belongs to this service already. `daemons`: a daemon runs. `records`: the new service
-   * would be asked for what it does not know.
+   * Anything but `adopted` is why not. `served`: it is the same service. `records`: the new service does not know them.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
   use: ServiceUse
 }
 
-/** Says which service the ledger belongs to from now on. */
 export function adoptService(
   { ledger, actor }: Operator,
   { service, isSame }: { service: ServiceIdentity; isSame: boolean },
@@ -149,7 +140,7 @@ export function adoptService(
   })
 }
 
-/** Whether a ledger can change its service now. Pure. */
+/** Pure. */
 export function judgeServiceUse(
   { served, configured, daemons, records }: ServiceUse,
   isSame: boolean,

@@ -10,10 +10,7 @@ import {
   withSubmissionsLocked,
 } from './operator.ts'
 
-/**
- * Gives up submissions that wait for a person, and accepted ones, which are then no longer polled. Their error and
- * transaction id stay.
- */
+/** Accepted ones are no longer polled. Error and transaction id stay. */
 export async function writeDiscards(
   operator: Operator,
   seen: readonly (SeenRecord & { state: State })[],
@@ -28,7 +25,7 @@ export async function writeDiscards(
   return seen.some(({ state }) => state === 'accepted') ? withQueue(operator, discard) : discard(null)
 }
 
-/** @returns each with its poll, which has to go */
+/** @returns the polls to remove, too */
 async function discardLocked(
   db: Database,
   seen: readonly SeenRecord[],
@@ -42,7 +39,7 @@ async function discardLocked(
      ), written as (
        update outboxd.submission s set state = 'discarded', revision = s.revision + 1, ended_at = clock_timestamp(),
          job_id = null, poll_at = null, polled_rarely = false, report_due = true,
-         -- The same document is not sent again if this request may have reached the service.
+         -- keeps the document from being sent again if the service may have it
          request_digest = case when f.state in ('uncertain', 'accepted') or f.may_have_arrived then s.request_digest end
        from former f where s.id = f.id returning s.id
      ), event as (

@@ -1,7 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { queueSchema } from '../queue.ts'
 
-/** `run`: daemons and commands that change something. `read`: those that only look. */
+/** `run`: daemons, and commands that change something. */
 export type RoleKind = 'run' | 'read'
 
 type Act = 'insert' | 'update' | 'delete'
@@ -12,9 +12,8 @@ interface Changes {
 }
 
 /**
- * What a role that runs daemons and commands may change, by table. It may read every table of our schemas, and
- * changes none that is not listed. `test/ledger/operator/grants.test.ts` compares this with the statements in
- * `src`.
+ * What daemons and commands change, by table. They may read every table of our schemas.
+ * `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
  */
 export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': {
@@ -31,7 +30,7 @@ export const changesByTable: Readonly<Record<string, Changes>> = {
   },
   'outboxd.state_delta': { acts: ['insert', 'delete'], why: 'counts by state: triggers add, the daemon sums up' },
   'outboxd.slot': { acts: ['insert', 'update'], why: 'a slot is taken for each request' },
-  'outboxd.budget': { acts: ['insert', 'update'], why: 'the limit and the window in force' },
+  'outboxd.budget': { acts: ['insert', 'update'], why: 'the limit and the window in use' },
   'outboxd.passage': { acts: ['insert', 'update'], why: 'which resources answered since a pause' },
   'outboxd.pause': { acts: ['insert', 'update', 'delete'], why: 'pauses begin, last longer and end' },
   'outboxd.refusal_run': { acts: ['insert', 'update', 'delete'], why: 'refusals in a row, which call for a pause' },
@@ -49,7 +48,7 @@ export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.ledger': { acts: ['update'], why: 'which service the ledger belongs to' },
   'outboxd.outbox': { acts: ['insert', 'update'], why: 'which outbox the ledger serves' },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], why: 'how far a table was read that remembers nothing' },
-  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'rows that are put off' },
+  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'skipped rows' },
   'outboxd.edited_row': {
     acts: ['insert', 'delete'],
     why: 'rows that the ERP edited while their records were under way',
@@ -74,7 +73,7 @@ const actsByTable = JSON.stringify(
   Object.fromEntries(Object.entries(changesByTable).map(([name, { acts }]) => [name, acts])),
 )
 
-/** What a role of a kind ($2) needs, one row for each act; $3 has the changes by table. */
+/** SQL: what a role of kind $2 needs; $3 has the changes by table. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
   ours_table as (
@@ -87,13 +86,13 @@ const wanted = `
     select schema, oid, name, act, nth from ours_table
     cross join jsonb_array_elements_text($3::jsonb -> (schema || '.' || name)) with ordinality as acts (act, nth)
     where $2 = 'run'
-  ), sequence as materialized ( -- what is no sequence is not to be asked for
+  ), sequence as materialized ( -- has_sequence_privilege fails for other relations
     select ours.name as schema, c.oid from ours join pg_class c on c.relnamespace = ours.oid
     where $2 = 'run' and c.relkind = 'S'
-      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- of an identity column, which needs no right
+      and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- an identity column needs no grant
   )`
 
-/** One statement for all tables of a schema that are granted the same. @param role an SQL expression */
+/** SQL: one statement for all tables with the same grants. @param role SQL */
 const statements = (role: string) => `
   select pg_catalog.format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
   union select pg_catalog.format('grant %s on %s to %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
@@ -101,7 +100,7 @@ const statements = (role: string) => `
   ) tables group by schema, acts
   union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
 
-/** @returns the statements that grant what our role lacks to run a daemon */
+/** @returns statements for what our role lacks to run a daemon */
 export async function readMissingGrants(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
@@ -114,17 +113,14 @@ export async function readMissingGrants(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-/**
- * @returns the statements that grant a role all that it needs in the migrated schemas, and revoke what it was
- * granted beyond
- */
+/** @returns statements that grant what a role needs and revoke the rest */
 export async function readLedgerGrants(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours),
      granted_table as (select schema, name, act, nth from wanted),
      granted_sequence as (select schema from sequence),
-     -- An older version granted more.
+     -- 0.2.0 granted more
      needless as (
        select schema, name, lower(a.privilege_type) as act from ours_table t cross join aclexplode(t.relacl) a
        join pg_roles r on r.oid = a.grantee and r.rolname = $4 and r.oid <> t.relowner
@@ -141,7 +137,6 @@ export async function readLedgerGrants(db: Database, role: string, kind: RoleKin
   return rows.map(({ statement }) => statement)
 }
 
-/** @returns the statements that let a role into the database; the first creates it if it is missing */
 export async function readRoleStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
     `select pg_catalog.format('create role %I login', $1::text) as create,

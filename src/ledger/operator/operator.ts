@@ -3,38 +3,34 @@ import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
-/** The ledger, as one person changes it. */
+/** The ledger, for an operator's change. */
 export interface Operator {
   readonly ledger: Pool
-  /** The ledger's address, for the queue. */
+  /** For the queue. */
   readonly url: string
   readonly keyOnFailure: KeyOnFailure
   readonly actor: Actor
 }
 
-/** A submission as the operator saw it. It is left alone if it took a step since. */
+/** A submission as the operator saw it. If it took a step since, nothing happens. */
 export interface SeenRecord {
   id: string
   revision: number
   key: string | null
 }
 
-/** Who changes something, and why. */
 export interface Actor {
   /** `operator NAME`. */
   who: string
   reason: string | null
-  /** user@host that gives the command. */
+  /** user@host. */
   account: string
 }
 
-/** What a command or a page says of the actor; `operatorOf` adds the account. */
+/** `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
-/**
- * What an operator does that is not a step of one submission: the command without `outboxd`, or an act of the
- * console.
- */
+/** Acts that are not steps of a submission: commands without `outboxd`, or acts of the console. */
 export type Act =
   | 'pause'
   | 'resume'
@@ -48,14 +44,13 @@ export type Act =
   | 'recover --restored'
   | ValueAccess['act']
 
-/** A person saw, searched or downloaded values that pages mask. */
+/** An operator saw values that pages mask. */
 export interface ValueAccess {
   act: 'show' | 'search' | 'download'
-  /** The records whose values these were, if they are named. */
   records: readonly { id: string; outboxId: string; type: string }[]
-  /** How many more records there were. */
+  /** How many more records. */
   unnamed: number | 'all'
-  /** What else the log keeps, never the text that was looked for. */
+  /** Without the text of a search. */
   detail?: Record<string, string | number | null>
 }
 
@@ -80,13 +75,13 @@ export async function logAct(
   )
 }
 
-/** SQL: reason and account of an actor, for the detail of an event. Parameters are placeholders. */
+/** SQL: for an event's detail. */
 export const actorDetailSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
 /**
- * Runs `work` in a transaction that has locked these records, their polls, their lines and the ids that they get,
- * in the order of locks (queue.ts). Then releases the heads of the lines.
+ * Locks these records, their polls, keys and ids in the order of queue.ts, runs `work`, then releases each key's first
+ * record.
  */
 export function withSubmissionsLocked<T>(
   { ledger, keyOnFailure }: Operator,
@@ -98,13 +93,13 @@ export function withSubmissionsLocked<T>(
     await lockJobsOf(db, seen)
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
-    // A replay can give a record another key: lock the lines of both.
+    // A replay can change a record's key: lock both.
     return withKeysLocked(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }
 
 export async function withQueue<T>({ url }: Operator, work: (queue: Queue) => Promise<T>): Promise<T> {
-  const queue = await openQueue(url, () => {}) // the next statement says so
+  const queue = await openQueue(url, () => {}) // the next statement reports it
   try {
     return await work(queue)
   } finally {

@@ -4,11 +4,10 @@ import { isActivePauseSql } from '../pauses.ts'
 import { believeRefusals } from '../refusals.ts'
 import { logAct, type Operator, type StatedActor } from './operator.ts'
 
-/** The text of an operator's pause. */
 export const pauseDetail = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
-/** Pauses everyone, or changes the operator's pause that stands. @param forMs null: until `endOperatorPause` */
+/** @param forMs null: until `endOperatorPause` */
 export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: number | null): Promise<void> {
   await ledger.query(
     `with pause as (
@@ -24,7 +23,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
   )
 }
 
-/** Ends the operator's pause. @returns its text; null if there was none, or its time was over */
+/** @returns the pause's text; null if there was none */
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (
@@ -39,7 +38,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/** Lets the other pauses end now: one trial request goes before all resume, as at each end. */
+/** Ends the other pauses now. A trial goes first, as always. */
 export async function shortenPauses({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason[]> {
   const { rows } = await ledger.query<{ reason: PauseReason }>(
     `with shortened as (
@@ -56,7 +55,7 @@ export async function shortenPauses({ ledger, actor: { who, account, reason } }:
   return rows.map((row) => row.reason)
 }
 
-/** Believes mass refusals for `forMs`. @returns what they said */
+/** @returns the texts of the refusals */
 export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     const said = await believeRefusals(db, forMs)

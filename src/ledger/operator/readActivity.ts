@@ -3,28 +3,28 @@ import { daemonSessions } from '../../postgres/sessionSettings.ts'
 import { isAliveSql } from '../instances.ts'
 import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
-/** What moves now. Times in epoch milliseconds. */
+/** Times are epoch milliseconds. */
 export interface Activity {
-  /** Living instances. */
+  /** Live ones. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
-  /** The last sign of life of an instance that is silent now; null if none is. */
+  /** The last heartbeat of a silent instance. */
   lastSilentMs: number | null
-  /** A daemon is connected, whatever it could write. One behind a pooler may not be seen. */
+  /** A daemon has a session. One behind a pooler may not be seen. */
   daemonConnected: boolean
-  /** When the next slot is free; null if one is free now, or none is taken. */
+  /** Null if a slot is free now. */
   nextSlotMs: number | null
-  /** Average polls of the last completed records; null if there are none. */
+  /** Of the last completed records. */
   pollsPerRecord: number | null
-  /** Captured records that are held behind one of their key that waits for a person. */
+  /** Records behind one of their key that needs attention. */
   heldForPerson: number
-  /** When the last queued record that is not held is due; null if there is none. */
+  /** Of the queued records that are not held. */
   lastDueMs: number | null
   nowMs: number
 }
 
 const lastCompleted = 200
 
-/** Names of the sessions of a daemon that works. */
+/** Sessions of a working daemon. */
 const whileItWorks = [daemonSessions.work, daemonSessions.heartbeat]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
@@ -57,26 +57,24 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
   return rows[0] as Activity
 }
 
-/** A slot that is not free. */
 export interface BusySlot {
   permits: number
   /** When it was taken, given back or held back. */
   setMs: number
   freeMs: number
-  /** In an instance's hand: its requests are under way, or that instance has died. */
+  /** Its requests are under way, or its instance has died. */
   isTaken: boolean
-  /** What its requests were made for, once it was given back. */
+  /** Requests by purpose, once the slot was given back. */
   submissions: number
   polls: number
   /** Tokens, trials without a transaction, and `outboxd check`. */
   others: number
 }
 
-/** What the budget was spent on in the window that ends now. */
+/** The use of the last window. */
 export interface BudgetSlots {
   nowMs: number
   windowMs: number
-  /** Requests that the limit allows in a window. */
   capacity: number
   /** The longest unchanged first. */
   busy: BusySlot[]

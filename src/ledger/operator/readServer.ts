@@ -10,7 +10,7 @@ export async function readServerVersion(db: Database): Promise<string> {
 
 export type ReadOnlyCause = 'standby' | 'setting'
 
-/** Why a server takes no writes of ours; null if it does. */
+/** Returns null if the server takes writes. */
 export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
@@ -19,7 +19,7 @@ export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> 
   return rows[0]?.cause ?? null
 }
 
-/** Limits on the time of our sessions that are missing, because a pooler did not pass on our own. */
+/** Limits that a pooler did not pass on. @returns statements that set them */
 export async function readMissingLimits(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
@@ -29,11 +29,10 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-/** How safe a COMMIT is. */
 export interface Durability {
-  /** Settings that are off, so that a power cut loses it. */
+  /** Settings whose absence lets a power cut lose COMMITs. */
   off: string[]
-  /** COMMITs wait for a synchronous standby, so that they outlive a failover. */
+  /** COMMITs wait for a synchronous standby. */
   isSynchronous: boolean
 }
 
@@ -44,19 +43,19 @@ export async function readDurability(db: Database): Promise<Durability> {
   return { off: rows.map(({ name }) => name), isSynchronous: await readCommitsWait(db) }
 }
 
-/** How many more sessions a server lets in. */
+/** How many more sessions a server accepts. */
 export interface ServerRoom {
-  /** The same for all databases of one running server. */
+  /** Equal for all databases of one server. */
   server: string
-  /** How many more, by the lowest limit that holds for our role. */
+  /** By the lowest limit. */
   free: number
-  /** That limit, in Postgres' words. */
+  /** The limit, in Postgres' words. */
   limit: string
-  /** Sessions of daemons with our role. */
+  /** Daemons' sessions with our role. */
   ours: number
 }
 
-/** Looks at max_connections, and at the limits of the role and the database. */
+/** Checks max_connections and the limits of role and database. */
 export async function readServerRoom(db: Database): Promise<ServerRoom> {
   const { rows } = await db.query<ServerRoom>(
     `with session as (
@@ -80,7 +79,7 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
   return rows[0] as ServerRoom
 }
 
-/** The server's data folder, if the server is on this host and our role may know; else null. */
+/** Returns null if the server is on a different host, or our role has no permission. */
 export async function readLocalData(db: Database): Promise<string | null> {
   const { rows } = await db.query<{ folder: string }>(
     `select setting as folder from pg_settings
@@ -89,9 +88,9 @@ export async function readLocalData(db: Database): Promise<string | null> {
   return rows[0]?.folder ?? null
 }
 
-/** By how much the server's clock is ahead of ours, at least and at most, in milliseconds. */
+/** Milliseconds by which the server's clock is ahead of ours. */
 export async function readClockLead(db: Database, nowMs: () => number): Promise<{ leastMs: number; mostMs: number }> {
-  await db.query('select') // the connection is not to be timed
+  await db.query('select') // opens the connection before the time is taken
   const beforeMs = nowMs()
   const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
   const ms = rows[0]?.ms ?? Number.NaN

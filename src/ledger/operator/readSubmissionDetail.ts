@@ -16,7 +16,6 @@ export interface LoggedEvent {
   detail: Record<string, unknown> | null
 }
 
-/** An earlier record of the same key. */
 export interface Blocker {
   id: string
   outboxId: string
@@ -31,7 +30,7 @@ export interface ActivePause {
   detail: string
 }
 
-/** All that is known of one submission. Times in epoch milliseconds, null if there is none. */
+/** All about one submission. Times are epoch milliseconds. */
 export interface SubmissionDetail {
   id: string
   outboxId: string
@@ -43,14 +42,13 @@ export interface SubmissionDetail {
   recordedMs: number
   capturedMs: number
   endedMs: number | null
-  /** By retention or by an erasure. */
+  /** By retention or erasure. */
   emptiedMs: number | null
   erasedMs: number | null
   code: string | null
   error: string | null
-  /** JSON text, as the ERP wrote it. */
+  /** As the ERP wrote it. */
   payload: string | null
-  /** JSON text, as it is or would be sent. */
   body: string | null
   result: string | null
   transactionId: string | null
@@ -59,16 +57,15 @@ export interface SubmissionDetail {
   tracked: boolean
   probing: boolean
   inDoubt: boolean
-  /** It failed or was rejected, but the service may have it. */
+  /** Failed or rejected, but the service may have it. */
   mayHaveArrived: boolean
-  /** The transaction id is an operator's word, not the service's. */
+  /** The transaction id came from an operator. */
   idByPerson: boolean
   /** The service has said that it works on the transaction. */
   answered: boolean
-  /** It is long past its time, and its polls get few slots. */
   polledRarely: boolean
   held: boolean
-  /** It holds back the later records of its key, by its state. */
+  /** Its state blocks later records of its key. */
   blocks: boolean
   dueMs: number | null
   sentMs: number | null
@@ -76,28 +73,26 @@ export interface SubmissionDetail {
   pollMs: number | null
   polls: number
   fruitless: number
-  /** How often in a row its polls were refused while others got through. */
+  /** In a row, while other records got through. */
   refusedPolls: number
-  /** Since when the service answers that it does not know the transaction. */
+  /** Since the service first said that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
-  /** Why nothing can be written back to the row. */
+  /** Why the row cannot be written back. */
   reportTrouble: string | null
   reportAgainMs: number | null
-  /** The problem that its outbox row is a different one now; null if it is the same. */
+  /** The problem that its row is a different one now. */
   conflict: string | null
-  /** The first record before it in the line of its key; null if there is none. */
+  /** The first earlier record of its key that blocks it. */
   blocker: Blocker | null
   pauses: ActivePause[]
-  /** Requests that free slots allow now. */
   permitsFree: number
   daemonLives: boolean
-  /** The database's clock when this was read. */
+  /** The database's clock. */
   nowMs: number
   events: LoggedEvent[]
 }
 
-/** @returns null if there is no submission of that id */
 export async function readSubmissionDetail(
   db: Database,
   id: string,
@@ -136,7 +131,7 @@ export async function readSubmissionDetail(
   return detail ? { ...detail, events: detail.events ?? [] } : null
 }
 
-/** A text for each submission that changes with each step and poll. */
+/** Returns a text for each submission that changes with every step and poll. */
 export async function readRevisions(db: Database, ids: readonly string[]): Promise<Map<string, string>> {
   const { rows } = await db.query<{ id: string; version: string }>(
     `select s.id, s.revision || '.' || s.polls as version from outboxd.submission s where s.id = any($1::uuid[])`,

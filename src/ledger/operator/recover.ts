@@ -12,21 +12,21 @@ import { type Actor, actorDetailSql, logAct, type Operator, type SeenRecord, wit
 import { firstPolls, resolveArrived } from './resolveSubmission.ts'
 
 /*
- * What a person does after the ledger went back in time. Two rules: a record whose row names a transaction is
- * tracked by it. All else in doubt becomes uncertain, or new if the person says so.
+ * After the ledger went back in time: a record whose row names a transaction is tracked. Everything else in doubt
+ * becomes uncertain, or new if the operator says so.
  */
 
 export type RecoveredAs = 'uncertain' | 'new'
 
-/** What the ledger itself has that may have been sent. Times in epoch milliseconds. */
+/** Records of the ledger that may have been sent. Times are epoch milliseconds. */
 export interface DoubtfulRecords {
   queued: number
-  /** When the first and the last of the queued ones were recorded; null if there are none. */
+  /** Times of recording. */
   oldestMs: number | null
   newestMs: number | null
-  /** Being sent, or uncertain since a daemon last found the ledger right: their outcome may be lost. */
+  /** Sending, or uncertain since a daemon last found the history unchanged. */
   onWire: number
-  /** These may have failed and been sent again since. */
+  /** May have failed and been sent again. */
   accepted: number
 }
 
@@ -42,14 +42,13 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   return rows[0] as DoubtfulRecords
 }
 
-/** A record of the served outbox that may have been sent, or sent again. */
 export interface DoubtfulRecord extends SeenRecord {
   outboxId: string
   resource: Resource
   isQueued: boolean
 }
 
-/** The queued records, and those that were on the wire, uncertain or refused, in their order. */
+/** Reads records that may have been sent, or sent again, in their order. */
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
   const { rows } = await db.query<DoubtfulRecord>(
     `select id, revision, key, outbox_id as "outboxId", resource, state = 'queued' as "isQueued" from outboxd.submission
@@ -63,9 +62,9 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
 /** A transaction that a row names. */
 export interface NamedTransaction {
   id: string
-  /** The ledger knows it as the record's: the row says nothing new. */
+  /** The ledger knows it as this record's. */
   isFormer: boolean
-  /** The row of another submission that has it; null if none does. */
+  /** The row of another submission that has it. */
   heldBy: string | null
 }
 
@@ -91,21 +90,18 @@ export async function readNamedTransactions(
 
 export interface NamedRecord extends DoubtfulRecord {
   transactionId: string
-  /** Why the row is not believed, so that the record becomes uncertain; null: it is tracked. */
+  /** Why the row is not believed; null if the record is tracked. */
   whyNot: string | null
 }
 
 export const transactionTakenMessage = (transactionId: string, outboxId: string): string =>
-  `its outbox row names transaction ${transactionId}, which outbox:${outboxId} has already`
+  `its outbox row names transaction ${transactionId}, which outbox:${outboxId} already has`
 
-/** @param why what is wrong with the transaction that the row names; null: the row names none */
+/** @param why what is wrong with the transaction that the row names */
 const wentBack = (why: string | null): string =>
-  `the ledger went back in time, and had this record as queued${why === null ? '' : `; ${why}`}: it may have arrived since`
+  `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. It may have arrived`
 
-/**
- * Tracks doubtful records by the transactions that their rows name. Nothing is captured or sent meanwhile, because
- * the finding still stands. Safe to do twice.
- */
+/** Tracks records by the transactions that their rows name. Safe to repeat. */
 export function recoverNamed(operator: Operator, records: readonly NamedRecord[], seenAtMs: number): Promise<boolean> {
   const { ledger, keyOnFailure, actor } = operator
   return withQueue(operator, (queue) =>
@@ -134,7 +130,7 @@ export function recoverNamed(operator: Operator, records: readonly NamedRecord[]
   )
 }
 
-/** Locks the transactions. @returns those that no other record has, and for each of the others the row that has it */
+/** Locks the transactions. @returns those that no other record has, and the other rows by submission */
 async function findFree<T extends TransactionRef & { id: string; outboxId: string }>(
   db: Database,
   named: readonly T[],
@@ -171,22 +167,21 @@ async function writeUncertain(
   )
 }
 
-/** SQL: sets what makes a queued submission `s` uncertain. @param error SQL */
+/** SQL: makes queued submission `s` uncertain. @param error SQL */
 const uncertainSql = (error: string): string =>
   `state = 'uncertain', revision = s.revision + 1, in_doubt = true, due_at = null, held = false, error = ${error},
    ended_at = clock_timestamp(), report_due = true`
 
 export interface LostRecord extends CapturedRecord {
-  /** The transaction that its row names; null if it names none, or is not believed. */
+  /** Null if the row names none, or is not believed. */
   transactionId: string | null
 }
 
 /**
- * Takes in records whose rows say that they were taken and that the ledger does not know. Waits for the instance
- * that captures. Safe to do twice: what the ledger knows by then stays as it is.
+ * Inserts records that the ledger lost although their rows were captured. Safe to repeat.
  *
- * A record whose row names a transaction is tracked by it, or uncertain if another record has it. A record that
- * does not map any more stays rejected and is marked as one that may have arrived.
+ * A record whose row names a transaction is tracked, or uncertain if another record has that transaction. A record that
+ * no longer maps is rejected and may have arrived.
  */
 export function recoverLost(operator: Operator, records: readonly LostRecord[]): Promise<void> {
   const { ledger, keyOnFailure, actor } = operator
@@ -202,7 +197,7 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
       const doubtOf = ({ id, transactionId, doubt }: LostRecord) => {
         const holder = holders.get(id)
         if (holder === undefined || transactionId === null) return doubt ?? null
-        return `the ledger had lost this row; ${transactionTakenMessage(transactionId, holder)}: it may have arrived`
+        return `the ledger had lost this row; ${transactionTakenMessage(transactionId, holder)}. It may have arrived`
       }
       const kept = records.map((record) => ({ ...record, doubt: doubtOf(record) }))
       await withKeysLocked(db, records, keyOnFailure, async () => {
@@ -220,24 +215,21 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
   )
 }
 
-/** How a person goes on. */
 export interface RecoveryTerms {
   as: RecoveredAs
-  /** When the finding was made that the person has seen. */
+  /** Identifies the finding that the operator has seen. */
   seenAtMs: number
-  /** Rows that wait and were recorded before the finding may have been sent, too. */
+  /** Waiting rows from before the finding may have been sent. */
   isOutboxInDoubt: boolean
-  /** What `recoverNamed` and `recoverLost` did before, for the log. */
+  /** What was recovered before, for the log. */
   before: { arrived: number; uncertain: number; rows: number }
 }
 
 /**
- * Takes queued records for what the person says, and agrees to the history as it is now, so that all go on. In a
- * transaction, within which nothing is captured.
+ * Decides the queued records and agrees to the history, so that sending goes on. In a transaction.
  *
- * A record that is sent again keeps its idempotency key and an attempt in doubt: a service that recognises keys
- * answers E002, and the record becomes uncertain. An accepted record may have failed and been sent again, so it is
- * not sent again by itself.
+ * A record that is sent again keeps its idempotency key and stays in doubt: E002 then makes it uncertain. An accepted
+ * record may have failed and been sent again, so it is not sent again by itself.
  */
 export async function recoverHistory(
   db: Database,
@@ -263,7 +255,7 @@ export async function recoverHistory(
 /** One statement takes some seconds at most. */
 const takenMax = 5_000
 
-/** @param after the place in line after which to begin */
+/** @param after a `seq` */
 async function takeQueued(
   db: Database,
   { as, after }: { as: RecoveredAs; after: string },
@@ -287,7 +279,7 @@ async function takeQueued(
   return { count, after: count < takenMax ? null : last }
 }
 
-/** A person says that the ledger was put back, which no daemon can notice: all stop. In a transaction. */
+/** The operator says that the ledger was restored, which no daemon can notice. All stop. In a transaction. */
 export async function declareRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
   await raiseHistoryProblem(db, restoredMessage(who), { who, reachMs })

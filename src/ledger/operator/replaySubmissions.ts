@@ -7,30 +7,27 @@ import { newerOfDocumentSql, requestDigest } from '../documents.ts'
 import { resetColumnsSql } from '../submissions.ts'
 import { type Actor, actorDetailSql, type Operator, withSubmissionsLocked } from './operator.ts'
 
-/** What a replay maps again. */
 export interface ReplayableSubmission {
   id: string
   outboxId: string
   type: string
   key: string | null
-  /** JSON text as the ERP wrote it; null if it could not be read at its capture. */
+  /** Null if it could not be read at its capture. */
   payload: string | null
   state: State
   revision: number
-  /** Of its outbox row; null: captured before stamps were kept. */
   stamp: string | null
   /** Its row is in the served outbox. */
   isServed: boolean
-  /** The outbox id of a newer version of its document; null if there is none. */
+  /** The outbox id of a newer version of its document. */
   newer: string | null
 }
 
-/** A submission to send again, with its new request. */
 export interface Replay {
   id: string
   /** If it took a step since, nothing happens. */
   revision: number
-  /** Type and key as the ledger has them, or as the row was read again. */
+  /** From the ledger, or from the row if it was read again. */
   type: string
   key: string | null
   resource: Resource
@@ -39,11 +36,11 @@ export interface Replay {
   amounts: Amounts
   tracked: boolean
   sendsOwnId: boolean
-  /** Of the row, if it was read again; null keeps the former. */
+  /** Null keeps the former. */
   stamp: string | null
 }
 
-/** Reads those of the submissions that may be replayed and took no step since. */
+/** Leaves out submissions that took a step since. */
 export async function readReplayable(
   db: Database,
   seen: readonly { id: string; revision: number }[],
@@ -60,12 +57,11 @@ export async function readReplayable(
 }
 
 /**
- * Queues failed and rejected submissions again, as new but for their place in line, their number of attempts, and
- * the log. Keyed ones come back held, for `releaseHeads`.
+ * Queues failed and rejected submissions again. Their `seq`, attempts and log stay. Those with a key start held, for
+ * `releaseHeads`.
  *
- * The idempotency key is new, because the service has answered under the former. It is kept for what may have
- * arrived without an answer, so that a service that recognises keys has the record once; unless `newKeys` says
- * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in
+ * The idempotency key is new if the service has answered under the former one. It stays for a record that may have
+ * arrived, so that a service that recognises keys has it once, unless `newKeys` says otherwise. An attempt stays in
  * doubt: E002 then says that it arrived.
  */
 export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
@@ -82,7 +78,7 @@ async function replayLocked(
        select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
          tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb, "requestDigest" text)
      ), former as (
-       -- Locked in one order, so that two operators never wait for each other in a circle.
+       -- locks in one order, so that two operators never wait for each other
        select s.* from outboxd.submission s join replay r using (id)
        where s.state in ('failed', 'rejected') and s.revision = r.revision
          and (s.document is null or ${newerOfDocumentSql('s')} is null) order by s.id for update of s
@@ -125,8 +121,8 @@ async function replayLocked(
 }
 
 /**
- * SQL: the service may have the record under its idempotency key, and has not processed it to its end. What it
- * processed under an id that a person gave may be another record's.
+ * SQL: the service may have the record under its key and has not processed it to its end. An id from an operator may be
+ * another record's.
  */
 export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

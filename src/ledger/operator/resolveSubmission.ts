@@ -18,12 +18,12 @@ export type SeenSubmission = Pick<SeenRecord, 'id' | 'revision'>
 
 export type ArrivalSettled =
   | { kind: 'settled'; tracked: boolean }
-  /** Another submission has that transaction. */
+  /** Another submission has the transaction. */
   | { kind: 'taken'; by: Holder }
-  /** It took a step since, or there is nothing to settle. */
+  /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
-/** A person says that it arrived, and as which transaction. Its first poll is due at once. */
+/** The operator says that the record arrived. It is polled at once. */
 export function writeArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -45,7 +45,7 @@ export function writeArrived(
   return withQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
 }
 
-/** A person says that it never arrived: it is sent again. */
+/** The operator says that the record did not arrive. It is sent again. */
 export function writeNotArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -61,7 +61,7 @@ export function writeNotArrived(
   )
 }
 
-/** A person takes back the id that a person gave. @returns false if no person gave one, or it took a step since */
+/** Takes back an id that an operator gave. @returns false if there is none, or it took a step since */
 export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withQueue(operator, (queue) =>
     withSubmissionsLocked(operator, [seen], async (db) => {
@@ -73,15 +73,15 @@ export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord):
 }
 
 /**
- * SQL: what a person may settle. What the service said of an id that a person gave may be about another record, so
- * even records that ended by it.
+ * SQL: an operator may settle it. Includes ends under an id that an operator gave, because that id may be another
+ * record's.
  */
 const settleable = `s.emptied_at is null and (
   s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
-/** What was settled, and the poll that this replaces, if there was one. */
+/** The record, and the poll that must go. */
 export interface Settled {
   tracked: boolean
   formerJobId: string | null
@@ -96,13 +96,13 @@ const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.e
 
 export interface Arrival extends SeenSubmission {
   transactionId: string
-  /** The poll to come. */
+  /** For its first poll. */
   jobId: string
 }
 
 /**
- * Tracks what arrived, or completes it if its mapping does not track. Its age counts from when it was sent, so
- * that a late poll does not teach that processing is quick.
+ * Tracks arrived records, or completes those that are not tracked. Their age counts from sending, so that the late poll
+ * does not teach that processing is quick.
  */
 export async function resolveArrived(
   db: Database,
@@ -140,8 +140,7 @@ export async function resolveArrived(
 }
 
 /**
- * Queues it again, held if it has a key, for `releaseHeads`. Persons err, so an attempt stays in doubt and the
- * idempotency key is kept (see `writeReplays`).
+ * Queues it again. Operators err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
  */
 async function resolveNotArrived(
   db: Database,
@@ -169,7 +168,7 @@ async function resolveNotArrived(
   return rows[0] ?? null
 }
 
-/** Makes it uncertain again, and its id free for the record to which the id belongs. */
+/** Makes the record uncertain again and frees the id. */
 async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with former as (
@@ -192,8 +191,7 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
   return rows[0] ?? null
 }
 
-const takenBack = "'the transaction id that a person had given was taken back: it may or may not have arrived'"
+const takenBack = "'an operator took back the transaction id. The record may have arrived'"
 
-/** The first polls of what has arrived and is tracked. */
 export const firstPolls = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
   arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))

@@ -18,17 +18,14 @@ export interface SearchBounds {
 export interface TextSearch {
   ids: string[]
   lookedAt: number
-  /** The filter matches more, which were not searched. */
+  /** More records match than were searched. */
   isCut: boolean
 }
 
 /** Payloads can be large, and a statement has a time limit. */
 const rowsAtOnce = 200
 
-/**
- * Looks for a text in payloads, bodies and keys of the matching submissions, newest in their state first, in upper
- * or lower case. Payloads have no index, so a search has bounds.
- */
+/** Searches payloads, bodies and keys, newest first, in any case. Bounded, because payloads have no index. */
 export async function searchText(
   db: Database,
   filter: SubmissionFilter,
@@ -56,16 +53,16 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
   return rows.map(({ id }) => id)
 }
 
-/** LIKE patterns of a text as it stands, and as JSON may write it: with escapes, and in ASCII. Pure. */
+/** LIKE patterns of a text, as it is and as JSON may escape it. Pure. */
 export function patternsOf(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
   return [...new Set([text, escaped, ascii])].map((each) => `%${each.replace(/[\\%_]/g, '\\$&')}%`)
 }
 
-/** Submissions that are where they are for the same cause. Times in epoch milliseconds. */
+/** Submissions with the same state, code and shape of error. */
 export interface Cause {
-  /** The filter `cause` matches exactly these. */
+  /** The value of the filter `cause`. */
   cause: string
   count: number
   state: State
@@ -76,11 +73,10 @@ export interface Cause {
   types: string[]
   firstMs: number
   lastMs: number
-  /** The first one. */
   firstOutboxId: string
 }
 
-/** The causes of the matching submissions, the most frequent first. */
+/** The most frequent first. */
 export async function readCauses(
   db: Database,
   filter: SubmissionFilter,

@@ -2,7 +2,7 @@ import { type State, states } from '../../model.ts'
 import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
-/** A submission as lists show it, without its payload. Times in epoch milliseconds, null if there is none. */
+/** Times are epoch milliseconds. */
 export interface ListedSubmission {
   id: string
   outboxId: string
@@ -11,40 +11,39 @@ export interface ListedSubmission {
   state: State
   code: string | null
   error: string | null
-  /** It failed or was rejected, but the service may have it. */
+  /** Failed or rejected, but the service may have it. */
   mayHaveArrived: boolean
   transactionId: string | null
   idempotencyKey: string
-  /** How many requests with it may have left. */
+  /** Requests that may have left. */
   attempts: number
   recordedMs: number
   capturedMs: number
   sentMs: number | null
   acceptedMs: number | null
   endedMs: number | null
-  /** Since when it is in this state. */
+  /** Since it is in its state. */
   sinceMs: number
-  /** Goes up with every step: the fence of what an operator decides. */
+  /** The fence of an operator's decision. */
   revision: number
 }
 
-/** Null asks for any. */
+/** Null matches all. */
 export interface SubmissionFilter {
   states: readonly State[]
-  /** In upper or lower case. */
+  /** In any case. */
   code: string | null
   type: string | null
   key: string | null
-  /** In their state since then or later, epoch milliseconds. */
+  /** In their state since then or later. */
   sinceMs: number | null
-  /** In their state since before then, epoch milliseconds. */
+  /** In their state since before then. */
   untilMs: number | null
-  /** Whether the service may have them although they failed or were rejected. */
   mayHaveArrived: boolean | null
   transactionId: string | null
   /** As `readCauses` names it. */
   cause: string | null
-  /** Ids that a search has found. */
+  /** Ids that a search found. */
   among: readonly string[] | null
 }
 
@@ -61,17 +60,17 @@ export const anySubmission: SubmissionFilter = {
   among: null,
 }
 
-/** The submission that has been in its state longest comes first, or the one that has just come there. */
+/** `longest`: in its state for longest. */
 export type ListOrder = 'longest' | 'newest'
 
-/** SQL: the columns of `ListedSubmission` but `sinceMs`, from a table with the alias `s`. */
+/** SQL: `ListedSubmission` without `sinceMs`, from alias `s`. */
 export const listedColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
   s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 
-/** SQL: since when an unfinished submission is in its state: by its log, or since its capture. */
+/** SQL: since when an unfinished submission is in its state. */
 export const unfinishedSinceSql = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
@@ -90,19 +89,18 @@ export async function selectSubmissions(
   return rows.map(({ seq: _, ...row }) => row)
 }
 
-/** Newest in their state first. */
+/** Newest first. */
 export async function selectIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterValues(filter), limit])
   return rows.map(({ id }) => id)
 }
 
-/** How many match, counted up to `most`. */
 export async function countSubmissions(db: Database, filter: SubmissionFilter, most: number): Promise<number> {
   const { rows } = await db.query<{ n: number }>(countSql, [...filterValues(filter), most])
   return rows[0]?.n ?? 0
 }
 
-/** The values of `matchingSql`, $1 to $10; $11 is the most rows. */
+/** $1 to $10 of `matchingSql`; $11 is the limit. */
 export function filterValues(filter: SubmissionFilter): unknown[] {
   return [
     filter.states,
@@ -118,23 +116,22 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-/** Compares the hash, too: indexes hold only the hash, because a text of the ERP may be longer than an index entry. */
+/** Indexes hold only the hash, because a text of the ERP may be longer than an index entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
 export const hasKeySql = (value: string): string => hasText('s.key', value)
 
 /**
- * SQL: the error of `s` without values, so that two records with the same fault in the same field have the same
- * shape. Values are what stands in quotes, and words with digits, except error codes, names such as `field1`, and
- * the status that the service answered.
+ * SQL: the error of `s` without values: without text in quotes, and without words with digits, except error codes,
+ * names such as `field1`, and the answered status.
  */
 export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-/** SQL: a name of eight digits for all submissions with the same state, code, `mayHaveArrived` and shape of error. */
+/** SQL: eight hex digits for state, code, `mayHaveArrived` and shape of error. */
 export const causeSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
@@ -147,10 +144,10 @@ const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
 /**
- * SQL: columns of the submissions that a filter matches, and since when they are in their state.
+ * SQL: columns of matching submissions, and `sinceMs`.
  *
- * Finished submissions may be millions. They are read state by state, because an index gives the order of one
- * state only. `offset 0` keeps Postgres from reading the log again wherever the time is named.
+ * Finished submissions may be millions, so they are read state by state: an index orders one state only. `offset 0`
+ * keeps Postgres from reading the log again for each use of the time.
  */
 export function matchingSql(
   columns: string,
@@ -180,14 +177,12 @@ const selectSql = { longest: matchingSql(listedColumnsSql, 'longest'), newest: m
 const selectIdsSql = matchingSql('s.id', 'newest')
 const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`
 
-/** The place of a submission in a list: since when it is in its state, in microseconds, and its number. */
+/** `sinceMs` in microseconds, and `seq`. */
 export interface ListPosition {
   sinceMicros: number
-  /** A bigint, as pg gives it. */
   seq: string
 }
 
-/** What comes after a position, or before it; null: the beginning. */
 export interface PageWanted {
   order: ListOrder
   from: { way: 'after' | 'before'; position: ListPosition } | null
@@ -197,13 +192,13 @@ export interface PageWanted {
 /** In the list's order. */
 export interface SubmissionPage {
   submissions: ListedSubmission[]
-  /** Of the first and the last one; null if there is none. */
+  /** Null if the page is empty. */
   ends: { first: ListPosition; last: ListPosition } | null
-  /** There is more in the direction in which it was read. */
+  /** More follow in the direction of reading. */
   goesOn: boolean
 }
 
-/** Reads a page of the matching submissions from a position on, by the values of an index and not by counting. */
+/** Pages by the values of an index, not by counting. */
 export async function selectPage(
   db: Database,
   filter: SubmissionFilter,
@@ -230,10 +225,10 @@ type Row = ListedSubmission & { seq: string }
 
 const opposite = { longest: 'newest', newest: 'longest' } as const
 
-/** Milliseconds as a double are exact to a fifth of a microsecond until the year 9999. */
+/** Exact: milliseconds as a double resolve a fifth of a microsecond until the year 9999. */
 const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
 
-/** A row comparison, which an index answers as one range. */
+/** A row comparison is one range of an index. */
 const beyond = (sign: '<' | '>') => (time: string) =>
   `(${time}, s.seq) ${sign} (timestamptz 'epoch' + $12::bigint * interval '1 microsecond', $13::bigint)`
 
@@ -243,19 +238,17 @@ const fromPosition = {
 }
 
 export type SubmissionReference =
-  /** The id of its outbox row. */
   | { kind: 'outbox'; outboxId: string }
-  /** Whole uuids. */
   | { kind: 'ids'; ids: readonly string[] }
-  /** Uuids that begin alike, both ends included. A whole id is a range of one. */
+  /** Inclusive. */
   | { kind: 'range'; from: string; to: string }
-  /** Six or more hex digits at the end of the id. */
+  /** Six or more hex digits. */
   | { kind: 'ending'; digits: string }
   | { kind: 'idempotency-key'; idempotencyKey: string }
   | { kind: 'transaction'; transactionId: string }
   | { kind: 'key'; key: string }
 
-/** The submissions that the reference fits; those of a key newest first. */
+/** Those of a key newest first. */
 export async function findSubmissions(
   db: Database,
   reference: SubmissionReference,

@@ -176,7 +176,7 @@ test("the server's folder is put back, same timeline: a living daemon misses its
   const restored = await replicas.startOn(copy)
   await replicas.redirect(restored)
   primary = restored
-  await until(says, (text) => text.includes('a record as sent that a daemon has claimed'))
+  await until(says, (text) => text.includes('a record that a daemon had claimed is missing'))
   expect(await recover.action(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
   // The operator of this test knows that the service ignores keys, and what that leads to.
   await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)

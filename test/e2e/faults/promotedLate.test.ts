@@ -31,7 +31,7 @@ test('a lagging or undeclared standby is promoted: any daemon that notices stops
   await waitForStandby('', late.standby.run)
   await replicas.redirect(late.standby)
   primary = late.standby
-  await until(says, (text) => text.includes('a record as sent that a daemon has claimed'))
+  await until(says, (text) => text.includes('a record that a daemon had claimed is missing'))
   expect(await recover.action(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
   await declared.stop()
 

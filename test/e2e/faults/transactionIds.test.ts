@@ -23,7 +23,7 @@ test('the service gives the id of another record: uncertain, breach `duplicate_i
   await harness.fault({ kind: 'wrong_id', id: rows[0]?.id, endpoint: 'submit', times: 1 })
   await harness.insert('misled-')
   const outcome = await harness.becomes('misled-', 'uncertain')
-  expect(outcome.error).toContain(`the id ${rows[0]?.id}, which outbox:1 has already`)
+  expect(outcome.error).toContain(`the id ${rows[0]?.id}, which outbox:1 already has`)
   expect(await harness.outcome('owner-')).toMatchObject({ state: 'completed' })
 
   const says = await statusSays(harness.env)

@@ -143,7 +143,7 @@ describe('the first break is named:', () => {
     [
       'a step is taken away',
       `delete from outboxd.submission_event where id = ${someEvent}`,
-      'is missing, and its submission is there',
+      'is missing, but its submission is there',
     ],
     [
       'a step is slipped in',
@@ -157,13 +157,13 @@ describe('the first break is named:', () => {
       'what is hidden as erased',
       `update outboxd.submission_event set detail_digest = outboxd.detail_digest(cause, detail),
        cause = 'replay: ordered by the board' where id = ${someEvent}`,
-      'says that it was erased, and is not',
+      'is marked as erased, but is not',
     ],
     [
       'what is hidden as emptied',
       `update outboxd.submission_event set contents_digest = outboxd.contents_digest(detail),
        detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
-      'says that it was emptied, and is not',
+      'is marked as emptied, but is not',
     ],
     [
       'the body that was sent',
@@ -206,10 +206,10 @@ describe('the first break is named:', () => {
     expect(await verify(head)).toMatchObject({ broken: null, blocks: 2 })
     await asOwner(`update outboxd.submission_event set who = 'operator eve' where who = 'operator alice'`)
     await asOwner('delete from outboxd.chain_block')
-    expect((await verify(head)).broken).toContain('which was noted, is not there')
+    expect((await verify(head)).broken).toContain('the noted block 1 is missing')
     await run()
     expect((await verify()).broken).toBeNull()
-    expect((await verify(head)).broken).toContain('block 1 is another than the one that was noted')
+    expect((await verify(head)).broken).toContain('block 1 differs from the noted one')
   })
 })
 

@@ -45,7 +45,7 @@ test('the ledger is a copy, as a restored dump: noticed, nothing is sent before 
   await pool.query('update outboxd.slot set lease = 1 where id = 1')
   expect(await look()).toMatchObject({
     kind: 'found',
-    detail: expect.stringContaining('another database of the cluster'),
+    detail: expect.stringContaining('different database of the cluster'),
   })
 })
 

@@ -118,7 +118,7 @@ test('only failed and rejected ones are replayed, and only those that wait for a
 
 test('a database that was not migrated says what to run', async () => {
   await using empty = await createDatabase('template0')
-  await expect(open(empty.url)).rejects.toThrow('run `outboxd migrate` first')
+  await expect(open(empty.url)).rejects.toThrow('Run `outboxd migrate` first')
 })
 
 test('a database that cannot be reached is named, without its password', async () => {
