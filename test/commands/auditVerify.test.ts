@@ -35,9 +35,7 @@ test('it prints the head, to be noted; given with --noted the chain must still h
     messages: expect.stringContaining('It has the head that was noted'),
   })
   expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
-  expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain(
-    'the noted block 2 is missing',
-  )
+  expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain('the noted block 2 is missing')
 })
 
 test('it names the first break and leaves with 1; --json has it, too', async () => {

@@ -42,9 +42,7 @@ test("the same refusal ten times in a row, as nginx's 400 for a certificate: pau
   const says = await statusSays(harness.env)
   expect(says).toMatch(/The service refuses record after record \(data\) in the same words.*resume --believe-refusals/)
   expect(says).not.toContain('All is well')
-  expect(says).toMatch(
-    /paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/,
-  )
+  expect(says).toMatch(/paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/)
   const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
 
