@@ -3,12 +3,12 @@ import { platform } from 'node:os'
 import { systemClock } from '../clock.ts'
 import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
-import { createTurns } from '../console/createTurns.ts'
-import { troubleOf } from '../console/errors.ts'
+import { createSemaphore } from '../console/createSemaphore.ts'
+import { troubleMessage } from '../console/errors.ts'
 import { type Access, readAccess } from '../console/guard/access.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { isLoopback } from '../console/guard/refuseForeign.ts'
-import { openLater } from '../console/parts.ts'
+import { openLazily } from '../console/parts.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { askForTransaction, type Testimony } from '../operations/askForTransaction.ts'
@@ -70,11 +70,11 @@ Examples:
     if ('problems' in read || problems.length > 0) return usageError(context, problems)
     const { who } = actorOf(context, options)
     const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-    await using opened = openLater(() => openDatabasesOf(config, sessions))
+    await using opened = openLazily(() => openDatabasesOf(config, sessions))
     await using app = await createConsole(
       {
         ...{ databases: opened.get, config, clock: systemClock, say },
-        searches: createTurns(searchesAtOnce, searchesWaitingMax),
+        searches: createSemaphore(searchesAtOnce, searchesWaitingMax),
         askService: (asked) => askService(context, asked),
       },
       { ...read, host, who, isReadOnly: options.readOnly ?? false },
@@ -82,7 +82,7 @@ Examples:
     const url = await listen(() => app.listen({ host, port }), options)
     context.stderr.write(welcome(url, options, read.access))
     if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
-    await opened.get().catch((error: unknown) => say(troubleOf(error))) // the page says so, too, and looks again
+    await opened.get().catch((error: unknown) => say(troubleMessage(error))) // the page says so, too, and looks again
     if (options.open) openInBrowser(url, say)
     await untilAborted(context.signal)
     return exit.done

@@ -20,11 +20,11 @@ const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
 const connectionsMax = 1_000
 
-/** Time for answers that are under way when the console ends. */
+/** For answers under way when the console ends. */
 const closeWithinMs = 3_000
 
 const limits = {
-  bodyLimit: 100_000, // a page of ticked records is the largest form but for a payload to map
+  bodyLimit: 100_000, // the largest form is a page of ticked records; `/mapping` allows more
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   forceCloseConnections: 'idle' as const,
@@ -32,7 +32,7 @@ const limits = {
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 
-/** Does not listen yet. A page is a folder here: it reads, renders a view to HTML, and has `routes.ts`. */
+/** Builds the server, which does not listen yet. Each page is a folder with its `routes.ts`. */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
   closeOldestBeyond(app.server, connectionsMax)
@@ -54,7 +54,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   return app
 }
 
-/** A page loads nothing from elsewhere, runs no inline script, cannot be framed, and gets no form of other sites. */
+/** Pages load nothing from other hosts, run no inline script, and cannot be framed. */
 const headers = {
   contentSecurityPolicy: {
     useDefaults: false,

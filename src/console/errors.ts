@@ -8,7 +8,7 @@ import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { nowVersion } from './parts.ts'
 
-/** Refuses a request; the message is shown on the page. */
+/** Refuses a request; the page shows the message. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly statusCode: number
@@ -26,38 +26,42 @@ export interface Trouble {
   isPassing: boolean
 }
 
-/** Postgres lacks a table, column, function or schema: the ledger is of another version, or gone. */
+/** SQLSTATEs of a missing table, column, function or schema: the ledger has another version. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
+  // A refusal comes first: its own words may look like a lost connection ("ended", "closed").
+  if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return { status: error.statusCode, title: 'Refused', words: error.message, isPassing: false }
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
   if (isLockTimeout(error))
-    return { ...away, words: `The ledger does not answer: others hold a lock on it (${explain(error).message}).` }
+    return {
+      ...away,
+      words: `The ledger does not answer, because another session holds a lock on it (${explain(error).message}).`,
+    }
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
   const { message } = explain(error)
   // An error of the outbox's database is a DatabaseUnusable, so this one is the ledger's.
   if (lacking.includes(String(error.code)))
-    return { ...away, words: `The ledger is not as this version needs it (${message}): run \`outboxd migrate\`.` }
-  if (isTransient(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
-  if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
-  if (error.statusCode !== undefined && error.statusCode < 500)
-    return { status: error.statusCode, title: 'Refused', words: message, isPassing: false }
-  return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
+    return { ...away, words: `The ledger does not fit this version (${message}). Run \`outboxd migrate\`.` }
+  if (isTransient(error)) return { ...away, words: `The ledger’s database fails: ${message}.` }
+  return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
-/** A statement or a lock took too long. The page does not retry, because that would cost the same. */
+/** If a statement took too long, the page does not retry: it would take as long again. */
 function isOfWhatWasAsked(error: Error): boolean {
   return isLockOrTimeout(error instanceof DatabaseUnusable ? error.cause : error)
 }
 
 const tooLarge =
-  'The form holds too much, so it was not read: a payload to map may have 500 kB, any other form 100 kB. The commands take more.'
+  'The form is too large and was not read. A payload to map may have 500 kB, any other form 100 kB. The commands take more.'
 
 const tooLong = (error: Error) =>
-  `The database did not get through with it (${explain(error).message}): ask for less, or again when it has less to do.`
+  `The database did not finish in time (${explain(error).message}). Ask for less, or try again later.`
 
-export function troubleOf(error: unknown): string {
+export function troubleMessage(error: unknown): string {
   return readTrouble(error instanceof Error ? error : new Error(String(error))).words
 }
 
@@ -78,7 +82,7 @@ export function errorRoutes(app: FastifyInstance, say: (line: string) => void): 
   })
 }
 
-/** Answers an address that cannot be read. Hooks do not run then, so it sets the headers. */
+/** Answers an unreadable address. Sets the headers, because hooks do not run then. */
 export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
   reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
@@ -91,12 +95,12 @@ interface Message {
   isPassing?: boolean
 }
 
-/** A page in passing trouble loads again when the page Now can be read. */
+/** If the trouble may pass, the page loads again as soon as the page Now can be read. */
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
   const live = isPassing ? { live: { path: nowVersion } } : {}
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
-  const hope = isPassing ? html`<p>The page that you asked for is shown as soon as that is over.</p>` : ''
+  const hope = isPassing ? html`<p>This page loads again by itself when the database answers.</p>` : ''
   const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))
   return sendPage(reply.code(status), page)
 }

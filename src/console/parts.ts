@@ -3,16 +3,16 @@ import type { StoreConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactions.ts'
 import type { Testimony } from '../operations/askForTransaction.ts'
 import type { Databases } from '../operations/databases.ts'
-import type { Turns } from './createTurns.ts'
+import type { Semaphore } from './createSemaphore.ts'
 
 export interface ConsoleParts {
   /** @throws DatabaseUnusable; the error page says so */
   databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
-  /** Turns of whatever searches all records. */
-  searches: Turns
-  /** Asks the service once for a transaction, with slots of the budget. Never throws. */
+  /** Semaphore of whatever searches all records. */
+  searches: Semaphore
+  /** Spends slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<Testimony>
   /** Writes a line to the console's own log, never a record's data. */
   say(line: string): void
@@ -20,7 +20,7 @@ export interface ConsoleParts {
 
 export const nowVersion = '/now/version'
 
-export function openLater<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
+export function openLazily<T extends AsyncDisposable>(open: () => Promise<T>): AsyncDisposable & { get(): Promise<T> } {
   let opening: Promise<T> | undefined
   return {
     get() {

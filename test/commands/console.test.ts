@@ -57,7 +57,7 @@ describe('it does not start', () => {
   test('beyond loopback without knowing who asks, and says what to do', async () => {
     const { code, said } = await refused({ host: '0.0.0.0' })
     expect(code).toBe(2)
-    expect(said).toContain('--host 0.0.0.0: the console shows what records hold')
+    expect(said).toContain('--host 0.0.0.0: the console shows contents of records')
     expect(said).toContain('CONSOLE_PASSWORD_FILE=FILE')
   })
 

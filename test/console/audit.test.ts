@@ -94,7 +94,7 @@ test('a CSV that cannot be read is no CSV; one that breaks off is cut off, and b
   )
   await broken.where(`submission_id = '${rows[0]?.id}'`)
   await expect(served.get('/audit.csv')).rejects.toThrow('aborted')
-  await until(served.context.messages, (said) => said.includes('GET /audit.csv broke off'))
+  await until(served.context.messages, (said) => said.includes('the download of /audit.csv broke off'))
 })
 
 const acts = async () =>

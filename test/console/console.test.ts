@@ -68,7 +68,7 @@ test.each([
 ])('%s is answered with what is wrong with it: no text in a database holds U+0000', async (path) => {
   const { status, text } = await served.get(path)
   expect(status).toBe(400)
-  expect(text).toContain('holds the character U+0000')
+  expect(text).toContain('contains the character U+0000')
 })
 
 test('a reason with U+0000 in it is refused before anything is done', async () => {

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { openDatabasesOf } from '../../src/commands/terminal/operator.ts'
 import { readStoreConfig } from '../../src/config.ts'
-import { createOutboxReading } from '../../src/console/now/readings.ts'
-import { createNowReading } from '../../src/console/now/readNow.ts'
+import { createNowReader } from '../../src/console/now/readNow.ts'
+import { createOutboxReader } from '../../src/console/now/sharedReads.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
@@ -36,16 +36,11 @@ const pageWith = (wanted: string | RegExp, path = '/') =>
 
 test('a new ledger: no daemon lives, nothing waits, nothing was asked, no minute was written', async () => {
   const text = await pageWith('No daemon is running, so nothing is sent')
-  for (const words of [
-    'Nothing waits for a person.',
-    'Nothing is paused.',
-    'None alive.',
-    'No minute has been written yet',
-  ])
+  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None alive.', 'There is no minute yet'])
     expect(text).toContain(words)
 })
 
-test('what waits for a person stands by its cause, with a link to exactly these, and what the service wrote is text', async () => {
+test('what needs attention stands by its cause, with a link to exactly these, and what the service wrote is text', async () => {
   for (const _ of [1, 2]) await fixture.end({ ...failedE003, error: '<b>down</b>' })
   await fixture.end(uncertain)
   const text = await pageWith(/1 uncertain, 2 failed/)
@@ -152,7 +147,7 @@ test('the page is made of less than three and a half statements a second: others
   const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using databases = await openDatabasesOf(config)
   const parts = { databases: async () => databases, clock, config }
-  const read = createNowReading(parts, createOutboxReading(parts))
+  const read = createNowReader(parts, createOutboxReader(parts))
   await read()
   asked.mockClear()
   for (const _ of Array(60)) {

@@ -2,9 +2,9 @@ import { setTimeout as after } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { budgetWindow, pathsOf } from '../../src/console/now/budgetHtml.ts'
-import { historyOf, pathOf, thin } from '../../src/console/now/historyHtml.ts'
-import { personSection, targetsSection } from '../../src/console/now/nowHtml.ts'
-import { createOutboxReading, readWhenCountDiffers, shareReading } from '../../src/console/now/readings.ts'
+import { downsample, historyOf, pathOf } from '../../src/console/now/historyHtml.ts'
+import { attentionSection, targetsSection } from '../../src/console/now/nowHtml.ts'
+import { createOutboxReader, rereadOnChange, shareRead } from '../../src/console/now/sharedReads.ts'
 import type { BusySlot } from '../../src/ledger/operator/readActivity.ts'
 import type { Cause } from '../../src/ledger/operator/search.ts'
 import type { Period } from '../../src/ledger/periods.ts'
@@ -83,7 +83,7 @@ test('a plot says in words what is to be seen, also where nothing is known', () 
   const { plots } = historyOf('hour', [period(0, { waitP50Ms: 20_000, waitP95Ms: 90_000, waiting: 7 }), period(60_000)])
   expect(plots.map(({ said }) => said).slice(1)).toEqual([
     'half within 20 s at worst, 95 % within 1 min 30 s at worst',
-    'not known now, 7 at most',
+    'unknown now, 7 at most',
   ])
 })
 
@@ -94,12 +94,12 @@ test('a line is interrupted where nothing is known', () => {
 
 test('of a day of minutes the picture keeps every peak, and no more points than can be seen', () => {
   const values = Array.from({ length: 1_440 }, (_, i) => (i === 777 ? 99 : i < 10 ? null : 1))
-  const thinned = thin(values)
+  const thinned = downsample(values)
   expect(thinned).toHaveLength(288)
   expect(thinned.filter((value) => value === 99)).toHaveLength(1)
   expect(thinned.slice(0, 3)).toEqual([null, null, 1])
-  expect(thin([3])).toEqual([3])
-  expect(thin([])).toEqual([])
+  expect(downsample([3])).toEqual([3])
+  expect(downsample([])).toEqual([])
 })
 
 test('a share below the target is said to be so in words, and none where nothing was asked', () => {
@@ -120,10 +120,10 @@ test('more causes than are read at a glance are counted', () => {
     ...{ cause: 'aaaaaaaa', count: 1, state: 'failed', code: null, mayHaveArrived: true, shape: 'x', types: ['data'] },
     ...{ firstMs: nowMs, lastMs: nowMs, firstOutboxId: '1' },
   }
-  const text = personSection({ causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true }, nowMs).toString()
+  const text = attentionSection({ causes: Array(10).fill(cause), lookedAt: 1_000, isCut: true }, nowMs).toString()
   expect(text).toContain('2 more causes')
   expect(text).toContain('failed, may have arrived')
-  expect(text).toContain('Of the newest 1,000 that wait.')
+  expect(text).toContain('Of the newest 1,000 that need attention.')
 })
 
 test('what the snapshot counts is read again when it counts otherwise, but not too often, and now and then', async () => {
@@ -134,7 +134,7 @@ test('what the snapshot counts is read again when it counts otherwise, but not t
       (startMs) => () =>
         elapsedMs - startMs
     )(elapsedMs)
-  const read = readWhenCountDiffers({ stopwatch }, { minMs: 2_000, maxMs: 10_000 }, async () => ++reads)
+  const read = rereadOnChange({ stopwatch }, { minMs: 2_000, maxMs: 10_000 }, async () => ++reads)
   const at = async (ms: number, count: string) => {
     elapsedMs = ms
     return read(count)
@@ -156,7 +156,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
         elapsedMs - startMs
     )(elapsedMs)
   const clock = { nowMs: Date.now, stopwatch }
-  const read = createOutboxReading({ databases: async () => ({}) as Databases, clock }, () => {
+  const read = createOutboxReader({ databases: async () => ({}) as Databases, clock }, () => {
     asked += 1
     return answer.promise
   })
@@ -184,7 +184,7 @@ test('the page does not wait for an outbox that does not answer: it says so, and
 test('what is shared is read once for all who ask, again when it is old, and again at once after it failed', async () => {
   let reads = 0
   let fails = true
-  const read = shareReading(systemClock, 50, async () => {
+  const read = shareRead(systemClock, 50, async () => {
     reads += 1
     await after(5)
     if (fails) throw new Error('away')

@@ -32,7 +32,7 @@ const actsLogged = async () => (await fixture.ledger.pool.query('select from out
 test('shows the values of a record, says before where that is logged, and writes nothing to the ledger', async () => {
   const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf({ field2: '"Erika"' }) })
   const path = `/records/${id}`
-  expect((await served.get(path)).text).toContain('Who asks for them stands in this console’s own log')
+  expect((await served.get(path)).text).toContain('this console’s own log notes it')
   expect((await served.post(`${path}/show`, {}, path)).status).toBe(303)
   expect((await served.get(path)).text).toContain('Erika')
   expect(served.context.messages()).toContain(`outboxd: operator Ada asked for the values of ${id}`)
@@ -43,7 +43,7 @@ test('shows the values of a record, says before where that is logged, and writes
 test('so it does with a row that waits', async () => {
   const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
   const path = `/mapping?outbox=${row}`
-  expect((await served.get(path)).text).toContain('Who asks for them stands in this console’s own log')
+  expect((await served.get(path)).text).toContain('this console’s own log notes it')
   expect((await served.post('/mapping/show', { outbox: row }, path)).status).toBe(303)
   expect((await served.get(path)).text).toContain('Erika')
   expect(served.context.messages()).toContain(`outboxd: operator Ada asked for the values of outbox:${row}`)

@@ -65,7 +65,7 @@ describe('a record', () => {
     expect(text).toContain('<strong>failed</strong>: <span class="foreign">the service was down</span>')
     expect(text).toContain('Next: waits for you: when the cause is gone')
     expect(text).toContain('maps and sends it again; --refresh reads the row anew')
-    expect(text).toContain('Read the row anew <code>--refresh</code>')
+    expect(text).toContain('Read the row again <code>--refresh</code>')
     expect(text.match(/<ol class="steps">.*<\/ol>/s)?.[0]).toMatch(/queued.*queued → sending.*sending → failed/s)
     expect(text).toMatch(/<span class="after">\+\d+ (ms|s)<\/span>/)
     expect(text).toContain('data-watch="/records/')
@@ -122,7 +122,7 @@ describe('a record', () => {
     expect(text.length).toBeLessThan(200_000)
     expect(text).not.toContain('<script>alert')
     expect(text).not.toContain('\u202e')
-    expect(text).toContain('here is its beginning')
+    expect(text).toContain('This is only the beginning')
     expect((await served.get(`/records/${id}/payload.txt`)).text.length).toBeGreaterThan(1_000_000)
   })
 })
@@ -197,7 +197,7 @@ describe('what a person says became of it', () => {
       { revision: '0', answer: 'not-arrived', confirmed: 'on' },
       `/records/${id}`,
     )
-    expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has taken a step since') })
+    expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has changed since this page') })
     for (const transaction of [' ', ['tx-7', 'tx-8']])
       expect((await resolve(id, { answer: 'arrived', transaction })).status).toBe(409)
     expect((await resolve(id, { answer: 'not-arrived', reason: ['one', 'another'] })).status).toBe(200)

@@ -34,7 +34,7 @@ async function choose(fields: Record<string, string | string[]>) {
 }
 
 describe('the list', () => {
-  test('is of what waits for a person, until something else is asked for', async () => {
+  test('is of what needs attention, until something else is asked for', async () => {
     await fixture.end(failedE003, { outboxId: '1' })
     await fixture.end(uncertain, { outboxId: '2' })
     await fixture.end({ state: 'completed' }, { outboxId: '3' })
@@ -150,7 +150,7 @@ describe('a change to many', () => {
     const later = await fixture.end(failedE003, { outboxId: '3' })
     await served.post(path, { reason: 'test data' }, path)
     const { text } = await served.get(path)
-    expect(text).toContain('Discarded 1 record; 1 record left alone.')
+    expect(text).toContain('Discarded 1 record; 1 record skipped.')
     expect(text).toMatch(/outbox:<span class="foreign">2<\/span><\/a>.*changed meanwhile and was left alone/)
     expect(await Promise.all([first, second, later].map(stateOf))).toEqual(['discarded', 'failed', 'failed'])
   })
@@ -181,7 +181,7 @@ describe('a change to many', () => {
     await fixture.end(failedE003, { outboxId: '2' })
     const { path, preview } = await choose({ do: 'replay-all', state: 'failed' })
     expect(preview.text).toContain('This would replay 1 record<')
-    expect(preview.text).toContain('1 record would be left alone')
+    expect(preview.text).toContain('1 record would be skipped')
     const again = await served.post(`${path}/again`, { 'even-if-arrived': 'on' }, path)
     const { text } = await served.get(again.headers.location?.toString() ?? '')
     expect(text).toContain('This would replay 2 records')
@@ -200,15 +200,13 @@ describe('a change to many', () => {
     expect(preview.text).toContain('This would replay 4 records<')
     expect(preview.text).toContain('It costs about 8 requests')
     expect(preview.text).toContain('<button class="main">Replay 4 records</button>')
-    expect(preview.text).toContain('4 records would be left alone')
+    expect(preview.text).toContain('4 records would be skipped')
     expect(preview.text.match(/still cannot be sent/g)).toHaveLength(1) // a reason stands once, with all that share it
     expect(listed(preview.text)).toEqual(['5', '6', '7', '8'])
     await served.post(path, {}, path)
     const { text } = await served.get(path)
-    expect(text).toContain('Replayed 4 records; 4 records left alone.')
-    expect(text).toMatch(
-      /Left alone<.*outbox:<span class="foreign">1<.*<span class="foreign">4<.*still cannot be sent/s,
-    )
+    expect(text).toContain('Replayed 4 records; 4 records skipped.')
+    expect(text).toMatch(/Skipped<.*outbox:<span class="foreign">1<.*<span class="foreign">4<.*still cannot be sent/s)
   })
 
   test('what cannot be changed so is said, and so is what still does not map', async () => {
@@ -217,10 +215,10 @@ describe('a change to many', () => {
     const { preview } = await choose({ do: 'replay-ticked', id: [completed, failed] })
     expect(preview.text).toContain('is completed: it has arrived')
     expect(preview.text).toContain('still cannot be sent')
-    expect(preview.text).toContain('2 records would be left alone')
+    expect(preview.text).toContain('2 records would be skipped')
     expect(preview.text).toContain('There is nothing to replay.')
     const none = await choose({ do: 'replay-ticked' })
-    expect(none).toMatchObject({ status: 400, preview: { text: expect.stringContaining('No record was ticked') } })
+    expect(none).toMatchObject({ status: 400, preview: { text: expect.stringContaining('No record is ticked') } })
   })
 
   test('its button promises no number: of what is listed, some cannot be replayed', async () => {

@@ -14,17 +14,17 @@ export interface AuditQuery {
 export interface AuditView {
   query: AuditQuery
   problems: readonly string[]
-  hands: readonly OperatorLogEntry[]
+  acts: readonly OperatorLogEntry[]
   /** Where the older acts begin. */
   next: OperatorLogPosition | null
 }
 
-export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValue {
+export function auditHtml({ query, problems, acts, next }: AuditView): HtmlValue {
   return html`${filters(query)}
 ${problems.map((problem) => notice('bad', html`<p>${problem}</p>`))}
-${problems.length > 0 ? '' : html`<section>${handsTable(hands, query)}${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}</section>`}
-<p class="quiet"><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line a record that ended in this time, with its amounts, the times of its steps, and what
-persons did, as outboxd audit --csv has it. Who downloads it is logged.</p>`
+${problems.length > 0 ? '' : html`<section>${actsTable(acts, query)}${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}</section>`}
+<p class="quiet"><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line per record that ended in this time, with its amounts, the times of its steps, and what
+operators did, like <code>outboxd audit --csv</code>. Downloads are logged.</p>`
 }
 
 function filters({ since, until, who, key, record }: AuditQuery): HtmlSafeString {
@@ -38,15 +38,15 @@ ${field('record', 'Record', record, 'outbox:4711')}
 </form>`
 }
 
-function handsTable(hands: readonly OperatorLogEntry[], query: AuditQuery): HtmlSafeString {
-  if (hands.length === 0) {
+function actsTable(acts: readonly OperatorLogEntry[], query: AuditQuery): HtmlSafeString {
+  if (acts.length === 0) {
     const isNarrowed = Object.values(query).some((value) => value !== undefined)
-    return empty(isNarrowed ? 'Nobody did anything that matches.' : 'Nobody has changed anything yet.')
+    return empty(isNarrowed ? 'No act matches.' : 'No operator has changed anything yet.')
   }
   return table(
     'Who did what',
     ['When', 'Who', 'What', 'Record', 'Why', 'From'],
-    hands.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
+    acts.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
       moment(atMs),
       shown(who),
       html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,

@@ -8,16 +8,15 @@ import type { Databases } from '../../operations/databases.ts'
 import { readSpan, type Span } from '../../operations/filters.ts'
 import { readRecordName } from '../../operations/references.ts'
 import { isoTimeOrNull } from '../../time.ts'
-import { troubleOf } from '../errors.ts'
+import { troubleMessage } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { noteDownload } from '../sights.ts'
+import { logDownload } from '../valueAccess.ts'
 import { type AuditQuery, auditHtml } from './auditHtml.ts'
 
 const pageRows = 100
 
-/** `/audit`: who changed what, and the whole audit as CSV. */
 export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/audit', async ({ viewer, query: parameters }, reply) => {
     const { query, span, record, problems, before } = readAuditQuery(parameters, parts.clock.nowMs())
@@ -27,7 +26,10 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       problems.length > 0
         ? { hands: [], next: null }
         : await readOperatorLog(databases.ledger, filter, before, pageRows)
-    const shown = layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page }))
+    const shown = layout(
+      { title: 'Audit', current: '/audit', viewer },
+      auditHtml({ query, problems, acts: page.hands, next: page.next }),
+    )
     return sendPage(reply.code(problems.length > 0 ? 400 : 200), shown)
   })
   app.get('/audit.csv', async ({ query: parameters, viewer }, reply) => {
@@ -38,7 +40,7 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const csv = await beginCsv(databases, asked, parts)
     const { sinceMs, untilMs } = span
     const detail = { file: 'audit.csv', since: isoTimeOrNull(sinceMs), until: isoTimeOrNull(untilMs) }
-    await noteDownload(parts, viewer, await recordsOf(databases, asked), detail)
+    await logDownload(parts, viewer, await recordsOf(databases, asked), detail)
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="audit.csv"')
@@ -55,17 +57,17 @@ async function recordsOf(databases: Databases, { key, record }: AuditSpan): Prom
   return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', key }, countedMax)
 }
 
-/** The log says so if a key has more records. */
+/** The log notes it if a key has more records. */
 const countedMax = 1_000
 
-/** Reads the first entry before anything is sent, so that an unreadable ledger is an error and not an empty CSV. */
+/** Reads the first entry before the answer begins, so that an unreadable ledger is an error and not an empty CSV. */
 async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
   const entries = readAudit(databases.ledger, span)
   const first = await entries.next()
   return csvOf(first, entries, parts)
 }
 
-/** Reads on while the browser takes lines. If reading fails, the download breaks off, so the browser notices. */
+/** If reading fails, the download breaks off, so that the browser notices. */
 async function* csvOf(
   first: IteratorResult<AuditEntry, void>,
   others: AsyncIterable<AuditEntry>,
@@ -78,7 +80,7 @@ async function* csvOf(
   try {
     for await (const entry of others) yield auditCsv(auditLine(entry), names)
   } catch (error) {
-    say(`what the console sent for GET /audit.csv broke off: ${troubleOf(error)}`)
+    say(`the download of /audit.csv broke off: ${troubleMessage(error)}`)
     throw error
   }
 }

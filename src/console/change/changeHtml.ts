@@ -9,11 +9,11 @@ import { form, type OptionName, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { recordTable } from '../records/recordsHtml.ts'
 import { recordsPath } from '../records/recordsQuery.ts'
-import type { KeptChange } from './keptChanges.ts'
+import type { KeptChange } from './changeStore.ts'
 
 export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, problem: string | null = null): string {
   const { request, progress } = change
-  const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]
+  const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Failed' }[progress.kind]
   const back = html`<p><a href="${backPath(change)}">Back to the records</a></p>`
   return layout({ title: `${words}: ${request.verb}`, current: '/records', viewer }, [
     problem === null ? '' : notice('bad', paragraph(problem)),
@@ -35,18 +35,18 @@ const backPath = ({ request: { filters } }: KeptChange) =>
 function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue {
   const { preview, skipped, untried, cost, cut } = change
   const { verb, count, groups, first, isCapped, risk } = preview
-  const untriedWords = `${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.`
+  const untriedWords = `The last ${pluralize(untried, 'record')} were not mapped beforehand and are counted as if they mapped. Those that do not map are skipped and named.`
   const warnings = [
     untried > 0 ? untriedWords : '',
-    isCapped ? `At most ${mostAtOnce} at once: do it again for the rest.` : '',
+    isCapped ? `At most ${mostAtOnce} records are changed at once. Repeat it for the rest.` : '',
     cut ?? '',
     risk,
   ].filter((words) => words !== '')
   const listed = [
     cost === null ? '' : html`<p>${costMessage(cost)}</p>`,
     kindsTable(groups),
-    html`<h3>${first.length === count ? 'They are' : `The first ${first.length} of ${count}`}</h3>`,
-    recordTable('The first of them', first, nowMs),
+    html`<h3>${first.length === count ? 'All of them' : `The first ${first.length} of ${count}`}</h3>`,
+    recordTable('The first records', first, nowMs),
   ]
   return [
     section('would', `This would ${verb} ${howMany(change)}`, [
@@ -54,14 +54,13 @@ function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue
       count === 0 ? '' : listed,
       skipped.length === 0
         ? ''
-        : html`<h3>${pluralize(skipped.length, 'record')} would be left alone</h3>${skippedList(skipped)}`,
+        : html`<h3>${pluralize(skipped.length, 'record')} would be skipped</h3>${skippedList(skipped)}`,
     ]),
     verb === 'replay' ? termsForm(change, viewer) : '',
     confirmation(change, viewer),
   ]
 }
 
-/** The count in words; an upper bound if some were not tried. */
 const howMany = ({ untried, preview: { count } }: KeptChange) =>
   `${untried > 0 ? 'up to ' : ''}${pluralize(count, 'record')}`
 
@@ -78,23 +77,18 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
     ]),
   )
 
-/** The terms of a replay; changing them makes a new preview. */
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
   const term = (name: OptionName, isOn: boolean, words: string) =>
     html`<p>${tick(name, html`<span><b>${optionLabel(name)}</b>: ${words}</span>`, { isOn })}</p>`
   const fields = [
-    term(
-      'refresh',
-      terms.refresh,
-      'payload, type and key come from the outbox row as it is now, not as it was captured',
-    ),
+    term('refresh', terms.refresh, 'take payload, type and key from the outbox row as it is now'),
     ids.length > 0
       ? ''
-      : term('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
-    term('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
-    html`<button>Look again</button>`,
+      : term('even-if-arrived', terms.evenIfArrived, 'a record that did arrive may then be at the service twice'),
+    term('new-key', terms.newKey, 'for records that may have arrived: the service cannot recognise them then'),
+    html`<button>Preview again</button>`,
   ]
-  return section('terms', 'How', form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, fields))
+  return section('terms', 'Options', form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, fields))
 }
 
 function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
@@ -107,29 +101,29 @@ function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
   const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button> <a href="/records">Cancel: change nothing</a>`
   return section('confirm', `${words}?`, [
-    html`<p class="quiet">Each as it was when it was looked at; what takes a step before then is left alone, and named.</p>`,
+    html`<p class="quiet">This changes the records as shown here. A record that has changed meanwhile is skipped and named.</p>`,
     form({ action: `/records/change/${change.token}`, viewer }, [reason, button]),
   ])
 }
 
 function courseOf({ preview: { verb, count }, progress, skipped }: KeptChange): HtmlValue {
   if (progress.kind === 'running')
-    return html`<section><p>${progress.looked} of ${count} so far; this page looks again by itself.</p>
-<progress max="${count}" value="${progress.looked}" aria-label="How far it is"></progress></section>`
+    return html`<section><p>${progress.looked} of ${count} done. This page refreshes itself.</p>
+<progress max="${count}" value="${progress.looked}" aria-label="Progress"></progress></section>`
   if (progress.kind === 'failed')
     return notice(
       'bad',
-      html`<p>${foreign(progress.message, 600)}</p><p>Some ${progress.looked} of ${count} were done before; the rest was not touched: choose them again.</p>`,
+      html`<p>${foreign(progress.message, 600)}</p><p>About ${progress.looked} of ${count} were done before; the rest is unchanged. Choose the rest again.</p>`,
     )
   if (progress.kind === 'previewed') return ''
   const { done } = progress.result
   const all = [...skipped, ...progress.result.skipped]
   const rest = count - done.length - progress.result.skipped.length
   const did = `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done.length, 'record')}`
-  const aside = all.length > 0 ? `; ${pluralize(all.length, 'record')} left alone` : ''
+  const aside = all.length > 0 ? `; ${pluralize(all.length, 'record')} skipped` : ''
   return html`${notice(progress.result.skipped.length + rest > 0 ? 'attention' : 'good', html`<p>${did}${aside}.</p>`)}
-${rest > 0 ? notice('attention', html`<p>Interrupted: ${pluralize(rest, 'record')} not touched.</p>`) : ''}
-${all.length > 0 ? html`<section><h2>Left alone</h2>${skippedList(all)}</section>` : ''}`
+${rest > 0 ? notice('attention', html`<p>Interrupted: ${pluralize(rest, 'record')} not changed.</p>`) : ''}
+${all.length > 0 ? html`<section><h2>Skipped</h2>${skippedList(all)}</section>` : ''}`
 }
 
 const reasonsShown = 50

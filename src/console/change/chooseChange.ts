@@ -10,13 +10,13 @@ import { type ReplayTerms, replayChange, tryReplay } from '../../operations/repl
 import type { ConsoleParts } from '../parts.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
-import type { ChangeRequest, KeptChange } from './keptChanges.ts'
+import type { ChangeRequest, KeptChange } from './changeStore.ts'
 
 export type Choosing =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
-/** Mapping more would keep a person waiting. The rest is mapped when it is sent. */
+/** More would take too long for a preview; the rest is mapped when it is sent. */
 const triedMax = 10_000
 const triedWithinMs = 15_000
 
@@ -67,7 +67,7 @@ const asSeen = ({ id, outboxId, revision, key, state }: ListedSubmission): Disca
   ...{ id, outboxId, revision, key, state },
 })
 
-/** Reads a list's form: `do` says verb and scope, `id` the ticked records, the rest filters and terms. */
+/** Reads a list's form: `do` has verb and scope, `id` the ticked records. */
 export function readChangeRequest(
   fields: Fields,
 ): { kind: 'value'; request: ChangeRequest } | { kind: 'invalid'; problem: string } {
@@ -75,11 +75,11 @@ export function readChangeRequest(
   if (verb !== 'replay' && verb !== 'discard') return { kind: 'invalid', problem: 'The form does not say what to do.' }
   const ids = scope === 'ticked' ? [...new Set([fields.id ?? []].flat())] : []
   if (scope === 'ticked' && ids.length === 0)
-    return { kind: 'invalid', problem: 'No record was ticked: tick those that it is for, or choose all that match.' }
+    return { kind: 'invalid', problem: 'No record is ticked. Tick some, or choose all that match.' }
   if (ids.length > rowsMax || !ids.every((id) => wholeId.test(id)))
     return {
       kind: 'invalid',
-      problem: `The form ticks at most ${rowsMax} records, each by its id: choose all that match instead.`,
+      problem: `The form takes at most ${rowsMax} ticked records, each by its id. Choose all that match instead.`,
     }
   // The list's limit is a page's length, not a limit of the change.
   const { limit: _, ...filters } = scope === 'all' ? readRecordsQuery(fields).filters : {}

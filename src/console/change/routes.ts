@@ -5,22 +5,21 @@ import { formText } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { searchFor } from '../sights.ts'
+import { loggedSearch } from '../valueAccess.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
+import { type ChangeRequest, createChangeRunner, createChangeStore, type KeptChange } from './changeStore.ts'
 import { chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
-import { type ChangeRequest, createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
 
 const lookAgainS = 2
 
-/** `/records/choose` and `/records/change/…`: choose a bulk change, preview, confirm and carry it out. */
 export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const kept = keepChanges()
+  const kept = createChangeStore()
   const runner = createChangeRunner(parts)
   app.addHook('onClose', () => runner.stop())
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(await parts.databases(), searchFor(parts, viewer), parts, asked)
+    const chosen = await chooseChange(await parts.databases(), loggedSearch(parts, viewer), parts, asked)
     if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)
@@ -29,7 +28,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const find = ({ params, viewer }: FastifyRequest<{ Params: { token: string } }>): KeptChange => {
     const found = kept.find(params.token, viewer.csrf)
     if (found === undefined)
-      throw new Refused(404, 'This preview is no longer kept, or is another person’s: choose the records again.')
+      throw new Refused(404, 'This preview has ended, or belongs to another user. Choose the records again.')
     return found
   }
 

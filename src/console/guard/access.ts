@@ -12,26 +12,26 @@ export interface AccessRead {
   names: readonly string[]
 }
 
-/** Decides how the console knows who asks. @returns problems if it must not start like that */
+/** Decides how users sign in. @returns problems if the console must not start */
 export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)
   const problems: string[] = []
   if (password !== null && hash === null)
     problems.push(
-      'CONSOLE_PASSWORD_FILE: what the file holds is not a line that `outboxd console --hash-password` prints (argon2id): make it anew',
+      'CONSOLE_PASSWORD_FILE: the file does not hold a line of `outboxd console --hash-password` (argon2id): make it again with that command',
     )
   if (password !== null && trustHeader !== null)
     problems.push(
-      'CONSOLE_PASSWORD_FILE and CONSOLE_TRUST_HEADER are both set: either we ask for a password or your proxy does',
+      'CONSOLE_PASSWORD_FILE and CONSOLE_TRUST_HEADER are both set: either the console asks for a password or your proxy does',
     )
   if (trustHeader !== null && trustProxy.length === 0)
     problems.push(
-      'CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY, the address that your proxy asks from: anybody else could say in that header who they are',
+      'CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY, the address of your proxy: otherwise any client could name itself in that header',
     )
   if (trustProxy.length > 0 && trustHeader === null && password === null)
     problems.push(
-      'CONSOLE_TRUST_PROXY needs CONSOLE_TRUST_HEADER, or CONSOLE_PASSWORD_FILE where the proxy asks nobody who they are',
+      'CONSOLE_TRUST_PROXY needs CONSOLE_TRUST_HEADER, or CONSOLE_PASSWORD_FILE if the proxy signs no users in',
     )
   if (!isLoopback(host) && password === null && trustHeader === null) problems.push(beyondLoopback(host))
   if (problems.length > 0) return { problems }
@@ -44,10 +44,10 @@ function accessOf(hash: PasswordHash | null, header: string | null): Access {
 }
 
 function beyondLoopback(host: string): string {
-  return `--host ${host}: the console shows what records hold and changes what is sent, so that beyond this machine it must know who asks. Give it one of these:
+  return `--host ${host}: the console shows contents of records and changes what is sent, so beyond this machine it must know who asks. Set one of these:
   CONSOLE_PASSWORD_FILE=FILE    it asks for a password; outboxd console --hash-password > FILE makes the file
-  CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS    your proxy has asked, and says in that header who it is
-or leave --host out and come through a tunnel: ssh -L 9465:localhost:9465 THIS-MACHINE`
+  CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS    your proxy signs users in and names them in that header
+or leave out --host and use a tunnel: ssh -L 9465:localhost:9465 THIS-MACHINE`
 }
 
 function addressesOf(nets: readonly string[]): (address: string) => boolean {

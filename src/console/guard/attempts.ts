@@ -10,7 +10,7 @@ interface Allowance {
 const perAddress: Allowance = { max: 5, everyMs: 60_000 }
 const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
 
-/** Further addresses are bounded only by the allowance of all together. */
+/** The oldest is dropped; `ofAllAddresses` still bounds it. */
 const bucketsMax = 10_000
 
 interface Bucket {
@@ -20,8 +20,8 @@ interface Bucket {
 }
 
 /**
- * Bounds password tries by address and by all addresses together. A browser that signed in before has tries of its own
- * (OWASP's device cookies), so that tries of others cannot keep it out. A refused try costs nothing.
+ * Bounds password tries per address and of all addresses. A browser that signed in before has its own tries (OWASP's
+ * device cookies), so that others cannot lock it out.
  */
 export interface Attempts {
   /**
@@ -70,7 +70,7 @@ function refill(bucket: Bucket, nowMs: number): void {
   bucket.atMs = nowMs
 }
 
-/** The first 64 bits of an IPv6 address: its owner has all 2^64 addresses of that net. */
+/** The first 64 bits of an IPv6 address, because one owner has all addresses of that net. */
 function netOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address
   const [head = '', tail] = address.split('::')

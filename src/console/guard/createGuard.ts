@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameMax, personName } from '../../operations/actor.ts'
-import { createTurns, type Turns } from '../createTurns.ts'
+import { createSemaphore, type Semaphore } from '../createSemaphore.ts'
 import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
@@ -11,20 +11,19 @@ import { createFormTokens, isSameToken, type Viewer } from './viewer.ts'
 
 export interface GuardOptions extends Place {
   access: Access
-  /** `operator NAME` for the log if nobody has to sign in. */
+  /** `operator NAME` for the log if there is no sign-in. */
   who: string
   isReadOnly: boolean
 }
 
-/** Answers under way per session, so that one session does not take all connections to the ledger. */
+/** Per session, so that one cannot take all connections to the ledger. */
 const answersAtOnce = 4
 const answersWaitingMax = 40
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
 /**
- * Guards every route: is the Host ours, who asks, and for a form: is it from our page, with this viewer's token, and
- * may anything change?
+ * Guards every route: checks the Host, the sign-in, and for a form its origin, its token and `--read-only`.
  */
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
@@ -32,11 +31,11 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   const loginToken = tokenFor('login')
   const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
-  const turnsOf = new Map<string, Turns>()
+  const turnsOf = new Map<string, Semaphore>()
 
   async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
     if (session === '' || needsNoViewer(request)) return
-    const turns = turnsOf.get(session) ?? createTurns(answersAtOnce, answersWaitingMax)
+    const turns = turnsOf.get(session) ?? createSemaphore(answersAtOnce, answersWaitingMax)
     turnsOf.set(session, turns)
     const turn = await turns.take()
     const end = () => {
@@ -63,7 +62,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
     if (!isSameToken(csrf, request.viewer?.csrf ?? loginToken))
       throw new Refused(
         403,
-        'This form was shown before the console was started anew, or to somebody else: load its page again. Nothing was changed.',
+        'This form is from before the console restarted, or from another user. Load its page again. Nothing was changed.',
       )
     if (isReadOnly && request.routeOptions.config?.changesNothing !== true)
       throw new Refused(403, 'This console was started with --read-only. Nothing was changed.')
@@ -74,7 +73,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
 const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
 const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
-/** Returns null if the viewer has to sign in first. @throws Refused if the proxy does not say who asks */
+/** @returns null if the viewer has to sign in first @throws Refused if the proxy names no user */
 function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
   switch (access.kind) {
     case 'open':
@@ -88,13 +87,13 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
       if (!isFromProxy(request, place))
         throw new Refused(
           403,
-          'This console is asked through its proxy alone (CONSOLE_TRUST_PROXY), and this did not come from there.',
+          'This console answers only its proxy (CONSOLE_TRUST_PROXY), and this request came from another address.',
         )
       const name = nameByProxy(request, access.header)
       if (name === null)
         throw new Refused(
           401,
-          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMax} characters in one line.`,
+          `The proxy did not name the user. It must set the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMax} characters in one line.`,
         )
       return { who: `operator ${name}`, session: name }
     }
@@ -103,17 +102,17 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
   }
 }
 
-/** The header's name in UTF-8. A header that came twice counts as none, because the proxy let one through. */
+/** Null if the header came twice: the proxy then let one of a browser through. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }
 
-/** Refuses U+0000 before a database is asked, because no text of Postgres can hold it. */
+/** Refuses U+0000, because Postgres cannot store it. */
 export function refuseUnstorable(app: FastifyInstance): void {
   app.addHook('preHandler', async ({ params, query, body }) => {
     if (holdsNul([params, query, body]))
-      throw new Refused(400, 'What was sent holds the character U+0000, which no text in a database has: leave it out.')
+      throw new Refused(400, 'The request contains the character U+0000, which Postgres cannot store. Leave it out.')
   })
 }
 

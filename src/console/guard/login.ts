@@ -2,7 +2,7 @@ import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { personName } from '../../operations/actor.ts'
 import { showDuration } from '../../time.ts'
-import { createTurns } from '../createTurns.ts'
+import { createSemaphore } from '../createSemaphore.ts'
 import { notice } from '../html/elements.ts'
 import { form, hidden, textAsTyped } from '../html/form.ts'
 import { layout, sendPage } from '../html/layout.ts'
@@ -29,11 +29,10 @@ export interface LoginDeps {
   parts: ConsoleParts
 }
 
-/** /login and /logout: a shared password, and a name for the event log. */
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
-  // A hash takes memory and a thread. Tries are bounded, so the queue is.
-  const turns = createTurns(1, Number.POSITIVE_INFINITY)
+  // One hash at a time, because it takes 46 MB and a thread. `attempts` bounds the queue.
+  const turns = createSemaphore(1, Number.POSITIVE_INFINITY)
   const isRight = async (password: string) => {
     using _ = await turns.take()
     return isPassword(password, hash)
@@ -49,17 +48,17 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
     const name = personName(textAsTyped(request.body, 'name'))
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
-    if (name === null) return again(400, 'Say who you are: the event log keeps the name with what you change.')
+    if (name === null) return again(400, 'Give your name: the event log keeps it with your changes.')
     const device = deviceOf(request, hash)
     const waitMs = attempts.take(ip, device)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
-      return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
+      return again(429, `Too many wrong passwords. Try again in ${showDuration(waitMs)}.`)
     }
     const password = textAsTyped(request.body, 'password')
     if (password.length > passwordCharsMax || !(await isRight(password))) {
       parts.say(`the console was given a wrong password from ${ip}`)
-      return again(401, 'That is not the password.')
+      return again(401, 'Wrong password.')
     }
     attempts.succeeded(ip, device)
     sessions.end(sessionIdOf(request))
@@ -77,19 +76,19 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
 
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
-  // A link on another site comes without the cookie. Asked again from here, it comes with it.
+  // A link on another site comes without the strict cookie. A refresh from our own page sends it.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
     return sendPage(reply.header('refresh', '0'), renderGoOn(url))
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
   return sendPage(reply.code(401), renderLogin({ csrf, to: ownPath(to), says }))
 }
 
-/** A path of ours; `/` for an address of another site. */
+/** Returns `/` for an address of another site. */
 function ownPath(text: string): string {
   const base = 'http://console.invalid'
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
-  // Normalising `/./` may leave two slashes, which begin another site's address.
+  // URL turns `/.//x` into `//x`, which is another site's address.
   const isOurs = origin === base && pathname !== '/login' && !pathname.startsWith('//')
   return isOurs ? `${pathname}${search}` : '/'
 }
@@ -111,7 +110,7 @@ function renderLogin({ csrf, to, name = '', says }: LoginView): string {
     html`${says === undefined ? '' : notice('bad', html`<p>${says}</p>`)}
 <section>
 ${form({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
-<p class="quiet">The event log keeps your name with what you change.</p>
+<p class="quiet">The event log keeps your name with your changes.</p>
 </section>`,
   )
 }

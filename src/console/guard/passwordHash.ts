@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 
 const derive = promisify(argon2)
 
-/** What is kept of a password: argon2id and its parameters (RFC 9106). */
+/** An argon2id hash with its parameters (RFC 9106). */
 export interface PasswordHash {
   memoryKiB: number
   passes: number
@@ -12,10 +12,10 @@ export interface PasswordHash {
   tag: Buffer
 }
 
-/** OWASP's parameters: a tenth of a second a try. */
+/** OWASP's parameters: 0.1 s a try. */
 const usual = { memoryKiB: 47_104, passes: 1, parallelism: 1 }
 
-/** Less is guessed too fast, more would exhaust us. */
+/** Less is guessed too fast, more exhausts this host. */
 const memoryKiB = { least: 7_168, most: 1_048_576 }
 const passesMax = 20
 const parallelismMax = 16
@@ -29,7 +29,7 @@ export async function hashPassword(password: string): Promise<string> {
 
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** Reads a PHC line, also of another program; null if it is not valid, or too weak. */
+/** Reads a PHC line; null if it is invalid or too weak. */
 export function readPasswordHash(text: string): PasswordHash | null {
   const [whole, m, t, p, salt = '', tag = ''] = phc.exec(text.trim()) ?? []
   if (whole === undefined) return null

@@ -15,7 +15,7 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
 export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
 
-/** @throws Refused if the Host is not ours: to the browser the page would belong to another site */
+/** @throws Refused if the Host is not a name of this console, against DNS rebinding */
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
@@ -23,24 +23,24 @@ export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   if (!isOurs)
     throw new Refused(
       403,
-      'The name in the address is not one of this console’s: ask for it as it said when it was started, or start it with CONSOLE_NAME set to this name.',
+      'This console does not answer under this name. Use the address that it printed at its start, or set CONSOLE_NAME to this name.',
     )
 }
 
-/** Refuses forms of other sites' pages. Every current browser says whose page sends a form. @throws Refused */
+/** @throws Refused for a form of another site's page, by Origin and Sec-Fetch-Site */
 export function refuseForeignForm(request: FastifyRequest, place: Place): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
-  // A proxy may ask under another name than the browser used: then only the browser's word counts.
+  // A proxy may use another Host than the browser did, so only Sec-Fetch-Site counts then.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
-  if (!isOurs) throw new Refused(403, 'The page of another site sent this form. Nothing was changed.')
+  if (!isOurs) throw new Refused(403, 'A page of another site sent this form. Nothing was changed.')
 }
 
-/** Lets a link on another site lead here, but no frame, picture or stream. @throws Refused */
+/** @throws Refused for a frame, picture or stream in another site's page; a link is allowed */
 export function refuseForeignUse({ headers }: FastifyRequest): void {
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
   if (site === undefined || site === 'same-origin' || site === 'none') return
-  if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'The page of another site asks for this.')
+  if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'A page of another site requested this.')
 }
 
 export function isLoopback(host: string): boolean {
@@ -53,15 +53,14 @@ function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }
 
-/** The name in a Host header, without the port (a tunnel may change it); null if the header is not valid. */
+/** The name in a Host header without the port, which a tunnel may change; null if invalid. */
 export function nameInHost(header: string | undefined): string | null {
   if (header === undefined || !/^[\w.:[\]-]+$/.test(header) || !URL.canParse(`http://${header}`)) return null
   return bare(new URL(`http://${header}`).hostname)
 }
 
 /**
- * Whether a Host names us: this machine, the address asked, the name of --host, or one of CONSOLE_NAME, compared as a
- * whole. So no other site can have a browser ask us under its own name (DNS rebinding).
+ * True for the names of this machine, the address of the connection, --host and CONSOLE_NAME, compared as a whole.
  */
 export function namesUs(
   name: string,

@@ -4,14 +4,13 @@ import type { Clock } from '../../clock.ts'
 import type { PasswordHash } from './passwordHash.ts'
 import { isSameToken } from './viewer.ts'
 
-/** A working day. */
 const sessionMs = 12 * 3_600_000
 
 const sessionsMax = 1_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Keeps who has signed in, in memory only. */
+/** Kept in memory only. */
 export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
   const sessions = new Map<string, { name: string; ageMs: () => number }>()
   return {
@@ -22,7 +21,6 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
       if (sessions.size > sessionsMax && oldest !== undefined) sessions.delete(oldest)
       return id
     },
-    /** Returns null if there is no such session, or it is over. */
     nameOf(id: string): string | null {
       const session = sessions.get(id)
       if (session === undefined) return null
@@ -37,7 +35,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
 /** Browsers send a host's cookies to all its ports, so each port has its own name. */
 const cookieName = ({ socket }: FastifyRequest) => `outboxd_console_${socket.localPort ?? 0}`
 
-/** The session that a request's cookie names; '' if there is none, or another process signed it. */
+/** Returns '' without a cookie, or if another process signed it. */
 export function sessionIdOf(request: FastifyRequest): string {
   const { valid, value } = request.unsignCookie(request.cookies[cookieName(request)] ?? '')
   return valid ? value : ''
@@ -57,17 +55,17 @@ export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply)
 const deviceCookieS = 180 * 86_400
 const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${socket.localPort ?? 0}`
 
-/** Signed by the password's hash, so that it outlives the console and ends with the password. */
+/** Signed with the password hash, so that it outlives the process and ends with the password. */
 const deviceTag = (device: string, { tag }: PasswordHash) =>
   createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
 
-/** The id of a browser that signed in with this password before; else null. */
+/** Null if the browser has not signed in with this password. */
 export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | null {
   const [device = '', tag = ''] = (request.cookies[deviceName(request)] ?? '').split('.', 2)
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
-/** Marks a browser that signed in. The mark only gives it tries of its own (attempts.ts). */
+/** Marks a browser that signed in, for tries of its own (attempts.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
   const device = deviceOf(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`

@@ -3,9 +3,9 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 export interface Viewer {
   /** `operator NAME`, for the event log. */
   who: string
-  /** The token of their forms. */
+  /** The token of this viewer's forms. */
   csrf: string
-  /** Their session, or the proxy's name for them; '' if nobody has to sign in. */
+  /** The session, or the name that the proxy gave; '' without sign-in. */
   session: string
   /** False with --read-only. */
   canChange: boolean
@@ -21,12 +21,12 @@ declare module 'fastify' {
     needsNoViewer?: true
     /** Changes nothing in the ledger, so --read-only allows it. */
     changesNothing?: true
-    /** Each open page asks it every second or two, so its errors are not logged. */
+    /** Polled by each open page, so its errors are not logged. */
     isPolled?: true
   }
 }
 
-/** Makes a form token per viewer, valid until the console ends. */
+/** Returns a function that makes a form token per viewer, valid until the console ends. */
 export function createFormTokens(): (whom: string) => string {
   const key = randomBytes(32)
   return (whom) => createHmac('sha256', key).update(whom).digest('base64url')

@@ -2,17 +2,15 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl, truncate } from '../../plainText.ts'
 import { isoTime, showDuration, showTime } from '../../time.ts'
 
-/** A sentence of the commands; it may quote the ERP or the service. */
+/** A sentence that may quote the ERP or the service. */
 export const paragraph = (text: string): HtmlSafeString => html`<p class="foreign">${foreignText(text, 2_000)}</p>`
 
-/** A part of a page with its heading; links lead to `ID-head`. */
 export const section = (id: string, title: HtmlValue, content: HtmlValue): HtmlSafeString =>
   html`<section aria-labelledby="${id}-head"><h2 id="${id}-head">${title}</h2>
 ${content}</section>`
 
 export type Tone = 'good' | 'attention' | 'bad' | 'quiet'
 
-/** Sentences that stand out; the stylesheet adds a sign to the colour. */
 export const notice = (tone: Tone, words: HtmlValue): HtmlSafeString => html`<div class="notice ${tone}">${words}</div>`
 
 export const empty = (words: HtmlValue): HtmlSafeString => html`<p class="empty">${words}</p>`
@@ -43,21 +41,20 @@ export function factList(facts: readonly (readonly [name: HtmlValue, value: Html
   return html`<dl>${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`)}</dl>`
 }
 
-/** A text of the ERP or the service, on one line and cut, with control and direction characters escaped. */
+/** A text of the ERP or the service: cut, on one line, control and direction characters escaped. */
 export function foreign(text: string, charactersMax = 300): HtmlSafeString {
   return html`<span class="foreign${charactersMax > briefMax ? ' reason' : ''}">${foreignText(text, charactersMax)}</span>`
 }
 
 const briefMax = 40
 
-/** The same for an attribute. */
+/** The text of `foreign`, for an attribute. */
 export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
 
-/** A moment in UTC; a script shows it in the viewer's zone. */
+/** In UTC; assets/console.js shows it in the viewer's zone. */
 export const moment = (ms: number): HtmlSafeString =>
   html`<time datetime="${isoTime(ms)}" title="${showTime(ms)}">${showTime(ms)}</time>`
 
-/** How long ago or ahead a moment is, with the moment on hover. */
 export function age(ms: number, nowMs: number): HtmlSafeString {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
   return html`<time data-age datetime="${isoTime(ms)}" title="${showTime(ms)}">${distance}</time>`

@@ -5,11 +5,11 @@ export interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False for a form that changes nothing in the ledger, so that --read-only has it, too. */
+  /** False if it changes nothing in the ledger: --read-only then shows it, too. */
   changes?: boolean
 }
 
-/** A form with the guard's token; '' if it would change something and the viewer may not. */
+/** Adds the guard's token. Returns '' if the viewer may not make the change. */
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
@@ -21,7 +21,6 @@ ${fields}
 export const hidden = (name: string, value: string): HtmlSafeString =>
   html`<input type="hidden" name="${name}" value="${value}">`
 
-/** A box to tick. Unticked, the form has no such field. */
 export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
   html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 
@@ -34,24 +33,24 @@ const optionWords = {
   transaction: 'Transaction',
   containing: 'Containing',
   cause: 'Cause',
-  limit: 'Rows a page',
+  limit: 'Rows per page',
   'may-have-arrived': 'May have arrived',
-  refresh: 'Read the row anew',
-  'even-if-arrived': 'Also what may have arrived',
+  refresh: 'Read the row again',
+  'even-if-arrived': 'Include what may have arrived',
   'new-key': 'New idempotency key',
   unchecked: 'Without asking the service',
 } as const
 export type OptionName = keyof typeof optionWords
 
-/** The label of a field for an option of the commands, with the option's name: messages name it. */
+/** Shows the option's name, because messages use it. */
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
-/** A field's text; undefined if it is empty, or came twice. */
+/** Returns undefined if the field is empty or came twice. */
 export function formText(fields: unknown, name: string): string | undefined {
   return textAsTyped(fields, name).trim() || undefined
 }
 
-/** The same with the white space around it; '' if it is missing. */
+/** Keeps white space; '' if the field is missing or came twice. */
 export function textAsTyped(fields: unknown, name: string): string {
   const value = (fields as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' ? value : ''

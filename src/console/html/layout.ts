@@ -15,14 +15,13 @@ export interface PageHead {
   current: (typeof pages)[number]['path'] | null
   viewer: Viewer | null
   /**
-   * Where assets/console.js asks for the page's version. If it differs from the rendered one, the script reads the page
-   * again and replaces each element that is `data-live` by its id. It loads a page without a version again as soon as
-   * there is one.
+   * Address from which assets/console.js polls the page's version. If it changed, the script replaces each `data-live`
+   * element by its id. A page without a version is loaded again as soon as there is one.
    */
   live?: { path: string; version?: string }
 }
 
-/** A whole page around `main`. `html` escapes every value. */
+/** A whole page; `html` escapes every value. */
 export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">
@@ -36,7 +35,7 @@ export function layout({ title, current, viewer, live }: PageHead, main: HtmlVal
   <script src="/assets/console.js" defer></script>
 </head>
 <body${attributes(live)}>
-<a class="skip" href="#main">To the contents</a>
+<a class="skip" href="#main">Skip to the content</a>
 <header>
   <p class="name"><a href="/">outboxd</a></p>
   ${viewer === null ? '' : navigation(current)}

@@ -8,7 +8,7 @@ import { empty, factList, foreign, notice, paragraph, section, table } from '../
 import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { jsonText, mappedTable } from '../record/valuesHtml.ts'
-import { maskedWords } from '../sights.ts'
+import { maskedNote } from '../valueAccess.ts'
 import type { MappingResult, MappingView } from './readMapping.ts'
 
 export function renderMapping(view: MappingView, viewer: Viewer): string {
@@ -26,10 +26,10 @@ function pasteSection({ files, form: { type, payload } }: MappingView, viewer: V
   const types = files.kind === 'value' ? [...files.mappings.keys()].sort() : []
   const options = types.map((each) => html`<option${each === type ? html` selected` : ''}>${each}</option>`)
   return section('try', 'Try a payload', [
-    html`<p class="quiet">Shows the request that it would become. Sends nothing, and keeps nothing.</p>`,
+    html`<p class="quiet">Shows the request that it would become. Nothing is sent or kept.</p>`,
     form({ action: '/mapping', viewer, class: 'paste', changes: false }, [
       html`<p><label>Type<select name="type">${options}</select></label></p>`,
-      html`<p><label for="payload">Payload, or one a line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
+      html`<p><label for="payload">Payload, or one per line</label><textarea id="payload" name="payload" rows="8" spellcheck="false" required>
 ${payload}</textarea></p>`,
       html`<button class="main">Map</button>`,
     ]),
@@ -45,8 +45,8 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
   const mapped = previews.filter(({ kind }) => kind === 'mapped').length
   const mappingOf = (type: string) => (files.kind === 'value' ? files.mappings.get(type) : undefined)
   const askingFields = isShown
-    ? html`<p>Shown to you for a quarter of an hour.</p>`
-    : html`<p>${maskedWords(viewer)}</p>${hidden('outbox', outboxId ?? '')}<button>Show the values</button>`
+    ? html`<p>You see the values for a quarter of an hour.</p>`
+    : html`<p>${maskedNote(viewer)}</p>${hidden('outbox', outboxId ?? '')}<button>Show the values</button>`
   const [first] = previews
   const title = html`What ${previews.length === 1 ? foreign(first?.name ?? '', 60) : 'they'} would become`
   return section('result', title, [
@@ -65,7 +65,7 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
 }
 
 const waitingSection = ({ waiting }: MappingView) =>
-  section('waiting', 'Rows that wait in the outbox, the next first', waitingRows(waiting))
+  section('waiting', 'Rows waiting in the outbox, the next first', waitingRows(waiting))
 
 function waitingRows(waiting: MappingView['waiting']): HtmlValue {
   if (waiting.kind === 'unreadable') return notice('attention', lines(waiting.problem))
@@ -76,13 +76,13 @@ function waitingRows(waiting: MappingView['waiting']): HtmlValue {
     key === null ? '–' : foreign(key, 24),
     foreign(createdAt ?? '–', 40),
   ])
-  return table('Rows that wait', ['Row', 'Type', 'Key', 'Created'], rows)
+  return table('Waiting rows', ['Row', 'Type', 'Key', 'Created'], rows)
 }
 
 function filesSection({ files, dir, differing }: MappingView): HtmlValue {
   if (files.kind === 'invalid') return ''
   const types = (differing ?? []).map((type) => `“${type}”`).join(', ')
-  const other = html`<p>The daemon has other files than this machine: they differ in ${types}. <code>outboxd reload</code> has it read its own again.</p>`
+  const other = html`<p>The daemon’s files differ from those of this machine in ${types}. If its files are right on disk, run <code>outboxd reload</code>.</p>`
   return section('files', 'The mapping files', [
     html`<p class="quiet">Of <code>${dir}</code> on the machine where this console runs.</p>`,
     types === '' ? '' : notice('attention', other),
@@ -93,8 +93,8 @@ function filesSection({ files, dir, differing }: MappingView): HtmlValue {
 const fileOf = ({ type, endpoint, track, sendsSubmissionId, fields }: Mapping) => html`<h3>${type}</h3>
 ${factList([
   ['becomes', html`<code>POST ${resources[endpoint].path}</code>`],
-  ['followed', track ? 'until the service has finished it' : 'no: done once it is accepted'],
-  ['sends our id', sendsSubmissionId ? 'yes' : null],
+  ['tracked', track ? 'until the service has finished it' : 'no: done when it is accepted'],
+  ['sends its id', sendsSubmissionId ? 'yes' : null],
 ])}
 ${table(
   `Fields of ${type}`,

@@ -9,7 +9,7 @@ import type { ConsoleParts } from '../parts.ts'
 
 export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
-/** Reads MAPPINGS_DIR each time, so that a correction shows at once. */
+/** Reads the files each time, so that a correction shows at once. */
 export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
   try {
     return { kind: 'value', mappings: loadMappings(config.mappingsDir) }
@@ -30,7 +30,7 @@ export type MappingResult =
 export interface MappingView {
   dir: string
   files: MappingFiles
-  /** Types that only the daemon's files or only the files here have; null if unknown. */
+  /** Types that only the daemon or only this machine has files for; null if unknown. */
   differing: string[] | null
   waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
   form: MappingForm

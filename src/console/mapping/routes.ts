@@ -7,11 +7,11 @@ import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { keepShownRecords, noteSight } from '../sights.ts'
+import { createShownRecords, logValuesShown } from '../valueAccess.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
-/** Mapping more would hold up other viewers for over a tenth of a second. */
+/** More would hold up other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 
@@ -21,9 +21,8 @@ interface Asked {
   isShown?: boolean
 }
 
-/** `/mapping`: what a payload or a row would become, and the mapping files. */
 export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const shown = keepShownRecords(parts.clock)
+  const shown = createShownRecords(parts.clock)
 
   async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
     const { result, isShown = false, form = { type: '', payload: '' } } = asked
@@ -53,7 +52,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)
-      await noteSight(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
+      await logValuesShown(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
       shown.show(viewer, name)
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },

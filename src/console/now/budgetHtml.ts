@@ -11,10 +11,9 @@ const words: Record<MarkKind, string> = {
   heldBack: 'held back',
 }
 
-/** The budget as a moving window: each request stands at the time of its answer. */
 export function budgetSection(window: BudgetWindow): HtmlSafeString {
   if (window.capacity === 0)
-    return html`<h2>Budget</h2>${empty('No daemon has set a budget yet: the first that starts does.')}`
+    return html`<h2>Budget</h2>${empty('There is no budget yet. The first daemon that starts sets it.')}`
   const seconds = showDuration(window.windowMs)
   return html`<h2>Budget</h2>
 <p><strong class="number">${window.free}</strong> of <span class="number">${window.capacity}</span> requests free${nextFree(window)}</p>
@@ -24,7 +23,7 @@ ${picture(window, seconds)}
       html`<li><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="mark ${kind}" d="M1 1h8v8h-8z"/></svg>
 ${words[kind]} <span class="number">${window.counts[kind]}</span></li>\n`,
   )}</ul>
-<p class="quiet">Each mark is a request, where it was answered. A request is free again ${seconds} after that.</p>`
+<p class="quiet">Each mark is a request at the time of its answer. It is free again ${seconds} later.</p>`
 }
 
 function nextFree({ free, capacity, nextFreeMs }: BudgetWindow): string {
@@ -48,7 +47,7 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-/** A path per kind: a box per mark, stacked in the column of its time. */
+/** One path per kind: a box per mark, stacked in the column of its time. */
 export function pathsOf({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
   const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
   const heights = [...stacks.values()].map((stack) => requestsOf(stack))
@@ -90,7 +89,7 @@ export interface BudgetWindow {
   free: number
   counts: Record<MarkKind, number>
   marks: Mark[]
-  /** Milliseconds until another slot is free; null if all are, or there is no budget yet. */
+  /** Null if all slots are free, or there is no budget. */
   nextFreeMs: number | null
 }
 
@@ -104,16 +103,16 @@ export function budgetWindow({ nowMs, windowMs, capacity, busy }: BudgetSlots): 
 }
 
 function marksOf(slot: BusySlot, nowMs: number, windowMs: number): Mark[] {
-  // The lease of an instance that died is longer than the window.
+  // The lease of a dead instance can be older than the window.
   const ageMs = Math.min(Math.max(0, nowMs - slot.setMs), windowMs)
   if (slot.isTaken) return [{ kind: 'inHand', requests: slot.permits, ageMs }]
   let left = slot.permits
   const spent = (['submissions', 'polls', 'others'] as const).flatMap((kind): Mark[] => {
-    // An older version notes only its submissions, and leaves what others noted before.
+    // An older version writes only its submissions, and leaves stale counts of polls.
     const requests = Math.min(slot[kind], left)
     left -= requests
     return requests > 0 ? [{ kind, requests, ageMs }] : []
   })
-  // Neither free nor spent: another client uses the budget, or it was given back unused.
+  // Another client used these requests, or they were given back unused.
   return left > 0 ? [...spent, { kind: 'heldBack', requests: left, ageMs }] : spent
 }

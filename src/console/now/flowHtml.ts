@@ -14,7 +14,7 @@ interface Step {
   name: string
   count: number | null
   oldestMs: number | null
-  /** The states of the list that it links to; null if there is no list. */
+  /** Filter of the list that it links to; null if there is no list. */
   state: State | 'sending,accepted' | null
   tone?: 'good' | 'bad' | 'attention'
 }
@@ -29,7 +29,7 @@ export function flowSection(report: StatusReport): HtmlSafeString {
 ${outboxTrouble(report.outbox)}
 <div><dt>Backlog</dt><dd>${backlogMessage(report)}</dd></div>
 ${held === '' ? '' : html`<div><dt>Held</dt><dd>${held}</dd></div>`}
-<div><dt>To tell</dt><dd>${reportsMessage(report)}</dd></div>
+<div><dt>To write back</dt><dd>${reportsMessage(report)}</dd></div>
 </dl>`
 }
 
@@ -40,7 +40,10 @@ function stepsOf({ submissions, outbox, ...report }: StatusReport): { under: Ste
   }
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
   const atService = submissions.accepted + report.probing
-  const forPerson = (state: State): Step => ({ ...of(state), ...(submissions[state] > 0 ? { tone: 'bad' } : {}) })
+  const needingAttention = (state: State): Step => ({
+    ...of(state),
+    ...(submissions[state] > 0 ? { tone: 'bad' } : {}),
+  })
   return {
     under: [
       { name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs, state: null },
@@ -55,9 +58,9 @@ function stepsOf({ submissions, outbox, ...report }: StatusReport): { under: Ste
     ],
     ended: [
       { ...of('completed'), tone: 'good' },
-      forPerson('uncertain'),
-      forPerson('failed'),
-      forPerson('rejected'),
+      needingAttention('uncertain'),
+      needingAttention('failed'),
+      needingAttention('rejected'),
       of('discarded'),
     ],
   }

@@ -13,7 +13,7 @@ export function historySection({ range, atMs, plots }: History): HtmlSafeString 
   )
   const shownPlots =
     first === undefined || last === undefined
-      ? empty('No minute has been written yet: a daemon writes each when it is over.')
+      ? empty('There is no minute yet. A daemon writes each minute when it ends.')
       : html`<div class="plots">${plots.map((plot) => figure(plot, atMs))}</div>
 <p class="quiet">From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
   return html`<h2>The last <span>${range}</span></h2>
@@ -38,16 +38,16 @@ const width = 600
 const height = 120
 
 function drawing({ title, said, unit, series }: Plot, atMs: readonly number[]): HtmlSafeString {
-  const highest = most(series.flatMap(({ values }) => values)) ?? 0
-  return html`<p class="scale"><span>${shown(highest, unit)}</span></p>
+  const highest = highestOf(series.flatMap(({ values }) => values)) ?? 0
+  return html`<p class="scale"><span>${plotValue(highest, unit)}</span></p>
 <svg class="drawing" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="${title}: ${said}">
 <path class="axis" d="M0 0.5h${width}M0 ${height + 0.5}h${width}"/>
-${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(thin(line.values), thin(atMs), highest)}"/>\n`)}
+${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(downsample(line.values), downsample(atMs), highest)}"/>\n`)}
 </svg>
 <p class="scale"><span>0</span></p>`
 }
 
-/** A line with a gap for each unknown value; a value between two gaps is a dot. */
+/** SVG path with a gap for each unknown value; a value between two gaps becomes a dot. */
 export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
   const first = atMs[0] ?? 0
   const last = atMs.at(-1) ?? 0
@@ -65,11 +65,11 @@ export function pathOf(values: readonly (number | null)[], atMs: readonly (numbe
 
 const pointsMax = 300
 
-/** Keeps the highest of neighbouring values, so that no peak is lost. */
-export function thin(values: readonly (number | null)[]): (number | null)[] {
+/** Keeps the highest of neighbouring values, so that peaks stay. */
+export function downsample(values: readonly (number | null)[]): (number | null)[] {
   const size = Math.ceil(values.length / pointsMax)
   return Array.from({ length: Math.ceil(values.length / size) || 0 }, (_, i) =>
-    most(values.slice(i * size, (i + 1) * size)),
+    highestOf(values.slice(i * size, (i + 1) * size)),
   )
 }
 
@@ -125,35 +125,35 @@ export function historyOf(range: Range, periods: readonly Period[]): History {
     atMs: periods.map(({ beganMs }) => beganMs),
     plots: [
       {
-        ...{ id: 'ended', title: 'Records through a minute', unit: 'count' },
-        said: `${through.toLocaleString('en')} in the last ${range}, ${shown(most(good), 'count')} completed a minute at most`,
+        ...{ id: 'ended', title: 'Records ended per minute', unit: 'count' },
+        said: `${through.toLocaleString('en')} in the last ${range}, ${plotValue(highestOf(good), 'count')} completed a minute at most`,
         series: [
           { name: 'completed', look: 'first', values: good },
           { name: 'failed, rejected, uncertain', look: 'second', values: bad },
         ],
       },
       {
-        ...{ id: 'wait', title: 'From the row’s creation until its end is known', unit: 'ms' },
-        said: `half within ${shown(most(p50), 'ms')} at worst, 95 % within ${shown(most(p95), 'ms')} at worst`,
+        ...{ id: 'wait', title: 'Time from the row’s creation to its end', unit: 'ms' },
+        said: `half within ${plotValue(highestOf(p50), 'ms')} at worst, 95 % within ${plotValue(highestOf(p95), 'ms')} at worst`,
         series: [
           { name: 'p50', look: 'first', values: p50 },
           { name: 'p95', look: 'second', values: p95 },
         ],
       },
       {
-        ...{ id: 'waiting', title: 'Rows that wait to be sent', unit: 'count' },
-        said: `${last === null ? 'not known now' : `${shown(last, 'count')} now`}, ${shown(most(waiting), 'count')} at most`,
+        ...{ id: 'waiting', title: 'Rows waiting to be sent', unit: 'count' },
+        said: `${last === null ? 'unknown now' : `${plotValue(last, 'count')} now`}, ${plotValue(highestOf(waiting), 'count')} at most`,
         series: [{ name: 'waiting', look: 'first', values: waiting }],
       },
     ],
   }
 }
 
-export function most(values: readonly (number | null)[]): number | null {
+export function highestOf(values: readonly (number | null)[]): number | null {
   return values.reduce((highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)), null)
 }
 
-export function shown(value: number | null, unit: Plot['unit']): string {
-  if (value === null) return 'nothing known'
+export function plotValue(value: number | null, unit: Plot['unit']): string {
+  if (value === null) return 'unknown'
   return unit === 'ms' ? showDuration(value) : value.toLocaleString('en', { maximumFractionDigits: 1 })
 }

@@ -17,19 +17,19 @@ import { flowSection } from './flowHtml.ts'
 export interface NowView {
   report: StatusReport
   window: BudgetWindow
-  forPerson: ForPerson
+  needingAttention: NeedingAttention
 }
 
 export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
 
 const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets', 'daemons', 'problems'] as const
 
-/** Renders what changes: the same for every viewer. */
-export function liveParts({ report, window, forPerson }: NowView): LiveParts {
+/** Renders the parts that refresh, the same for every viewer. */
+export function liveParts({ report, window, needingAttention }: NowView): LiveParts {
   const { nowMs, standing } = report
   return {
     sentences: html`${report.diagnoses.map(sentence)}`,
-    person: personSection(forPerson, nowMs),
+    person: attentionSection(needingAttention, nowMs),
     flow: flowSection(report),
     budget: budgetSection(window),
     pauses: pausesSection(report.pauses, nowMs),
@@ -39,7 +39,7 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   }
 }
 
-/** The page that shows or ends what is wrong. */
+/** The page that shows or ends the condition. */
 const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
   'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },
@@ -83,7 +83,7 @@ ${place('problems')}
   )
 }
 
-export interface ForPerson {
+export interface NeedingAttention {
   causes: readonly Cause[]
   lookedAt: number
   isCut: boolean
@@ -92,8 +92,8 @@ export interface ForPerson {
 const causesShown = 8
 const problemsShown = 20
 
-export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: number): HtmlSafeString {
-  if (causes.length === 0) return html`<h2>For a person</h2>${empty('Nothing waits for a person.')}`
+export function attentionSection({ causes, lookedAt, isCut }: NeedingAttention, nowMs: number): HtmlSafeString {
+  if (causes.length === 0) return html`<h2>Needs attention</h2>${empty('No record needs attention.')}`
   const more = causes.length - causesShown
   const rows = causes
     .slice(0, causesShown)
@@ -105,10 +105,10 @@ export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: num
       foreign(cause.types.join(', '), 40),
       age(cause.firstMs, nowMs),
     ])
-  return html`<h2>For a person</h2>
-${table('what waits for a person', ['records', 'state', 'code', 'reason', 'type', 'first'], rows)}
+  return html`<h2>Needs attention</h2>
+${table('what needs attention', ['records', 'state', 'code', 'reason', 'type', 'first'], rows)}
 ${more > 0 ? html`<p><a href="/records">${pluralize(more, 'more cause')}</a></p>` : ''}
-${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that wait.</p>` : ''}`
+${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that need attention.</p>` : ''}`
 }
 
 export function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
@@ -123,8 +123,8 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])
   return html`<h2>Problems</h2>
-${table('problems', ['kind', 'of', 'what was seen', 'since', 'tried again'], rows)}
-${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
+${table('problems', ['kind', 'subject', 'detail', 'since', 'next try'], rows)}
+${more > 0 ? html`<p>And ${more} more: <code>outboxd status --json</code> lists all.</p>` : ''}`
 }
 
 export function targetsSection(recent: RecentCounts): HtmlSafeString {
@@ -161,7 +161,7 @@ export function instancesSection(report: StatusReport): HtmlSafeString {
   if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`
   return html`<h2>Daemons</h2>
 ${table(
-  'daemons that live',
+  'running daemons',
   ['id', 'host', 'version', 'started'],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,

@@ -6,12 +6,11 @@ import { joinHalves } from '../../operations/diagnose.ts'
 import { type LedgerReads, ledgerReads, type OutboxHalf, readLedgerHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { budgetWindow } from './budgetHtml.ts'
-import type { ForPerson, NowView } from './nowHtml.ts'
-import { readWhenCountDiffers, shareReading } from './readings.ts'
+import type { NeedingAttention, NowView } from './nowHtml.ts'
+import { rereadOnChange, shareRead } from './sharedReads.ts'
 
-/** How old each part may be: fewer than five statements a second, however many look. */
+/** Longest age of each part, so that any number of viewers costs under five statements a second. */
 const agesMs = {
-  /** Read again for each view. */
   moving: 300,
   activity: 3_900,
   readOnly: 9_900,
@@ -22,20 +21,20 @@ const agesMs = {
 const problemsAge = { minMs: 0, maxMs: 4_900 }
 const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
-/** Comparing the causes of this many takes a few milliseconds. */
+/** Comparing this many takes a few milliseconds. */
 const causesOfMax = 1_000
 
-export function createNowReading(
+export function createNowReader(
   { databases, config, clock }: Pick<ConsoleParts, 'databases' | 'config' | 'clock'>,
   readOutbox: () => Promise<OutboxHalf>,
 ): () => Promise<NowView> {
   const reads = async () => ledgerReads(await databases())
   const share = <K extends keyof LedgerReads>(read: K, forMs: number): LedgerReads[K] =>
-    shareReading(clock, forMs, async () => (await reads())[read]() as ReturnType<LedgerReads[K]>) as LedgerReads[K]
+    shareRead(clock, forMs, async () => (await reads())[read]() as ReturnType<LedgerReads[K]>) as LedgerReads[K]
   const readSnapshot = share('readSnapshot', agesMs.moving)
-  const readProblems = readWhenCountDiffers(clock, problemsAge, async () => (await reads()).readProblems())
-  const readWaiting = readWhenCountDiffers(clock, causesAge, async () =>
-    readCauses((await databases()).ledger, waitsForPerson, causesOfMax),
+  const readProblems = rereadOnChange(clock, problemsAge, async () => (await reads()).readProblems())
+  const readWaiting = rereadOnChange(clock, causesAge, async () =>
+    readCauses((await databases()).ledger, needsAttention, causesOfMax),
   )
   const shared: LedgerReads = {
     readSnapshot,
@@ -46,17 +45,17 @@ export function createNowReading(
     readRecentCounts: share('readRecentCounts', agesMs.counts),
     readHeartbeatLocks: share('readHeartbeatLocks', agesMs.activity),
   }
-  const readSlots = shareReading(clock, agesMs.moving, async () => readBudgetSlots((await databases()).ledger))
+  const readSlots = shareRead(clock, agesMs.moving, async () => readBudgetSlots((await databases()).ledger))
 
   return async () => {
     const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(shared), readOutbox(), readSlots()])
     const { uncertain, failed, rejected } = ledger.submissions
     const counts = [uncertain, failed, rejected]
-    const forPerson = counts.some((count) => count > 0) ? await readWaiting(counts.join()) : nobodyWaits
-    return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), forPerson }
+    const needingAttention = counts.some((count) => count > 0) ? await readWaiting(counts.join()) : noneNeedAttention
+    return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), needingAttention }
   }
 }
 
-const nobodyWaits: ForPerson = { causes: [], lookedAt: 0, isCut: false }
+const noneNeedAttention: NeedingAttention = { causes: [], lookedAt: 0, isCut: false }
 
-const waitsForPerson: SubmissionFilter = { ...anySubmission, states: statesNeedingAttention }
+const needsAttention: SubmissionFilter = { ...anySubmission, states: statesNeedingAttention }

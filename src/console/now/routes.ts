@@ -7,25 +7,24 @@ import { type ConsoleParts, nowVersion } from '../parts.ts'
 import { pauseRoutes } from '../pause/routes.ts'
 import { historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
 import { type LiveParts, liveParts, type NowView, renderNow } from './nowHtml.ts'
-import { createOutboxReading, shareReading } from './readings.ts'
-import { createNowReading } from './readNow.ts'
+import { createNowReader } from './readNow.ts'
+import { createOutboxReader, shareRead } from './sharedReads.ts'
 
-/** All viewers share a reading for this long. */
 const viewAgeMs = 1_000
 
-/** A minute is written within half a minute of its end. */
+/** A daemon writes each minute within 30 s of its end. */
 const historyAgeMs = 15_000
 
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
-  const readOutbox = createOutboxReading(parts)
+  const readOutbox = createOutboxReader(parts)
   const readAnew = () => {
-    const readView = createNowReading(parts, readOutbox)
-    return shareReading(clock, viewAgeMs, async () => rendered(await readView()))
+    const readView = createNowReader(parts, readOutbox)
+    return shareRead(clock, viewAgeMs, async () => rendered(await readView()))
   }
   let readPage = readAnew()
   const histories = Object.fromEntries(
-    ranges.map((range) => [range, shareReading(clock, historyAgeMs, () => readHistory(range))]),
+    ranges.map((range) => [range, shareRead(clock, historyAgeMs, () => readHistory(range))]),
   ) as Record<Range, () => Promise<HtmlSafeString>>
 
   async function readHistory(range: Range): Promise<HtmlSafeString> {
@@ -39,7 +38,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
     return sendPage(reply, renderNow({ ...page, history, viewer }))
   })
-  // A viewer who has paused sees the pause at once.
+  // Reads again, so that a viewer who has paused sees the pause at once.
   pauseRoutes(app, parts, () => {
     readPage = readAnew()
   })

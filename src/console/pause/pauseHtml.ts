@@ -25,13 +25,13 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
   return page('Pause', viewer, [
     notice('attention', [
       paragraph(pauseMessage(read.forMs, { dryRun: true, nowMs })),
-      html`<p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>`,
+      html`<p>No instance sends or polls then. Requests under way finish, and new rows are still captured. A second pause replaces the first.</p>`,
       html`<p>Why: ${foreign(read.reason, 1_000)}</p>`,
     ]),
     form({ action: '/pause', viewer }, [
       hidden('reason', read.reason),
       hidden('for', request.for ?? ''),
-      html`<button class="main">Pause now</button> <a href="/">leave it</a>`,
+      html`<button class="main">Pause now</button> <a href="/">Cancel</a>`,
     ]),
     readOnlyNotice(viewer),
   ])
@@ -44,20 +44,22 @@ export function renderResumePreview(would: readonly string[], terms: ResumeTerms
     notice('attention', would.map(paragraph)),
     form({ action: '/resume', viewer }, [
       chosen,
-      html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`,
+      html`<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">Cancel</a>`,
     ]),
     readOnlyNotice(viewer),
-    html`<h2>Go further</h2>
+    html`<h2>More</h2>
 <form class="line" action="/resume">
-${tickOf('all', 'do not wait for the end of the other pauses, either: their cause is gone')}
-${tickOf('believeRefusals', 'refusals of record after record in the same words are right: reject the records, for a day')}
-<button>See what that would do</button>
+${tickOf('all', 'end the other pauses, too, because their cause is gone')}
+${tickOf('believeRefusals', 'the repeated refusal is right: reject these records, and for a day all that get the same one')}
+<button>Preview</button>
 </form>`,
   ])
 }
 
 const readOnlyNotice = ({ canChange }: Viewer): HtmlValue =>
-  canChange ? '' : notice('quiet', paragraph('This console only reads (--read-only): nothing can be changed here.'))
+  canChange
+    ? ''
+    : notice('quiet', paragraph('This console was started with --read-only: you cannot change anything here.'))
 
 const page = (title: string, viewer: Viewer, main: HtmlValue): string =>
   layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
@@ -73,7 +75,7 @@ export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafe
 function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
-    html`<p><strong>${pause.reason}</strong>, begun ${age(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
+    html`<p><strong>${pause.reason}</strong>, began ${age(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
 <p>${foreign(pause.detail, 400)}</p>`,
   )
 }

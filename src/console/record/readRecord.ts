@@ -10,12 +10,12 @@ import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  /** `outboxId`: if the name is an outbox row's. */
+  /** `outboxId` is set if the name is an outbox row's. */
   | { kind: 'none'; message: string; outboxId: string | null }
 
 const severalMax = 50
 
-export async function findRecord(databases: Databases, name: string): Promise<Named> {
+export async function findRecordByName(databases: Databases, name: string): Promise<Named> {
   const { submissions = [] } = (await findNamed(databases.ledger, name, severalMax + 1)) ?? {}
   const [submission] = submissions
   if (submission === undefined) {
@@ -31,9 +31,9 @@ export interface RecordView {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  /** The outbox row that has the record's id now, if it differs. */
+  /** The outbox row under the record's id, if it differs. */
   row: OtherRow | null
-  /** The payload mapped by the current files; null if there are none, or no payload. */
+  /** By the current mapping files; null without files or payload. */
   mapped: MappedRecord | null
 
   mappings: Mappings | null

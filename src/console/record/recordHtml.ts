@@ -8,9 +8,9 @@ import type { Viewer } from '../guard/viewer.ts'
 import { age, factList, foreign, foreignText, moment, notice, paragraph, section, type Tone } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
 import { recordTable } from '../records/recordsHtml.ts'
+import { actionsSection } from './actionsHtml.ts'
 import type { RecordView } from './readRecord.ts'
 import { mask, valuesSection } from './valuesHtml.ts'
-import { waysSection } from './waysHtml.ts'
 
 export interface PageMessage {
   tone: Tone
@@ -19,7 +19,7 @@ export interface PageMessage {
 
 export interface RecordShown {
   viewer: Viewer
-  /** Whether the viewer has asked for the values. */
+  /** True if the viewer has asked for the values. */
   isShown: boolean
   message: PageMessage | null
 }
@@ -37,7 +37,7 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
     [
       shown.message === null ? '' : notice(shown.message.tone, shown.message.text.split('\n').map(paragraph)),
       html`<div id="stands" data-live>${standing(view)}</div>`,
-      html`<div id="ways" data-live>${waysSection(view, shown.viewer)}</div>`,
+      html`<div id="ways" data-live>${actionsSection(view, shown.viewer)}</div>`,
       section('steps', 'What happened', html`<div id="steps" data-live>${timeline(view, shown.isShown)}</div>`),
       section('facts', 'Facts', html`<div id="facts" data-live>${facts(view)}</div>`),
       valuesSection(view, shown.viewer, shown.isShown),
@@ -58,7 +58,7 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 
 function standing({ detail, explanation, row }: RecordView): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
-    const below = ways.length > 0 && /\bthen( perhaps)?$/.test(words) ? ' choose below' : ''
+    const below = ways.length > 0 ? ' (choose below)' : ''
     return html`<p>${i === 0 ? 'Next: ' : ''}${escapeControl(words)}${below}</p>`
   })
   return [
@@ -113,8 +113,8 @@ export function renderSeveral(
   viewer: Viewer,
   nowMs: number,
 ): string {
-  return layout({ title: `Several records fit`, current: '/records', viewer }, [
-    html`<p>These fit ${foreign(name, 100)}${isCut ? ', and more do' : ''}: choose one.</p>`,
+  return layout({ title: `Several records match`, current: '/records', viewer }, [
+    html`<p>These match ${foreign(name, 100)}${isCut ? ', and there are more' : ''}. Choose one.</p>`,
     html`<section>${recordTable('Records', submissions, nowMs)}</section>`,
   ])
 }

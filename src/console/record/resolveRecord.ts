@@ -5,7 +5,7 @@ import type { Viewer } from '../guard/viewer.ts'
 import { formText } from '../html/form.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import type { ResolvePreview } from './waysHtml.ts'
+import type { ResolvePreview } from './actionsHtml.ts'
 
 export type Resolving =
   | { kind: 'refused'; message: string }
@@ -29,7 +29,9 @@ export async function resolveRecord(
   const { settling, outcome: would, questions } = found
   const { id, outboxId, revision } = settling.submission
   if (String(revision) !== fields.revision)
-    return refused(`outbox:${outboxId} has taken a step since this page was shown, and was left alone: look again.`)
+    return refused(
+      `outbox:${outboxId} has changed since this page was loaded, so nothing was done. Load the page again.`,
+    )
   if (would.kind === 'left') return refused(would.reason)
   if (fields.confirmed === undefined)
     return { kind: 'preview', preview: { id, revision, answer, message: would.message, questions } }

@@ -8,27 +8,25 @@ import type { Databases } from '../../operations/databases.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
-import { shareReadings } from '../now/readings.ts'
+import { shareReadsByKey } from '../now/sharedReads.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { keepShownRecords, noteDownload, noteSight } from '../sights.ts'
-import { findRecord, readRecord } from './readRecord.ts'
+import { createShownRecords, logDownload, logValuesShown } from '../valueAccess.ts'
+import { renderResolve } from './actionsHtml.ts'
+import { findRecordByName, readRecord } from './readRecord.ts'
 import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRecord } from './resolveRecord.ts'
-import { renderResolve } from './waysHtml.ts'
 
-/** All viewers of a record share a reading for this long. */
 const versionAgeMs = 2_000
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
-/** `/records/ID`: what `outboxd show` says, and what can be done. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { databases, clock } = parts
-  const shown = keepShownRecords(clock)
+  const shown = createShownRecords(clock)
   const done = keepMessages()
-  const readVersion = shareReadings(clock, versionAgeMs, async (id: string) =>
+  const readVersion = shareReadsByKey(clock, versionAgeMs, async (id: string) =>
     uuid.test(id) ? ((await readRevisions((await databases()).ledger, [id])).get(id) ?? '') : '',
   )
   app.get('/records/:id/version', { config: { isPolled: true } }, async ({ params }: RecordRequest) => ({
@@ -41,7 +39,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     message: PageMessage | null,
   ): Promise<FastifyReply> {
     const { viewer, params } = request
-    const named = await findRecord(await databases(), params.id)
+    const named = await findRecordByName(await databases(), params.id)
     if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.outboxId, viewer))
     if (named.kind === 'several')
       return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
@@ -62,7 +60,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request
     const detail = await detailOf(await databases(), request.params.id)
-    await noteSight(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
+    await logValuesShown(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
     shown.show(viewer, detail.id)
     return reply.redirect(`/records/${detail.id}#values-head`, 303)
   })
@@ -91,10 +89,9 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   for (const name of ['payload', 'body', 'result'] as const)
     app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
       const { id } = request.params
-      if (!shown.isShown(request.viewer, id))
-        throw new Refused(403, 'Ask for the values on the record’s page first: who does so is logged.')
+      if (!shown.isShown(request.viewer, id)) throw new Refused(403, 'Ask for the values on the record’s page first.')
       const detail = await detailOf(await databases(), id)
-      await noteDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
+      await logDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
       return reply
         .type('text/plain; charset=utf-8')
         .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
@@ -110,7 +107,7 @@ async function detailOf(databases: Databases, id: string): Promise<SubmissionDet
 
 const messagesMax = 1_000
 
-/** Keeps what a viewer did until the next page says it, once. */
+/** Keeps the result of an action for the page after the redirect. */
 function keepMessages() {
   const messages = new Map<string, string>()
   return {

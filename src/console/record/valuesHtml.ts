@@ -10,28 +10,26 @@ import { isDigits, isObject, type PayloadValue, readPayload } from '../../yaml/e
 import type { Viewer } from '../guard/viewer.ts'
 import { empty, foreign, notice, section, table } from '../html/elements.ts'
 import { form } from '../html/form.ts'
-import { maskedWords } from '../sights.ts'
+import { maskedNote } from '../valueAccess.ts'
 import type { RecordView } from './readRecord.ts'
 
 export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean): HtmlValue {
   const { id, payload, body, result, attempt } = view.detail
   const [path, words, button] = isShown
-    ? ['hide', 'Shown to you for a quarter of an hour.', 'Hide the values']
-    : ['show', maskedWords(viewer), 'Show the values']
+    ? ['hide', 'You see the values for a quarter of an hour.', 'Hide the values']
+    : ['show', maskedNote(viewer), 'Show the values']
   const asking = form(
     { action: `/records/${id}/${path}`, viewer, changes: false },
     html`<p>${words}</p><button>${button}</button>`,
   )
   const whole = (name: string) =>
-    isShown
-      ? html`<p><a href="/records/${id}/${name}.txt">The whole as text</a>, digit for digit as it is stored</p>`
-      : ''
+    isShown ? html`<p><a href="/records/${id}/${name}.txt">All of it as text</a>, digit for digit</p>` : ''
   const text = (name: string, title: string, json: string | null, whyNone: string) => {
     const none = empty(`(${noneBecause(view.detail, whyNone)})`)
     return section(name, title, json === null ? none : [jsonText(json, !isShown, title), whole(name)])
   }
   return [
-    section('values', 'What it holds', asking),
+    section('values', 'Values', asking),
     fieldsSection(view, isShown),
     text('payload', 'Payload, as the ERP wrote it', payload, 'it could not be read'),
     text('body', `Request, as it ${attempt > 0 ? 'is' : 'would be'} sent`, body, 'the record did not map'),
@@ -43,7 +41,7 @@ export function valuesSection(view: RecordView, viewer: Viewer, isShown: boolean
 export function jsonText(json: string, isMasked: boolean, name: string): HtmlValue {
   const { text, isCut } = shownJson(json, isMasked)
   return html`<pre tabindex="0" role="group" aria-label="${name}">${escapeLines(text)}</pre>
-${isCut ? html`<p class="quiet">It is longer: here is its beginning.</p>` : ''}`
+${isCut ? html`<p class="quiet">This is only the beginning.</p>` : ''}`
 }
 
 function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolean): HtmlValue {
@@ -58,7 +56,7 @@ function fieldsSection({ detail, mapped, mappings }: RecordView, isShown: boolea
   const other = isOther
     ? notice(
         'attention',
-        html`<p>By the mapping files as they are now; the request below was made by others, or of another payload.</p>`,
+        html`<p>This uses the mapping files as they are now. The request below was made with other files, or from another payload.</p>`,
       )
     : ''
   return section('fields', 'Field by field', [other, mappedTable(mapped, mappings?.get(detail.type), !isShown)])
@@ -73,7 +71,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
     return [
       notice('bad', html`<p>It cannot be sent: ${mapped.errors.length === 1 ? 'this is' : 'these are'} wrong.</p>`),
       table(
-        'What is wrong with its fields',
+        'Errors by field',
         ['Field', 'From', 'Error', 'Rule'],
         mapped.errors.map(({ field, from, message }) => [
           html`<code>${field}</code>`,
@@ -86,7 +84,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   return [
     html`<p>It becomes <code>POST ${resources[mapped.resource].path}</code>.</p>`,
     table(
-      'From the client’s values to the service’s',
+      'Client values and sent values',
       ['Field', 'From', 'Client', 'Rule', 'Sent'],
       mapped.fields.map(({ field, from, source, value }) => [
         html`<code>${field}</code>`,
@@ -104,8 +102,7 @@ export const mask = '•••'
 const charactersMax = 20_000
 
 /**
- * Lays out JSON in lines, with each number's own digits. Masked, only names are left, because any value may be
- * personal.
+ * Indents JSON and keeps each number's digits. Masks every value, because any may be personal.
  */
 function shownJson(json: string, isMasked: boolean): { text: string; isCut: boolean } {
   const read = readPayload(json)

@@ -13,7 +13,7 @@ export interface RecordsView {
   query: RecordsQuery
   problems: string[]
   listed: Listed | null
-  /** Rows that never became submissions; only in the list without filters. */
+  /** Only in the list without filters. */
   skippedRows: string[]
   nowMs: number
 }
@@ -28,10 +28,10 @@ export const countedMax = 1_000
 export function renderRecords(view: RecordsView, viewer: Viewer): string {
   const { query, problems, listed, skippedRows } = view
   const wrong = problems.map(paragraph)
-  const putOff = skippedRows.map(paragraph)
+  const skipped = skippedRows.map(paragraph)
   return layout({ title: 'Records', current: '/records', viewer }, [
     wrong.length > 0 ? notice('bad', wrong) : '',
-    putOff.length > 0 ? notice('attention', putOff) : '',
+    skipped.length > 0 ? notice('attention', skipped) : '',
     filterForm(query),
     listed?.cut ? notice('attention', paragraph(listed.cut)) : '',
     listed === null ? '' : listed.kind === 'page' ? pageOf(view, listed, viewer) : causesOf(view, listed),
@@ -59,23 +59,23 @@ const totalWords = (total: number) =>
 function noneOf({ query }: RecordsView): HtmlValue {
   if (query.from !== null)
     return empty(
-      html`Nothing is beyond this point any more. <a href="${recordsPath({ ...query, from: null })}">To the beginning</a>`,
+      html`There are no more records here. <a href="${recordsPath({ ...query, from: null })}">First page</a>`,
     )
   const hasFilters = Object.keys(query.filters).length > 0
   return empty(
     hasFilters
       ? html`No record matches. <a href="/records">Without filters</a>`
-      : html`No record waits for a person. <a href="/records?state=queued,sending,accepted">What is under way</a>`,
+      : html`No record needs attention. <a href="/records?state=queued,sending,accepted">What is under way</a>`,
   )
 }
 
-/** Fields for a change to the whole list, whatever a page shows. */
+/** The query of the whole list, for a change to all that match. */
 const hiddenQuery = ({ query }: RecordsView) =>
   queryFields({ ...query, from: null, byCause: false })
     .filter(([name]) => name !== 'limit')
     .map(([name, value]) => hidden(name, value))
 
-const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'In it since', 'Note', 'Error']
+const columns: readonly Column[] = ['Record', 'Type', 'Key', 'State', 'Code', 'Since', 'Note', 'Error']
 
 export function recordTable(
   name: string,
@@ -108,7 +108,6 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
   ]
 }
 
-/** Links to the neighbouring pages, by position: earlier pages are never counted. */
 function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlValue {
   if (ends === null) return ''
   const isBack = query.from?.way === 'before'
@@ -129,7 +128,7 @@ const changeButtons = html`<p class="buttons">
 <button name="do" value="replay-all">Replay all that match …</button>
 <button name="do" value="discard-all">Discard all that match …</button>
 </p>
-<p class="quiet">Each shows first what it would do.</p>`
+<p class="quiet">Each shows a preview first.</p>`
 
 function causesOf(
   { query, nowMs }: RecordsView,
@@ -147,10 +146,10 @@ function causesOf(
     foreign(cause.types.join(', '), 24),
     foreign(cause.shape, 300),
   ])
-  const cutWords = `Only the newest ${lookedAt} were looked at: narrow it with “In its state since”.`
-  return section('causes', 'What stands in the way, most frequent first', [
+  const cutWords = `Only the newest ${lookedAt} records were read. Narrow the list with “In its state since”.`
+  return section('causes', 'Causes, the most frequent first', [
     isCut ? notice('attention', paragraph(cutWords)) : '',
     table('Causes', [{ number: 'Records' }, 'State', 'Code', 'First', 'Last', 'Type', 'Reason'], rows),
-    html`<p>Mend the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
+    html`<p>Fix the cause before you replay: the mapping, the row, or what the service lacks.</p>`,
   ])
 }

@@ -4,7 +4,7 @@ import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { type OptionName, optionLabel, tick } from '../html/form.ts'
 
-/** An address of the list: the options of `outboxd list` under their names, and a position. */
+/** The options of `outboxd list` under their names, and a position. */
 export interface RecordsQuery {
   filters: FilterOptions
   order: ListOrder
@@ -12,7 +12,6 @@ export interface RecordsQuery {
   from: PageWanted['from']
 }
 
-/** In the order of an address. */
 const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
 
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
@@ -34,7 +33,7 @@ export function readRecordsQuery(fields: Fields): RecordsQuery {
   }
 }
 
-/** A name's values without empty ones, which forms send, too. */
+/** Drops empty values, because forms send empty fields. */
 function all(fields: Fields, name: string): string[] {
   const value = fields[name]
   return [value ?? []].flat().filter((each) => each.trim() !== '')
@@ -66,7 +65,7 @@ export function recordsPath(query: RecordsQuery): string {
 }
 
 const ways: readonly [words: string, path: string][] = [
-  ['Waits for a person', '/records'],
+  ['Needs attention', '/records'],
   ['By cause', '/records?by-cause=on'],
   ['Under way', '/records?state=queued,sending,accepted'],
   ['Completed', '/records?state=completed&newest=on'],
@@ -85,10 +84,10 @@ export function filterForm(query: RecordsQuery): HtmlSafeString {
   const ticks = states.map((state) => tick('state', state, { value: state, isOn: chosen.includes(state) }))
   const isOpen = Object.keys(filters).some((name) => name !== 'state')
   return html`<search>
-<nav aria-label="Often looked at"><ul>${links}</ul></nav>
+<nav aria-label="Common filters"><ul>${links}</ul></nav>
 <details class="filters"${isOpen ? html` open` : ''}><summary>Filters</summary>
 <form method="get" action="/records" class="filters">
-<fieldset><legend>State; none: what waits for a person</legend>${ticks}</fieldset>
+<fieldset><legend>State (none: what needs attention)</legend>${ticks}</fieldset>
 <div class="fields">
 ${text('type', filters.type)}${text('key', filters.key)}${text('code', filters.code, 'E001')}
 ${text('since', filters.since, '2h, 3d, 2026-11-03')}${text('until', filters.until, '2h, 3d, 2026-11-03')}
@@ -97,7 +96,7 @@ ${text('cause', filters.cause)}${text('limit', filters.limit, '50')}
 </div>
 <p>${tick('may-have-arrived', optionLabel('may-have-arrived'), { isOn: filters.mayHaveArrived ?? false })}
 ${tick('newest', 'Newest first', { isOn: order === 'newest' })}
-${tick('by-cause', 'One line a cause', { isOn: byCause })}</p>
+${tick('by-cause', 'One line per cause', { isOn: byCause })}</p>
 <p><button class="main">Show</button> <a href="/records">Without filters</a></p>
 </form></details>
 </search>`

@@ -8,14 +8,14 @@ import { skippedRowMessages } from '../../operations/problemMessage.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { searchFor } from '../sights.ts'
+import { loggedSearch } from '../valueAccess.ts'
 import { countedMax, type Listed, type RecordsView, renderRecords } from './recordsHtml.ts'
 import { type Fields, type RecordsQuery, readRecordsQuery, recordsPath } from './recordsQuery.ts'
 
 export function recordsRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: Fields }>('/records', async (request, reply) => {
     const query = readRecordsQuery(request.query)
-    // A form sends empty fields, too. The address that is shown and shared has none.
+    // Redirects to an address without the empty fields that a form sends.
     if (hasEmpty(request.query)) return reply.redirect(recordsPath(query), 303)
     const view = await readRecords(parts, request.viewer, query)
     return sendPage(reply.code(view.problems.length > 0 ? 400 : 200), renderRecords(view, request.viewer))
@@ -34,10 +34,9 @@ async function readRecords(parts: ConsoleParts, viewer: Viewer, query: RecordsQu
 }
 
 const rowsDefault = 50
-/** A page's rows, whatever its address asks for. */
 export const rowsMax = 200
 
-/** The reason of each is read, to leave values out of it. */
+/** The reason of each record is read and normalised. */
 const causesOfMax = 100_000
 
 async function readListed(
@@ -48,7 +47,7 @@ async function readListed(
 ): Promise<Listed> {
   const databases = await parts.databases()
   let cut: string | null = null
-  const filter = await narrowByText(searchFor(parts, viewer), read, (message) => {
+  const filter = await narrowByText(loggedSearch(parts, viewer), read, (message) => {
     cut = message
   })
   if (query.byCause) {

@@ -52,7 +52,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       outboxId,
     ])
     const recordUrl = page.url()
-    await page.getByLabel('Read the row anew').check()
+    await page.getByLabel('Read the row again').check()
     await click('Replay …')
     await untilSays(page, 'This would replay 1 record')
     await page.getByLabel('Reason').fill('the amount was corrected')
@@ -191,7 +191,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     }
     await read.goto('/mapping')
     await read
-      .getByLabel('Payload, or one a line')
+      .getByLabel('Payload, or one per line')
       .fill(JSON.stringify({ field2: hostile, [hostile]: hostile, amount: hostile }))
     await read.getByRole('button', { name: 'Map' }).click()
     await untilSays(read, 'It cannot be sent')

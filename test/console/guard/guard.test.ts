@@ -92,14 +92,14 @@ describe('a form', () => {
   ])('of %s is refused, though it has the token', async (_, headers) => {
     const { status, text } = await post(headers)
     expect(status).toBe(403)
-    expect(text).toContain('The page of another site sent this form. Nothing was changed.')
+    expect(text).toContain('A page of another site sent this form. Nothing was changed.')
     expect(served.changes).toEqual([])
   })
 
   test.each(['', 'AAAA', 'ä', 'null'])('with the token %j is refused', async (csrf) => {
     const { status, text } = await post(asForm(served.url), csrf)
     expect(status).toBe(403)
-    expect(text).toContain('load its page again. Nothing was changed.')
+    expect(text).toContain('Load its page again. Nothing was changed.')
     expect(served.changes).toEqual([])
   })
 

@@ -196,7 +196,7 @@ test('a session that asks for much at once waits for its own answers, and nobody
   await signIn(bob, { name: 'bob' })
   const asked = Array.from({ length: 60 }, () => ann.get('/slow'))
   const refused = await Promise.race(asked) // by then the others wait
-  expect(refused).toMatchObject({ status: 429, text: expect.stringContaining('try again in a moment') })
+  expect(refused).toMatchObject({ status: 429, text: expect.stringContaining('Try again in a moment') })
   expect(await bob.get('/change')).toMatchObject({ status: 200 })
   busy.answerSlow()
   const statuses = (await Promise.all(asked)).map(({ status }) => status)

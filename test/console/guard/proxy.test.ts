@@ -41,7 +41,7 @@ test.each(['127.0.0.1', '127.0.0.8'])('%s is not the proxy, whatever it says', a
   for (const path of ['/change', '/now/version', '/assets/console.js']) {
     const answered = await served.ask(path, { from, headers: { ...asAnn, 'x-forwarded-for': proxy } })
     expect(answered).toMatchObject({ status: 403 })
-    expect(answered.text).toContain('asked through its proxy alone')
+    expect(answered.text).toContain('answers only its proxy')
   }
 })
 
@@ -53,7 +53,7 @@ test.each<[string, Record<string, string | string[]>]>([
 ])('a proxy that gives %s lets nobody in', async (_, headers) => {
   const answered = await served.ask('/change', { from: proxy, headers })
   expect(answered).toMatchObject({ status: 401 })
-  expect(answered.text).toContain('The proxy did not say who asks')
+  expect(answered.text).toContain('The proxy did not name the user')
 })
 
 test('a name is read as UTF-8', async () => {

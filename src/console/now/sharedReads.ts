@@ -3,8 +3,8 @@ import type { Clock } from '../../clock.ts'
 import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/** Shares a reading that is less than `forMs` old, or under way. A failure is not kept. */
-export function shareReading<T>(
+/** Shares a read that is under way or less than `forMs` old. A failed read is not kept. */
+export function shareRead<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   forMs: number,
   read: () => Promise<T>,
@@ -30,14 +30,14 @@ export function shareReading<T>(
 
 const keysMax = 1_000
 
-export function shareReadings<T>(
+export function shareReadsByKey<T>(
   clock: Pick<Clock, 'stopwatch'>,
   forMs: number,
   read: (key: string) => Promise<T>,
 ): (key: string) => Promise<T> {
   const readings = new Map<string, () => Promise<T>>()
   return (key) => {
-    const reading = readings.get(key) ?? shareReading(clock, forMs, () => read(key))
+    const reading = readings.get(key) ?? shareRead(clock, forMs, () => read(key))
     readings.delete(key)
     readings.set(key, reading)
     const [oldest] = readings.keys()
@@ -46,8 +46,8 @@ export function shareReadings<T>(
   }
 }
 
-/** Reads again if the count differs and the value is `minMs` old, or if it is `maxMs` old. Await each answer first. */
-export function readWhenCountDiffers<T>(
+/** Reads again if the count changed and the value is `minMs` old, or if it is `maxMs` old. Not for calls at once. */
+export function rereadOnChange<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   { minMs, maxMs }: { minMs: number; maxMs: number },
   read: () => Promise<T>,
@@ -63,15 +63,15 @@ export function readWhenCountDiffers<T>(
 const outboxAgeMs = 5_000
 const hiddenAgeMs = 60_000
 const readOnlyAgeMs = 9_900
-/** An outbox that is locked or unreadable is asked again sooner. */
+/** For an outbox that is locked or unreadable. */
 const troubledAgeMs = 4_000
-/** After counting millions of rows, the outbox rests for 40 times as long. */
+/** The pause after a read, in multiples of its duration: counting millions of rows is slow. */
 const restTimes = 40
-/** The page does not wait longer, because the table may be locked. */
+/** A page waits no longer for the outbox, whose table may be locked. */
 const patienceMs = 150
 
-/** Reads the outbox's half of the status now and then. Meanwhile a page gets the last value. */
-export function createOutboxReading(
+/** Reads the outbox's half of the status in the background. Pages get the last value. */
+export function createOutboxReader(
   parts: Pick<ConsoleParts, 'databases' | 'clock'>,
   ask: (reads: OutboxReads) => Promise<OutboxHalf> = readOutboxHalf,
 ): () => Promise<OutboxHalf> {
@@ -102,7 +102,7 @@ export function createOutboxReading(
 
 function slowReads({ databases, clock }: Pick<ConsoleParts, 'databases' | 'clock'>): () => Promise<OutboxReads> {
   const reads = async () => outboxReads(await databases())
-  const countHiddenRows = shareReading(clock, hiddenAgeMs, async () => (await reads()).countHiddenRows())
-  const readReadOnly = shareReading(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
+  const countHiddenRows = shareRead(clock, hiddenAgeMs, async () => (await reads()).countHiddenRows())
+  const readReadOnly = shareRead(clock, readOnlyAgeMs, async () => (await reads()).readReadOnly())
   return async () => ({ ...(await reads()), countHiddenRows, readReadOnly })
 }

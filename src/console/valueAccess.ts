@@ -9,18 +9,18 @@ import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /**
- * Pages mask values. A viewer who asks sees them for a quarter of an hour, and is logged first: as an act in the
- * ledger, or with --read-only in the console's own log, because such a role cannot write to the ledger.
+ * Pages mask values. A viewer who asks for them is logged first, then sees them for a quarter of an hour. With
+ * --read-only the console's own log has it, because that role cannot write to the ledger.
  */
 
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
 type Who = Pick<Viewer, 'who' | 'canChange'>
 
-/** An act names at most this many records, and counts the others. */
+/** The log names at most this many records and counts the others. */
 const namedMax = 100
 
-/** Logs that values are about to be shown. @throws Error if it cannot be logged: show nothing then */
-export async function noteSight(
+/** Call before values are shown. @throws Error if it cannot be logged: show nothing then */
+export async function logValuesShown(
   { databases, say }: Noting,
   { who, canChange }: Who,
   sight: ValueAccess,
@@ -30,7 +30,7 @@ export async function noteSight(
 }
 
 /** @param records null for all records */
-export function noteDownload(
+export function logDownload(
   parts: Noting,
   viewer: Who,
   records: ValueAccess['records'] | null,
@@ -38,14 +38,14 @@ export function noteDownload(
 ): Promise<void> {
   const named = (records ?? []).slice(0, namedMax)
   const unnamed = records === null ? 'all' : records.length - named.length
-  return noteSight(parts, viewer, { act: 'download', records: named, unnamed, detail })
+  return logValuesShown(parts, viewer, { act: 'download', records: named, unnamed, detail })
 }
 
 /**
- * Searches and logs it, because results tell masked values piece by piece. The log names the records looked at, or the
- * found ones if these were over 100.
+ * Logs each search, because results reveal masked values piece by piece. The log names the records looked at, or the
+ * found ones if over 100 were looked at.
  */
-export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
+export function loggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
   return async (filter, text, bounds) => {
     const { ledger } = await parts.databases()
     const found = await searchInTurn(parts, () => searchText(ledger, filter, text, bounds))
@@ -53,7 +53,7 @@ export function searchFor(parts: ConsoleParts, viewer: Viewer): SearchText {
     const isFew = lookedAt <= namedMax
     const records = await selectSubmissions(ledger, isFew ? filter : { ...filter, among: ids }, namedMax)
     const unnamed = isFew ? 0 : ids.length - records.length
-    await noteSight(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
+    await logValuesShown(parts, viewer, { act: 'search', records, unnamed, detail: { lookedAt, found: ids.length } })
     return found
   }
 }
@@ -63,11 +63,11 @@ async function searchInTurn<T>({ searches }: ConsoleParts, search: () => Promise
   return await search()
 }
 
-export const maskedWords = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
-  `Values are masked: they may be a person’s. ${
+export const maskedNote = ({ canChange }: Pick<Viewer, 'canChange'>): string =>
+  `Values are masked, because they may be personal. ${
     canChange
-      ? 'Who asks for them is logged, in the audit.'
-      : 'Who asks for them stands in this console’s own log; nothing is written to the ledger.'
+      ? 'If you ask for them, the audit log notes it.'
+      : 'If you ask for them, this console’s own log notes it. Nothing is written to the ledger.'
   }`
 
 function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string {
@@ -95,7 +95,7 @@ export interface ShownRecords {
 const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
-export function keepShownRecords({ nowMs }: Pick<Clock, 'nowMs'>): ShownRecords {
+export function createShownRecords({ nowMs }: Pick<Clock, 'nowMs'>): ShownRecords {
   const untilMs = new Map<string, number>()
   const keyOf = ({ csrf }: Pick<Viewer, 'csrf'>, name: string) => `${csrf} ${name}`
   return {

@@ -10,7 +10,7 @@ import { form, hidden, optionLabel, tick } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import type { RecordView } from './readRecord.ts'
 
-export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
+export function actionsSection(view: RecordView, viewer: Viewer): HtmlValue {
   if (!viewer.canChange) return ''
   const { detail, explanation } = view
   const said = explanation.advice.flatMap(({ ways }) => ways)
@@ -19,7 +19,7 @@ export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
     .map(({ id, title, means, fields, button }) => {
       const isBulk = id === 'replay' || id === 'discard'
       const action = isBulk ? '/records/choose' : `/records/${detail.id}/resolve`
-      // A record that took a step since the page was shown is left alone.
+      // A record that has changed since the page was loaded is skipped.
       const seen = isBulk ? hidden('id', detail.id) : hidden('revision', String(view.submission.revision))
       const submit = isBulk
         ? html`<button name="do" value="${id}-ticked">${button}</button>`
@@ -47,7 +47,7 @@ const ways: readonly WayForm[] = [
     id: 'replay',
     title: 'Replay',
     isOpen: ({ state }) => replayable.includes(state),
-    means: 'maps and sends it again; --refresh reads the row anew',
+    means: 'map it and send it again; --refresh reads the row again',
     fields: tick('refresh', optionLabel('refresh')),
     button: 'Replay …',
   },
@@ -55,7 +55,7 @@ const ways: readonly WayForm[] = [
     id: 'arrived',
     title: 'It arrived',
     isOpen: canSettle,
-    means: 'the service has it under this id: we follow it to its end',
+    means: 'the service has it under this id; outboxd tracks it to its end',
     fields: html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>
 ${tick('unchecked', optionLabel('unchecked'))}`,
     button: 'It arrived …',
@@ -64,7 +64,7 @@ ${tick('unchecked', optionLabel('unchecked'))}`,
     id: 'not-arrived',
     title: 'It did not arrive',
     isOpen: canSettle,
-    means: 'the service does not have it: we send it again',
+    means: 'the service does not have it; outboxd sends it again',
     fields: tick('new-key', optionLabel('new-key')),
     button: 'It did not arrive …',
   },
@@ -72,7 +72,7 @@ ${tick('unchecked', optionLabel('unchecked'))}`,
     id: 'take-back',
     title: 'Take the id back',
     isOpen: ({ idByPerson }) => idByPerson,
-    means: 'The id that a person gave is wrong, and no other is known yet: it is uncertain again.',
+    means: 'the id that an operator gave is wrong; the record becomes uncertain again',
     fields: '',
     button: 'Take the id back …',
   },
@@ -97,13 +97,13 @@ export interface ResolvePreview {
 export function renderResolve(preview: ResolvePreview, viewer: Viewer): string {
   const { id, message, questions, revision, answer } = preview
   const asked = questions.map(({ text }) => notice('attention', paragraph(text)))
-  return layout({ title: 'Is it meant?', current: '/records', viewer }, [
+  return layout({ title: 'Confirm', current: '/records', viewer }, [
     html`<section>${paragraph(message)}${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [
   hidden('revision', String(revision)),
   ...answerFields(answer),
   hidden('confirmed', 'on'),
-  html`<label class="wide">Reason, if there is one<input name="reason" maxlength="1000"></label>`,
+  html`<label class="wide">Reason (optional)<input name="reason" maxlength="1000"></label>`,
   html`<button class="main">${confirmWords(answer)}</button> <a href="/records/${id}">Cancel: change nothing</a>`,
 ])}</section>`,
   ])

@@ -1,13 +1,13 @@
 import { Refused } from './errors.ts'
 
-/** Lets a few things run at once; the rest waits, first come first served. */
-export interface Turns {
+/** Bounds what runs at once; the rest waits in order. */
+export interface Semaphore {
   /** @throws Refused if too many wait already */
   take(): Promise<Disposable>
   isIdle(): boolean
 }
 
-export function createTurns(atOnceMax: number, waitingMax: number): Turns {
+export function createSemaphore(atOnceMax: number, waitingMax: number): Semaphore {
   let running = 0
   const waiting: (() => void)[] = []
 
@@ -21,7 +21,7 @@ export function createTurns(atOnceMax: number, waitingMax: number): Turns {
     async take() {
       if (running < atOnceMax) running += 1
       else if (waiting.length < waitingMax) await new Promise<void>((resolve) => waiting.push(resolve))
-      else throw new Refused(429, 'As much is under way already as can be done at once: try again in a moment.')
+      else throw new Refused(429, 'Too many requests are under way. Try again in a moment.')
       return { [Symbol.dispose]: end }
     },
     isIdle: () => running === 0,

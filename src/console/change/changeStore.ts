@@ -8,7 +8,7 @@ import { type Discarded, discardSubmissions } from '../../operations/discard.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import type { ChangePreview, Cost } from '../../operations/previewChange.ts'
 import { type ReplayTerms, replaySubmissions } from '../../operations/replay.ts'
-import { troubleOf } from '../errors.ts'
+import { troubleMessage } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 export interface ChangeRequest {
@@ -19,7 +19,7 @@ export interface ChangeRequest {
   filters: FilterOptions
 }
 
-/** A change in bulk from its preview to its end. What was previewed is what is confirmed, record by record. */
+/** A bulk change from its preview to its end. Only the previewed records are changed. */
 export interface KeptChange {
   readonly token: string
   /** The token of the session that may confirm it. */
@@ -30,9 +30,9 @@ export interface KeptChange {
   readonly preview: ChangePreview
   /** Null for a discard. */
   readonly cost: Cost | null
-  /** Records of a replay that were too many to map beforehand. */
+  /** Number of records that were not mapped beforehand, because there are too many. */
   readonly untried: number
-  /** Says that a search did not look at all records. */
+  /** Set if a search did not look at all records. */
   readonly cut: string | null
   progress: ChangeProgress
 }
@@ -47,8 +47,8 @@ const changesMax = 50
 /** Each takes a hundred bytes. */
 const submissionsMax = 300_000
 
-/** Keeps changes in memory. If there is no room, the oldest goes of the owner who has most, unless it runs. */
-export function keepChanges() {
+/** Keeps changes in memory. If it is full, the owner with most changes loses the oldest that is not running. */
+export function createChangeStore() {
   const kept = new Map<string, KeptChange>()
   const held = () => [...kept.values()].reduce((sum, { submissions }) => sum + submissions.length, 0)
 
@@ -70,7 +70,6 @@ export function keepChanges() {
       kept.set(token, made)
       return made
     },
-    /** Returns undefined if there is none, or it belongs to another viewer. */
     find(token: string, owner: string): KeptChange | undefined {
       const found = kept.get(token)
       return found?.owner === owner ? found : undefined
@@ -78,7 +77,7 @@ export function keepChanges() {
   }
 }
 
-/** Most changes end within this time, so the answer shows their end. */
+/** The answer waits this long, because most changes end sooner. */
 const answerWithinMs = 1_500
 
 export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'databases' | 'config'>) {
@@ -95,7 +94,7 @@ export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'da
       const result = await carryOut(await databases(), config, change, actor, { signal: stopping.signal, onProgress })
       change.progress = { kind: 'over', result }
     } catch (error) {
-      change.progress = { kind: 'failed', looked, message: troubleOf(error) }
+      change.progress = { kind: 'failed', looked, message: troubleMessage(error) }
     }
   }
 
