@@ -16,7 +16,7 @@ export class Clients {
     return this.#clients.some((client) => client.id === id)
   }
 
-  /** Takes the same time whatever is wrong. */
+  /** Takes the same time, whichever part is wrong. */
   authenticated(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {

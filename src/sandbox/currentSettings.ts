@@ -8,14 +8,8 @@ interface Patches {
 }
 
 /**
- * The settings as they are now. For a client, each of these overrides those above it:
- *
- *     as the sandbox was started
- *     changed for all, at /_sandbox/settings
- *     the client's own, as it was started
- *     changed for the client, at /_sandbox/settings?client=
- *
- * Changes are in the database and outlive a restart.
+ * The current settings. Later ones win: those of the start; /_sandbox/settings; the client's own of the start;
+ * /_sandbox/settings?client=. Changes are in the database and outlive a restart.
  */
 export class CurrentSettings {
   readonly #pool: pg.Pool
@@ -41,7 +35,7 @@ export class CurrentSettings {
     return new CurrentSettings(pool, asStarted, clients, { all, clients: ofClients })
   }
 
-  /** @param client null: the client is not known */
+  /** @param client null if it is unknown */
   of(client: string | null): LiveSettings {
     const known = this.#merged.get(client)
     if (known) return known
@@ -64,7 +58,7 @@ export class CurrentSettings {
     for (const each of concerned) await this.#put(each, {})
   }
 
-  /** What counted within it still matters. */
+  /** The longest window of any client. */
   get longestWindowSeconds(): number {
     return Math.max(...[null, ...this.#own.keys()].map((client) => this.of(client).rateLimitWindowSeconds))
   }

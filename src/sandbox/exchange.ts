@@ -16,7 +16,7 @@ import type { Outage } from './storage/sandboxDatabase.ts'
 export interface Parts {
   pool: pg.Pool
   clock: SandboxClock
-  /** The settings as they are now; null: the client is not known. */
+  /** The current settings; null for an unknown client. */
   live: (client: string | null) => LiveSettings
   clients: Clients
   bodyLimitBytes: number
@@ -28,7 +28,7 @@ export interface Parts {
   outage: Outage
   mutex: KeyedMutex
   draws: Draws
-  /** Aborts when the sandbox closes: nothing is held back any longer. */
+  /** Aborted when the sandbox closes; ends all delays. */
   closing: AbortSignal
 }
 
@@ -36,7 +36,7 @@ export interface Exchange {
   arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query. Masked if nothing is served there. */
+  /** Without its query; masked if nothing is served there. */
   path: string
   /** The last segment of the path. */
   id: string
@@ -44,26 +44,25 @@ export interface Exchange {
   authorization: string | undefined
   contentType: string
   header(name: string): string | undefined
-  /** By the headers that are set. */
+  /** From the headers of the setting idempotencyHeaders. */
   idempotencyKey: string | null
   body: string
   /** As the ledger keeps it. */
   maskedBody: string
-  /** In `body`, bytes that are not UTF-8 are U+FFFD. */
+  /** If false, `body` has U+FFFD for invalid bytes. */
   isUtf8: boolean
-  /** Waits until no other request holds `name`, and holds it until this request is in the ledger. */
+  /** Takes the lock `name` until this request is in the ledger. */
   lock(name: string): Promise<void>
 }
 
 /** A request whose client is not known yet. */
 export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
-/** `headers` go on every answer. */
 export interface Admission {
   client: string | null
   counted: boolean
   headers: Record<string, string>
-  /** Takes the request out of the count. @returns the headers that say so */
+  /** Takes the request out of the count. @returns the changed headers */
   ifItFails?: () => Record<string, string>
   refusal: Answer | undefined
 }
@@ -71,7 +70,7 @@ export interface Admission {
 export interface Outcome {
   answer: Answer
   effect?: Effect
-  /** The database is away: there is nowhere to write. */
+  /** The database does not answer, so nothing is written. */
   isAway?: true
   fault?: FaultAction | undefined
 }

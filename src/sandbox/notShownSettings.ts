@@ -1,11 +1,8 @@
 import { z } from 'zod'
 
-/**
- * What the interface does not show. Each default says what the sandbox does. docs/why/contract.md says what the daemon
- * makes of the others.
- */
+/** Settings for what the interface does not show. docs/why/contract.md says what the daemon does about each. */
 
-/** The first is the default. */
+/** The first word is the default. */
 export const oneOf = <const T extends readonly [string, ...string[]]>(words: T, description: string) =>
   z
     .enum(words)
@@ -206,7 +203,7 @@ const ofAnswers = {
   compression: oneOf(['never', 'asked', 'always'], 'answers are gzip never, if Accept-Encoding has it, or always'),
 }
 
-/** Of the server as a whole: these cannot be set for one client. */
+/** These cannot be set for one client. */
 export const serverWide = {
   clockSkewSeconds: z
     .number()
@@ -220,7 +217,7 @@ export const serverWide = {
   ),
 }
 
-/** As docs/reference/sandbox-settings.md lists them. */
+/** In the order of docs/reference/sandbox-settings.md. */
 export const notShownTopics = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,

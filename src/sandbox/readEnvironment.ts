@@ -7,7 +7,7 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A setting from a variable of the daemon, because the sandbox's own is not set. */
+/** A setting taken from a variable of the daemon, because the sandbox's own is not set. */
 export interface Borrowed {
   setting: keyof SandboxSettings
   from: string
@@ -15,11 +15,9 @@ export interface Borrowed {
 }
 
 /**
- * @param readFile gives the text of a file named by a variable `X_FILE`
- *
- * @param overrides settings from options such as `--port`; they win
- *
- * @returns the settings, or all that is wrong with the variables, one sentence each
+ * @param readFile reads the file of a variable `X_FILE`
+ * @param overrides settings from options; they win
+ * @returns the settings, or each problem in a sentence
  */
 export function readEnvironment(
   env: Record<string, string | undefined>,
@@ -71,7 +69,7 @@ function fromFile(
   }
 }
 
-/** A list of clients replaces the daemon's client. Beside a client of the sandbox's own it is a mistake. */
+/** SANDBOX_CLIENTS replaces the daemon's client. SANDBOX_CLIENT_ID beside it is a mistake. */
 function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, string>, problems: string[]): void {
   for (const key of ['clientId', 'clientSecret']) {
     const from = takenFrom[key]
@@ -88,14 +86,14 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
     : `${names.join(' or ')} is not set; with --embedded no database is needed`
 }
 
-/** In this order, if the sandbox's own is not set. */
+/** Variables of the daemon that serve if the sandbox's own is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],
   clientSecret: ['SERVICE_CLIENT_SECRET'],
 }
 
-/** Their variables may name a file instead, as `SANDBOX_CLIENTS_FILE`. */
+/** May come from a file, such as `SANDBOX_CLIENTS_FILE`. */
 const secrets: readonly string[] = ['databaseUrl', 'clientId', 'clientSecret', 'clients', 'controlToken']
 
 interface Variables {
@@ -105,7 +103,6 @@ interface Variables {
   secret: boolean
 }
 
-/** Names and readers follow from the schema. */
 export const environment = Object.fromEntries(
   Object.entries(optionsSchema.shape).map(([key, schema]) => [key, variablesOf(key as keyof SandboxSettings, schema)]),
 ) as Record<keyof SandboxSettings, Variables>
@@ -115,7 +112,7 @@ function variablesOf(key: keyof SandboxSettings, schema: z.ZodType): Variables {
   return { names: [own, ...(borrowable[key] ?? [])], read: readerOf(schema), secret: secrets.includes(key) }
 }
 
-/** Leaves text of a wrong kind as it is, so that the schema refuses it. */
+/** Keeps wrong text, so that the schema refuses it. */
 function readerOf(schema: z.ZodType): Variables['read'] {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodNullable || schema instanceof z.ZodOptional)
     return readerOf(schema.unwrap() as z.ZodType)

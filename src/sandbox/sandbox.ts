@@ -5,9 +5,9 @@ export { SettingsWrong } from './settingsWrong.ts'
 export type { Sandbox, SandboxOptions }
 
 /**
- * The package's export `outboxd/sandbox`: docs/start/sandbox.md, "In your own CI".
+ * The package's export `outboxd/sandbox` (docs/start/sandbox.md, "In your own CI").
  *
- * @throws Error that names the Node it needs, if this one is too old; what the sandbox's own startSandbox throws
+ * @throws Error if this Node is too old; else as startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()

@@ -2,12 +2,11 @@ import type pg from 'pg'
 import type { KeyedMutex } from './storage/keyedMutex.ts'
 import { readOrCreateState, writeState } from './storage/sandboxSchema.ts'
 
-/** A double holds it to the microsecond. */
+/** Before 2200 a double is exact to the microsecond. */
 export const latestUs = Date.UTC(2200, 0, 1) * 1000
 
 export interface ClockReading {
   now: string
-  /** Since it last was set back. */
   offsetSeconds: number
   stands: boolean
 }
@@ -18,8 +17,8 @@ interface Kept {
 }
 
 /**
- * The sandbox's one clock: the system's time or a moment that stands, plus an offset that is kept in the database. It
- * never steps back while it serves, because a rate limit would let too many through.
+ * The sandbox's clock: the system's time or a fixed moment, plus an offset in the database. It never steps back,
+ * because a rate limit would then admit too many.
  */
 export class SandboxClock {
   readonly #pool: pg.Pool
@@ -36,11 +35,7 @@ export class SandboxClock {
     this.#offsetUs = offsetUs
   }
 
-  /**
-   * Goes on from the kept time of a clock with the same base.
-   *
-   * @param base `system`, or a moment (ISO 8601) at which the clock stands
-   */
+  /** Goes on from the stored offset if the base is the same. @param base `system`, or a fixed moment (ISO 8601) */
   static async open(pool: pg.Pool, mutex: KeyedMutex, base: string): Promise<SandboxClock> {
     const fresh: Kept = { base, offsetUs: 0 }
     const kept = await readOrCreateState(pool, 'clock', fresh)
@@ -56,17 +51,17 @@ export class SandboxClock {
     return { now: preciseTime(this.nowUs()), offsetSeconds, stands: this.#standsAtUs !== undefined }
   }
 
-  /** @returns false if it would pass `latestUs`: then it stays */
+  /** @returns false, without a move, if it would pass `latestUs` */
   advance(seconds: number): Promise<boolean> {
     return this.#move((offsetUs) => offsetUs + Math.round(seconds * 1_000_000))
   }
 
-  /** Nothing that has a time of this clock may be left. */
+  /** Delete everything with a time of this clock first. */
   setBack(): Promise<boolean> {
     return this.#move(() => 0)
   }
 
-  /** One move at a time, so that the clock shows what was written last. */
+  /** One move at a time, so that memory and database agree. */
   async #move(next: (offsetUs: number) => number): Promise<boolean> {
     const release = await this.#mutex.take('clock')
     try {
@@ -81,12 +76,12 @@ export class SandboxClock {
   }
 }
 
-/** Steady while the process lives, whatever becomes of the system's clock. */
+/** Monotonic, also if the system's clock is changed. */
 function systemUs(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000)
 }
 
-/** The time that the service believes it is. Only its answers show it. */
+/** The time by the service's clock, which only its answers show. */
 export function toldUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }

@@ -55,7 +55,7 @@ export const liveSettingsSchema = z.strictObject({
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
 
-/** The keys to change, without defaults for the others. */
+/** All optional, without defaults. */
 export const settingsPatchSchema = z.strictObject(
   Object.fromEntries(
     Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
@@ -85,7 +85,7 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
   error: clockMessage,
 })
 
-/** Public: it stands in the docs. */
+/** Public, because the docs have it. */
 export const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({
@@ -157,7 +157,7 @@ export const optionsSchema = z
   .refine(({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded, {
     path: ['databaseUrl'],
     error: 'set it, or embedded',
-    when: () => true, // said beside all else that is wrong
+    when: () => true, // also if other fields are wrong
   })
 
 export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
@@ -169,7 +169,7 @@ export type SandboxSettings = z.infer<typeof optionsSchema>
 
 export type DatabasePlace = Pick<SandboxSettings, 'databaseUrl' | 'embedded' | 'dataDir'>
 
-/** If asked for, its own server goes before a database which the environment names. */
+/** The embedded server wins over SANDBOX_DATABASE_URL. */
 export function isEmbedded({ embedded, dataDir }: DatabasePlace): boolean {
   return embedded || dataDir !== undefined
 }

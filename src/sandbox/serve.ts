@@ -126,8 +126,8 @@ async function record(
 }
 
 /**
- * An answer that is true though the ledger does not have the request: a refusal; E003 if nothing was stored; none if
- * something may have been stored.
+ * Answers truthfully without the ledger: a refusal stays, E003 if nothing was stored, no answer if something may have
+ * been.
  */
 function answerWhileAway(
   parts: Parts,
@@ -142,12 +142,11 @@ function answerWhileAway(
   return applyFault(unavailable(parts, client), undefined, manner)
 }
 
-/** Shows in the ledger that the request arrived. */
 async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
   await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
 }
 
-/** A stranger fills no disk: of what exceeds his limit the ledger keeps only the size. */
+/** Keeps only the size of bodies beyond the limit, so that an unknown client cannot fill the disk. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
   const body = status === 429 && maskedBody !== '' ? leftOut(maskedBody, 'too many requests') : bound(maskedBody)
   return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }

@@ -34,7 +34,7 @@ export interface ServerLimits {
   connectionsMax: number
 }
 
-/** Does not listen yet. */
+/** The server does not listen yet. */
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
@@ -42,7 +42,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
     }
-  // Requests that reach no handler are counted, recorded and answered with a problem document, too.
+  // Counts, records and answers requests that reach no handler.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
     const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
     return route(endpointOf(request), gateOf(request), handler)(request, reply)
@@ -72,10 +72,10 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.addHook('onSend', async (_request, reply) => {
     reply.header('date', httpDate(parts)) // else the system's
     const { keepAliveSeconds } = parts.live(null)
-    app.server.keepAliveTimeout = keepAliveSeconds * 1000 // as it is now, from this answer on
+    app.server.keepAliveTimeout = keepAliveSeconds * 1000 // the setting may have changed
     if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
   })
-  // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
+  // Keeps the body as text, because the ledger stores it and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
     request.isUtf8 = isUtf8(body)
@@ -127,7 +127,7 @@ function readExchange(
   const contentType = request.headers['content-type'] ?? ''
   const isSecret = (text: string) => clients.hasSecretIn(text)
   return {
-    arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for a path that cannot be decoded
+    arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for an undecodable path
     endpoint,
     method: request.method,
     path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
@@ -142,7 +142,7 @@ function readExchange(
   }
 }
 
-/** Refuses repeated headers, of which Node would take the first or join them. */
+/** Node would take the first header, or join them. */
 function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
   const names = ['authorization', 'content-type', 'idempotency-key']
   const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
@@ -172,7 +172,7 @@ function refusalText(error: { code?: string; message: string }, bodyLimitBytes: 
   return 'The request cannot be read.'
 }
 
-/** Fastify has no reply for bytes that are not a request. */
+/** Writes to the socket, because Fastify has no reply here. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
   const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is not an HTTP request.']
   const { contentType, body } = problem(status, detail)
@@ -202,7 +202,7 @@ function httpDate({ clock, live }: Parts): string {
   return new Date(toldUs(clock.nowUs(), live(null)) / 1000).toUTCString()
 }
 
-/** Sends the body byte by byte: a client with a timeout between bytes only would wait for ever. */
+/** Sends byte by byte, against clients whose only timeout is between bytes. */
 function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
   const { status, headers, contentType, body, dripMs } = delivery
   const bytes = Buffer.from(body)
@@ -225,7 +225,7 @@ function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { k
   return reply
 }
 
-/** After this, requests that are still arriving or waiting for the database are cut off. */
+/** Requests that still arrive or wait for the database after this are cut off. */
 const graceMs = 4_500
 
 const idleCheckMs = 50

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Has every problem, a sentence a line. */
+/** One problem per line. */
 export class SettingsWrong extends Error {
   override name = 'SettingsWrong'
   /** Never empty. */
@@ -13,7 +13,7 @@ export class SettingsWrong extends Error {
   }
 }
 
-/** Reads options or a scenario that a program gave. @param within the path of the place @throws SettingsWrong */
+/** For options or a scenario given by a program. @param within path of the place @throws SettingsWrong */
 export function parseSettings<S extends z.ZodObject>(schema: S, given: unknown, within: string[] = []): z.output<S> {
   const parsed = schema.safeParse(given, { error: plainWords })
   if (parsed.success) return parsed.data
@@ -37,7 +37,7 @@ const kinds: Record<string, string> = {
   object: 'an object',
 }
 
-/** For an issue without a message of its own. */
+/** For issues without their own message. */
 export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

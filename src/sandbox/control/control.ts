@@ -20,12 +20,12 @@ import * as shown from './shownRows.ts'
 
 export interface Controls {
   parts: Parts
-  /** Connections of its own with longer timeouts: a read of the whole ledger must not hold up requests. */
+  /** Separate connections, so that a read of the whole ledger does not hold up requests. */
   pool: pg.Pool
   settings: CurrentSettings
-  /** Forgets the requests of one client or of all; with `everything` also what came of them. */
+  /** Deletes the requests; with `everything` also transactions, orders and events. */
   reset(client: string | null, everything: boolean): Promise<void>
-  /** Opens /_sandbox/ to others than programs on this host. */
+  /** Lets other hosts use /_sandbox/. */
   token: string | undefined
   expectations: readonly Expectation[]
 }
@@ -43,7 +43,7 @@ const rateQuery = { windowSeconds: z.coerce.number().pipe(windowSecondsSchema).o
 const resetQuery = { everything: z.stringbool().default(false) }
 const idParameter = z.object({ id: z.coerce.number().int() })
 
-/** Serves /_sandbox/, behind a guard; docs/start/sandbox.md lists it. Nothing here counts or enters the ledger. */
+/** Serves /_sandbox/ (docs/start/sandbox.md). Its requests neither count nor enter the ledger. */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, pool } = controls
   const { clients } = parts
@@ -146,7 +146,7 @@ export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   })
 }
 
-/** Shorter than the timeout of a container's health check. */
+/** Less than the timeout of a container's health check. */
 const patienceMs = 2_000
 
 export type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }

@@ -9,7 +9,7 @@ export class BeyondBounds extends Error {
   override name = 'BeyondBounds'
 }
 
-/** @throws SyntaxError, BeyondBounds for what jsonb cannot keep */
+/** @throws SyntaxError, BeyondBounds if jsonb cannot store it */
 export function readJson(body: unknown): unknown {
   const text = typeof body === 'string' ? body : ''
   const value = JSON.parse(text)
@@ -23,7 +23,7 @@ export function refuse(reply: FastifyReply, status: number, detail: string): Fas
   return sendAnswer(reply, problem(status, detail))
 }
 
-/** Refuses an unknown id, because a misspelt one would look like a client without requests. */
+/** Refuses an unknown id, because a misspelt id would look like a client without requests. */
 export function knownClient(clients: Clients) {
   return z.string().refine((id) => clients.has(id), `there is no such client; there are ${clients.ids.join(', ')}`)
 }
@@ -32,10 +32,7 @@ export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unkn
   return z.strictObject({ ...shape, client: knownClient(clients).nullable().default(null) }).parse(query)
 }
 
-/**
- * Answers `{"rows":[…]}` as the batches come. Reads the first before the answer begins, so that an error still is a
- * status.
- */
+/** Streams `{"rows":[…]}`. Reads the first batch before the answer begins, so that an error is still an HTTP status. */
 export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
   const first = await batches.next()
   return reply.type(jsonType).send(Readable.from(document(first.value ?? [], batches)))

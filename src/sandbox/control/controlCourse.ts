@@ -45,11 +45,11 @@ function asked({ clients }: Parts, params: unknown, query: unknown) {
 }
 
 interface Asked extends Omit<Which, 'client'> {
-  /** Null: any client, if only one has this id. */
+  /** Null finds the one client that has this id. */
   client: string | null
 }
 
-/** An end is final: a client may have read it, and the interface knows no way back (3.1). */
+/** Changes only what is pending, because a client may have read the end. */
 async function changeOne(
   parts: Parts,
   reply: FastifyReply,

@@ -7,7 +7,7 @@ import { foreignPage } from '../gate/gates.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered to everyone on this host, with a token and without. */
+    /** Answered without a token, to programs on this host. */
     isOpen?: boolean
   }
 }
@@ -17,10 +17,10 @@ export interface ControlRequest {
   /** Equal to `address` if both ends are on this host. */
   localAddress: string
   httpVersion: string
-  /** A path, or with an address before it. */
+  /** A path, or an absolute URL. */
   target: string
   headers: IncomingHttpHeaders
-  /** Node shows only the first. */
+  /** Number of Host headers; Node shows only the first. */
   hosts: number
   isOpen: boolean
 }
@@ -28,11 +28,10 @@ export interface ControlRequest {
 const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN'
 
 /**
- * Judges whether a request may use the control API; undefined if it may.
+ * Returns a refusal if a request may not use the control API.
  *
- * Without a token it must come from a program on this host. A loopback address does not prove that: a proxy on this
- * host, a web page in a browser and a name that resolves to 127.0.0.1 (DNS rebinding) all connect from there. With a
- * token every request needs it, because a proxy that hides itself looks like a program.
+ * Without a token only programs on this host may. A loopback address does not prove that: a proxy, a web page and DNS
+ * rebinding also connect from there. With a token every request needs it, because a proxy can look like a program.
  *
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
@@ -50,7 +49,6 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
   return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
-/** Names the first reason that a person can remove. */
 function judgeStranger(request: ControlRequest): Answer | undefined {
   const { address, localAddress, httpVersion, headers, target, hosts } = request
   if (!isOfThisHost(request)) return fromElsewhere(address)
@@ -85,7 +83,7 @@ function fromElsewhere(address: string): Answer {
   )
 }
 
-/** Demands JSON, because a page of another site can send forms and text without a preflight request. */
+/** Demands JSON: pages of other sites can send only forms and text without a preflight request. */
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
@@ -96,17 +94,14 @@ function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
   return isLoopbackAddress(address) || address === localAddress
 }
 
-/**
- * Ignores the port, which a tunnel may change. Refuses names below `.localhost`: some resolvers ask the network for
- * them.
- */
+/** Ignores the port, which a tunnel may change. Refuses `*.localhost`, because some resolvers ask the network. */
 function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
   const { hostname } = new URL(`http://${host}`)
   return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
-/** A target with an address overrides the Host, and is how a proxy is asked (RFC 9112, 3.2.2). */
+/** An absolute target overrides the Host (RFC 9112, 3.2.2). */
 function isForThisHost(target: string, localAddress: string): boolean {
   if (target.startsWith('/')) return true
   const authority = /^http:\/\/([^/?#]*)/i.exec(target)?.[1]

@@ -16,7 +16,6 @@ export async function readCounts(pool: pg.Pool, client: string | null): Promise<
   return rows
 }
 
-/** Forgets every request; with `everything`, also transactions, orders and events. */
 export async function forget(pool: pg.Pool, everything: boolean): Promise<void> {
   await pool.query('truncate sandbox.ledger restart identity')
   if (!everything) return
@@ -44,15 +43,15 @@ export async function forgetClient(pool: pg.Pool, client: string, everything: bo
 export interface Rate {
   windowSeconds: number
   requests: number
-  /** The most that arrived in any window, all clients together. */
+  /** Highest number in any window, all clients together. */
   maxArrived: number
-  /** The most of one client that were admitted in any window. */
+  /** Highest number of one client in any window. */
   maxAdmitted: number
 }
 
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
-/** Counts API calls in windows of `windowSeconds`. Requests exactly one window apart share none. */
+/** Counts API calls in sliding windows; two that are exactly one window apart share none. */
 export async function readRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
   const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
     `

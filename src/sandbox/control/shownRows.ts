@@ -1,10 +1,7 @@
 import type pg from 'pg'
 import { queueName, queueSchema } from '../storage/orderEvents.ts'
 
-/**
- * Reads the long lists of /_sandbox/ as JSON text in batches of some megabytes, so that neither large bodies nor a
- * slow reader cost memory or a connection.
- */
+/** Reads long lists in batches of some megabytes, so that a slow reader holds neither memory nor a connection. */
 
 const batchRows = 500
 const batchBytes = 4_000_000
@@ -30,7 +27,7 @@ export const orderColumns = `
   client, id as "orderId", customer_id as "customerId", items::text as items, ${utcSql('created_at')} as "createdAt",
   ${utcSql('done_at')} as "doneAt", held`
 
-/** Bounds a query to `batchBytes`, but returns at least one row. @param size the bytes of a row, in SQL */
+/** Bounds a query to `batchBytes`, at least one row. @param size SQL for the bytes of a row */
 const boundedSql = (query: string, size: string, order: string) => `
   select * from (
     select *, row_number() over w as nth, sum(${size}) over w as bytes from (${query}) found window w as (order by ${order})
@@ -41,7 +38,7 @@ const boundedSql = (query: string, size: string, order: string) => `
 // biome-ignore lint/suspicious/noExplicitAny: rows are only handed on, but for the columns of their order
 type Row = any
 
-/** @param read reads the next rows after `last`, the last row of the batch before */
+/** @param read reads the rows after `last`, the last row of the former batch */
 async function* inBatches(limit: number, read: (last: Row | undefined, rows: number) => Promise<Row[]>) {
   let last: Row | undefined
   for (let left = limit; left > 0; ) {
@@ -75,7 +72,7 @@ export function ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<
   })
 }
 
-/** The sequence before the newest `limit` requests that the filter asks for. */
+/** The sequence before the newest `limit` requests of the filter. */
 export async function sequenceBeforeNewest(pool: pg.Pool, filter: LedgerFilter): Promise<number> {
   const { since, client, endpoint, idempotencyKey, limit } = filter
   const { rows } = await pool.query<{ before: number }>(
@@ -141,7 +138,7 @@ const eventBatchSql = boundedSql(
   'place',
 )
 
-/** Reads the events in the order in which they were put on the queue. */
+/** Reads events in the order of the queue. */
 export async function* eventRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   const { rows: found } = await pool.query<{ ids: string[] }>(
     `
@@ -160,6 +157,6 @@ export async function* eventRows(pool: pg.Pool, { limit, client }: Page): AsyncG
   for (let start = 0; start < ids.length; ) {
     const { rows } = await pool.query(eventBatchSql, [queueName, ids.slice(start, start + batchRows)])
     yield rows.map(({ id, state, event }) => `{"id":"${id}","state":"${state}","event":${event}}`)
-    start += Number(rows.at(-1)?.place ?? batchRows) // no row: all of these events have gone
+    start += Number(rows.at(-1)?.place ?? batchRows) // no row: these events were deleted meanwhile
   }
 }

@@ -9,7 +9,6 @@ export function downAnswer(parts: Parts, client: string): Answer | undefined {
   return parts.live(client).down ? unavailable(parts, client) : undefined
 }
 
-/** E003 with the time of its client action as Retry-After. */
 export function unavailable(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
@@ -50,10 +49,8 @@ export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: 
 }
 
 /**
- * The answer if the idempotency key was used before; undefined if the request is to be applied.
- *
- * A key is used by the request that was applied with it, even if its answer was lost. Under `replay`, a different
- * body with the same key is still E002.
+ * Answers if the idempotency key was used before; undefined if the request is to be applied. A key counts as used if
+ * its request was applied, even if the answer was lost. Under `replay` another body with the same key is E002.
  *
  * @param replay makes the first answer again
  */
@@ -78,7 +75,7 @@ export async function usedBefore(
 
 export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-/** Reads a JSON body. What is wrong becomes a 415 or a 400 that names the fields. */
+/** Refuses with 415, or with a 400 that names the fields. */
 export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(problem(415, 'The Content-Type must be application/json.'))
@@ -111,7 +108,7 @@ function parsed(body: string): BodyRead<unknown> {
   }
 }
 
-/** @param customerCode the code if the customerId is wrong: docs/reference/interface.md, 7.2, can be read so */
+/** @param customerCode for a wrong customerId (docs/reference/interface.md, 7.2) */
 function notValid(errors: FieldError[], customerCode: 'none' | 'E001' = 'none'): Answer {
   const named = errors.map(({ field, detail }) => `${field}: ${detail}`).join('; ')
   const code =

@@ -1,12 +1,12 @@
 import type { FieldError } from './problemAnswer.ts'
 
-/** Digits of a number, written out without an exponent: docs/start/sandbox.md, "Bounds". */
+/** Digits of a number without its exponent. */
 export const numberDigitsMax = 100
 
 /**
- * Reads JSON. A number that a double would change becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
+ * Keeps a number that a double would change as `JSON.rawJSON`, which `JSON.stringify` writes as it came.
  *
- * @throws SyntaxError; RangeError for what is nested too deeply
+ * @throws SyntaxError; RangeError if it is nested too deeply
  */
 export function parseExactly(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, { source }) => {
@@ -15,13 +15,13 @@ export function parseExactly(text: string): unknown {
   })
 }
 
-/** The digits of a number that `parseExactly` has read, as they came. */
+/** The digits as they came. */
 export function digitsOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined
 }
 
-/** How many digits a number has without its exponent, as Postgres's jsonb writes it: 5 for `1.5e3`, 4 for `1e-3`. */
+/** Counts digits as jsonb writes them, without exponent: 4 for `1.5e3`, 4 for `1e-3`. */
 export function writtenDigits(number: string): number {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []
   const shift = Number(exponent)
@@ -31,16 +31,13 @@ export function writtenDigits(number: string): number {
 export const depthMax = 100
 
 /**
- * The first part of a body that the sandbox and its queue cannot keep: half a character, a number of a hundred
- * thousand digits, a thousand arrays within each other.
- *
- * @see docs/reference/interface.md, 2: the bounds of numbers and texts are not shown
+ * Finds the first part of a body that Postgres cannot store: half a character, a number or a nesting beyond the bounds.
  */
 export function beyondBounds(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
-/** Whether JSON has U+0000, which jsonb does not. An escaped backslash before `u0000` does not count. */
+/** True if JSON has U+0000, which jsonb cannot store. An escaped backslash before `u0000` does not count. */
 export function holdsNul(json: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
@@ -72,7 +69,7 @@ function whatIsBeyond(value: unknown, depth: number): string | undefined {
     : undefined
 }
 
-/** Reads JSON; only a number that a double cannot hold becomes `JSON.rawJSON`. @throws SyntaxError */
+/** Keeps only numbers that a double cannot hold as `JSON.rawJSON`. @throws SyntaxError */
 export function readExactNumbers(json: string): unknown {
   return JSON.parse(json, (_key, value: unknown, { source }) => {
     if (typeof value !== 'number' || source === undefined) return value
@@ -80,12 +77,12 @@ export function readExactNumbers(json: string): unknown {
   })
 }
 
-/** The same for `12.50`, `1.25e1` and `125e-1`. */
+/** Returns the same text for `12.50`, `1.25e1` and `125e-1`. */
 export function canonicalNumber(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []
   const digits = `${whole}${fraction}`.replace(/^0+/, '')
   const counting = digits.replace(/0+$/, '')
-  if (counting === '') return whole === '' ? number : '0' // Infinity and its like are themselves
+  if (counting === '') return whole === '' ? number : '0' // Infinity and NaN stay
   return `${sign}${counting}e${Number(exponent) - fraction.length + digits.length - counting.length}`
 }

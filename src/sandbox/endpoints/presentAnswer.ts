@@ -4,9 +4,7 @@ import type { LiveSettings } from '../sandboxSettings.ts'
 import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'
 
-/**
- * Gives a refusal's body and Retry-After the form that is set. @param toldUs the time that the service believes it is
- */
+/** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
 export function presentAnswer(answer: Answer, live: LiveSettings, toldUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']
@@ -41,7 +39,6 @@ const message = z.string()
 const textType = 'text/plain; charset=utf-8'
 const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
 
-/** docs/reference/interface.md, 7.2, does not show the body of a refusal. */
 export const errorShapes: Record<ErrorShape, Shape> = {
   problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
   code: {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
-/** An answer before a fault is applied to it. */
+/** An answer before a fault changes it. */
 export interface Answer {
   status: number
   headers: Record<string, string>
@@ -23,7 +23,7 @@ interface Particulars {
   errors?: FieldError[]
 }
 
-/** A refusal as a problem document. `presentAnswer` gives it the shape that is set. @see RFC 9457 */
+/** A refusal; `presentAnswer` gives it the configured shape. @see RFC 9457 */
 export class Problem {
   readonly type = 'about:blank'
   readonly title: string
@@ -64,10 +64,7 @@ export function problem(
 }
 
 /**
- * A refusal of the token endpoint, never to be cached. A 401 challenges with the scheme that the client tried, or
- * Basic.
- *
- * @see RFC 6749, 5.2
+ * A refusal of the token endpoint. A 401 challenges with the scheme that the client tried, or Basic. @see RFC 6749, 5.2
  */
 export function tokenError(status: number, error: string, description: string, authorization?: string): Answer {
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }

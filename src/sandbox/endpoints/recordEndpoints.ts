@@ -108,13 +108,13 @@ function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema:
 
 interface Sent {
   of: Which['of']
-  /** If the settings take it. */
+  /** Undefined if the settings ignore it. */
   ownId: string | undefined
   customerId: string
   replay: (before: AppliedBefore) => Answer
 }
 
-/** Refuses a valid record: an unknown customer, an idempotency key used before, or an id that the client has used. */
+/** Refuses an unknown customer, a used idempotency key, or a used id. */
 async function refuse(
   parts: Parts,
   exchange: Exchange,
@@ -166,7 +166,7 @@ function inForm(uuid: string, form: LiveSettings['transactionIdForm']): string {
 
 interface Items {
   text: string
-  /** With numbers written out without exponents, as the queue keeps them. */
+  /** Without exponents, as the queue stores numbers. */
   writtenOutBytes: number
 }
 
@@ -180,7 +180,7 @@ function writeItems(items: unknown[]): Items {
   return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
 }
 
-/** Refuses what jsonb, in which the queue keeps the event, cannot keep. */
+/** Refuses what jsonb cannot store, because the queue uses it. */
 function unkeepable(
   { text, writtenOutBytes }: Items,
   bodyLimitBytes: number,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { digitsOf } from './parseExactly.ts'
 
-/** Schemas of records. Where docs/reference/interface.md is silent, they follow the settings. */
+/** The settings decide what docs/reference/interface.md leaves open. */
 
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
@@ -47,7 +47,7 @@ export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live)
 )
 export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
 
-/** Makes a schema once for each combination of its settings. */
+/** Caches a schema for each combination of its settings. */
 function rememberedFor<S, K extends keyof LiveSettings>(names: readonly K[], make: (live: Pick<LiveSettings, K>) => S) {
   const made = new Map<string, S>()
   return (live: Pick<LiveSettings, K>): S => {
@@ -78,7 +78,7 @@ function field2Of({
     .meta({ maxLength: field2LengthMax })
 }
 
-/** JSON Schema's maxLength counts characters; counting other units allows no more of them. */
+/** JSON Schema's maxLength counts characters; other units allow no more of them. */
 function upToTen(schema: z.ZodString, { customerIdUnit }: Pick<LiveSettings, 'customerIdUnit'>) {
   const length = lengths[customerIdUnit]
   const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
@@ -104,7 +104,7 @@ function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'
   return schemas[ownIds]
 }
 
-/** Section 2.5. How its fields relate to the others is not shown. */
+/** Section 2.5. */
 function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>) {
   const required = {
     customer_id: upToTen(text(), live),
@@ -126,7 +126,7 @@ function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>)
 
 const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 
-/** Judged by its digits, which parseExactly leaves as they came. */
+/** Judged by its digits. */
 function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'
@@ -179,7 +179,7 @@ function itemsOf({ orderItems }: Pick<LiveSettings, 'orderItems'>): z.ZodType<un
   }
 }
 
-/** Checks without changing the value. A number kept to the digit is an object to JavaScript. */
+/** Keeps the value: a `JSON.rawJSON` number is an object. */
 function objectWith(keys: readonly string[]) {
   const isOne = (value: unknown) =>
     typeof value === 'object' &&

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { LiveSettings } from '../sandboxSettings.ts'
 
-/** Token requests and all answers: types for the code, schemas for the OpenAPI document. */
+/** Schemas of token requests and all answers, also for the OpenAPI document. */
 
-/** It is indexed, and Postgres bounds the entries of an index. */
+/** Postgres bounds index entries. */
 export const idempotencyKeyMax = 255
 
 /** Section 2.3. */
@@ -72,7 +72,7 @@ export const problemSchema = z.looseObject({
   errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
 })
 
-/** CloudEvents 1.0; docs/reference/interface.md, 6, does not show the payload. */
+/** CloudEvents 1.0. */
 export const orderCreatedEventSchema = z.object({
   specversion: z.literal('1.0'),
   id: z.guid(),

@@ -7,8 +7,7 @@ import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
 /**
- * @param client whose id and secret the form has, or ''
- *
+ * @param client '' if id or secret is wrong
  * @see docs/reference/interface.md, 4.1; RFC 6749, 4.4 and 5
  */
 export async function grantToken(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -79,7 +78,7 @@ function invalid(description: string, error = 'invalid_request'): Refusal {
   return { status: 400, error, description }
 }
 
-/** URLSearchParams would make U+FFFD of what is not UTF-8. */
+/** URLSearchParams turns invalid UTF-8 into U+FFFD. */
 function decodes(form: string): boolean {
   try {
     return (form.match(/(?:%[0-9a-f]{2})+/gi) ?? []).every((encoded) => decodeURIComponent(encoded) !== undefined)

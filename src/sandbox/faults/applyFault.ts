@@ -10,7 +10,7 @@ export type Delivery =
       headers: Record<string, string>
       contentType: string
       body: string | Buffer
-      /** Milliseconds between single bytes of the body; 0 sends it whole. */
+      /** Milliseconds between bytes of the body; 0 sends it whole. */
       dripMs: number
     }
 
@@ -26,7 +26,6 @@ export interface Manner {
   newId(): string
 }
 
-/** Turns an answer into what is sent. */
 export function applyFault(answer: Answer, spec: FaultAction | undefined, manner: Manner): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
   const told = manner.present(answer)

@@ -54,7 +54,7 @@ const answer = {
     .default({}),
 }
 
-/** @param which the fields that say for which requests the fault is */
+/** @param which fields that select the requests */
 function kindsWith<T extends z.ZodRawShape>(which: T) {
   const common = { ...which, delayMs }
   return z.discriminatedUnion('kind', [
@@ -91,7 +91,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
 
 export const faultSchema = kindsWith(which)
 
-/** A fault of a script, which says for which requests it is. */
+/** A fault within a script, which selects the requests. */
 export const faultActionSchema = kindsWith({
   times: times.describe('how often, one after the other; without it once'),
 })
@@ -102,12 +102,12 @@ export type FaultSpec = z.infer<typeof faultSchema>
 export interface Fault {
   id: number
   spec: FaultSpec
-  /** Undefined: no end. */
+  /** Undefined if unlimited. */
   left: number | undefined
   hits: number
 }
 
-/** The faults that are switched on. A request counts as a hit when it is written to the ledger. */
+/** The faults in use. Hits are counted in the database with the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
   readonly #draws: Draws
@@ -135,12 +135,12 @@ export class Faults {
     return fault
   }
 
-  /** @returns how many were switched off */
+  /** @returns the number removed */
   remove(id: number): Promise<number> {
     return this.#removeThose((fault) => fault.id === id)
   }
 
-  /** @returns how many were switched off */
+  /** @returns the number removed */
   removeAll(client: string | null): Promise<number> {
     return this.#removeThose(({ spec }) => client === null || spec.client === client)
   }
@@ -156,7 +156,7 @@ export class Faults {
     return this.#faults.filter(({ spec }) => client === null || spec.client === client)
   }
 
-  /** The first fault that takes this request, which uses up one of its times. */
+  /** Finds the first fault for this request and uses up one of its times. */
   choose(request: FaultRequest): Fault | undefined {
     for (const fault of this.#faults) {
       if (!concerns(fault, request) || !this.#drawn(fault, request.client ?? '')) continue

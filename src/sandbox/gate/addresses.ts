@@ -12,7 +12,7 @@ export function isAllowed(address: string, entries: readonly string[]): boolean 
 type Family = 'ipv4' | 'ipv6'
 const bits = { ipv4: 32, ipv6: 128 }
 
-/** Each list is read once: settings are one object until they are changed. */
+/** Caches each list, because settings keep their object until they change. */
 const lists = new WeakMap<readonly string[], BlockList>()
 
 function listOf(entries: readonly string[]): BlockList {
@@ -34,14 +34,14 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
   return prefix <= bits[family] ? { plain, prefix, family } : undefined
 }
 
-/** Drops the interface that follows a link-local address after `%`. */
+/** Drops the interface after `%` of a link-local address. */
 function readAddress(address: string): { plain: string; family: Family | undefined } {
   const plain = plainAddress(address).replace(/%.*$/, '')
   const version = isIP(plain)
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** Writes an IPv4 address that came through an IPv6 socket as IPv4. */
+/** Writes `::ffff:1.2.3.4` as `1.2.3.4`. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
@@ -54,7 +54,7 @@ export function isLoopbackName(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** The URL under which this machine reaches what listens on `host`. */
+/** The URL that reaches `host` from this machine. */
 export function reachableUrl(host: string, port: number): string {
   const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`

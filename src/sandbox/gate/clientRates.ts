@@ -12,22 +12,21 @@ interface Asker {
 
 export interface RateSlot extends Slot {
   counted: boolean
-  /** Takes the request out of the count. @returns the room then */
+  /** Takes the request out of the count. @returns what remains */
   giveBack(): number
 }
 
-/** The rate limits: each client, and each address without a known client, has a window of its own. */
+/** Rate limits per client, or per address if the client is unknown. */
 export class ClientRates {
   readonly #settings: CurrentSettings
   readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
-  /** If `rateLimitPerSecond` is set. */
+  /** For `rateLimitPerSecond`. */
   readonly #short = new Map<string | null, RateWindow>()
 
   constructor(settings: CurrentSettings) {
     this.#settings = settings
   }
 
-  /** Admits a request if there is room for it, or if it does not count. */
   take(asker: Asker, arrivedUs: number): RateSlot {
     const window = this.#windowOf(asker.client)
     const name = this.#nameOf(asker)

@@ -5,7 +5,7 @@ import { isAllowed } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
 import { isForm } from './maskSecrets.ts'
 
-/** Demands a valid token, an allow-listed address and room in the rate window. */
+/** Demands a valid token, an allow-listed address and a free request. */
 export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page
@@ -37,10 +37,8 @@ export async function openGate(): Promise<Admission> {
 }
 
 /**
- * Names the web page that sent a request, unless the page is the sandbox's own; undefined for any other program. A
- * page can send requests without its user: Origin and Sec-Fetch-Site tell.
- *
- * @see Fetch Metadata Request Headers (W3C)
+ * Names another site's web page that sent the request, by Origin and Sec-Fetch-Site. @see Fetch Metadata Request
+ * Headers (W3C)
  */
 export function foreignPage(header: (name: string) => string | undefined): string | undefined {
   const [origin, site] = [header('origin'), header('sec-fetch-site')]
@@ -48,7 +46,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
   return site === undefined || site === 'same-origin' || site === 'none' ? undefined : 'another site'
 }
 
-/** Counts nothing, so that a page cannot use up the limit of its visitor's address. */
+/** Does not count, so that a page cannot use up the limit of its visitor's address. */
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined
@@ -87,7 +85,7 @@ function notListed({ address, authorization }: Arrival, live: LiveSettings): Ans
   return addressStatus === 401 ? unauthorized(detail, authorization, live) : problem(addressStatus, detail)
 }
 
-/** @see RFC 6750, 3: without a token, no error is named */
+/** @see RFC 6750, 3: names no error if there was no token */
 function unauthorized(
   detail: string,
   authorization: string | undefined,

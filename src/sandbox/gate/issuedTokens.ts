@@ -12,7 +12,7 @@ const algorithm = 'EdDSA'
 export const issuer = 'urn:outboxd:sandbox'
 export const audience = 'urn:outboxd:sandbox:api'
 
-/** To verify a signature takes longer than all else in a request. */
+/** Verified tokens are kept, because a signature costs more than the rest of a request. */
 const rememberedMax = 1000
 
 interface Claims {
@@ -36,7 +36,7 @@ interface Keys {
   publicKey: CryptoKey
 }
 
-/** Issues and verifies access tokens; the key is in the database, so tokens survive a restart. */
+/** The key is in the database, so tokens survive a restart. */
 export class Tokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
@@ -50,7 +50,7 @@ export class Tokens {
     this.#revocations = revocations
   }
 
-  /** @param givenKey signs instead of the key in the database */
+  /** @param givenKey replaces the key in the database */
   static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
     const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
@@ -73,12 +73,12 @@ export class Tokens {
       .setIssuer(issuer)
       .setAudience(audience)
       .setIssuedAt(Math.floor(nowSeconds))
-      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, rounded up
+      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
       .setJti(this.#parts.draws.tokenId(clientId))
       .sign(this.#keys.privateKey)
   }
 
-  /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
+  /** Checks signature, algorithm, issuer, audience, expiry and revocation. */
   async identify(authorization: string | undefined): Promise<Caller> {
     const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
     if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
@@ -116,7 +116,7 @@ export class Tokens {
       audience,
       requiredClaims: ['sub', 'exp', 'generation'],
       currentDate: new Date(this.#parts.clock.nowUs() / 1000),
-    }).catch(() => undefined) // whatever is wrong with it, the answer is 401
+    }).catch(() => undefined) // any error means 401
     if (verified === undefined) return undefined
     const { sub = '', jti: tokenId = '', iat = 0, exp = 0, generation } = verified.payload
     const [issuedUs, expiresUs] = [iat * 1_000_000, exp * 1_000_000]
@@ -134,7 +134,7 @@ async function keptKey(pool: pg.Pool): Promise<JWK> {
 
 const opaquePrefix = 'o_'
 
-/** A word that says nothing to a client, and that needs no row in the database. */
+/** Opaque to a client, and needs no row in the database. */
 function opaque(jwt: string): string {
   return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
 }
@@ -144,7 +144,7 @@ function asJwt(token: string): string {
   return Buffer.from(token.slice(opaquePrefix.length), 'base64url').reverse().toString()
 }
 
-/** The last character of base64url has bits that a decoder ignores, so that several texts would be one signature. */
+/** Refuses other texts for the same signature: decoders ignore the last bits of base64url. */
 function isCanonical(token: string): boolean {
   const parts = token.startsWith(opaquePrefix) ? [token.slice(opaquePrefix.length)] : token.split('.')
   return parts.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)

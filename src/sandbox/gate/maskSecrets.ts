@@ -3,15 +3,15 @@ import type { Endpoint } from '../endpoints/requestSchemas.ts'
 
 const masked = '***'
 
-/** Characters of each text that the ledger keeps of a request without valid credentials. */
+/** Characters that the ledger keeps of each text without valid credentials. */
 const strangerMax = 1024
 
-/** Any other field of a token request may hold a secret under a mistyped name. */
+/** Other fields of a token request may hold a secret under a mistyped name. */
 const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
-/** Bodies without any of these need no closer look. A backslash may hide a name. */
+/** Other bodies need no parsing. A backslash may hide a name. */
 const suspicious = /secret|pass|pwd|token|assertion|authorization|credential|key|\\u/i
 
 interface Arrived {
@@ -21,8 +21,8 @@ interface Arrived {
 }
 
 /**
- * The body as the ledger keeps it: without the values of fields named like a secret, and not at all if no endpoint
- * got it: a mistyped path of the token endpoint gets the secret.
+ * Removes the values of fields named like a secret. Drops a body sent to no endpoint, because a mistyped token path
+ * gets the secret.
  */
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
@@ -33,8 +33,8 @@ export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (te
 }
 
 /**
- * The path of a request to no endpoint, as the ledger keeps it: other segments than plain words and short numbers,
- * and all after one named like a secret, are replaced by their length.
+ * For a path without an endpoint: replaces segments by their length, except plain words and short numbers before a
+ * segment named like a secret.
  */
 export function maskPath(path: string): string {
   let isAfterSecret = false
@@ -59,12 +59,12 @@ export function isForm(contentType: string): boolean {
   return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)
 }
 
-/** Ignores case and separators: client_secret, clientSecret, Client-Secret. */
+/** Ignores case and separators, as in client_secret, Client-Secret. */
 function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 
-/** Masks names, too: after a mistyped separator a name may hold a secret. */
+/** Masks names, too, because a mistyped separator makes a secret part of a name. */
 function maskTokenForm(body: string, isSecret: (text: string) => boolean): string {
   const isOpen = (name: string, value: string) =>
     openFields.includes(name) && /^[\w.~:@/ -]{0,128}$/.test(value) && !isSecret(value)
@@ -86,11 +86,11 @@ function maskJson(body: string): string | undefined {
     const json = parseExactly(body)
     return namesSecret(body) ? JSON.stringify(json, (name, value) => (isSecretName(name) ? masked : value)) : body
   } catch {
-    return undefined // no JSON, or nested beyond what the parser takes
+    return undefined
   }
 }
 
-/** Reads the text, because the parser hides the first of two fields with the same name. */
+/** Reads the text, because the parser drops the first of two equal names. */
 function namesSecret(json: string): boolean {
   const names = json.matchAll(/("(?:[^"\\]|\\.)*")\s*:/g)
   return names.some(([, name = '""']) => isSecretName(unescaped(name)))
@@ -100,6 +100,6 @@ function unescaped(text: string): string {
   try {
     return JSON.parse(text)
   } catch {
-    return text // the end of one string and the beginning of the next
+    return text // spans the end of one string and the start of the next
   }
 }

@@ -1,28 +1,27 @@
-/** What became of one request's claim to be counted. */
 export interface Slot {
   admitted: boolean
-  /** How many more requests the window would take now: the value of X-RateLimit-Remaining. */
+  /** Value of X-RateLimit-Remaining. */
   remaining: number
-  /** Whole seconds until the next request would be admitted; 0: now. */
+  /** Whole seconds until the next request is admitted; 0 for now. */
   retryAfterSeconds: number
 }
 
-/** By how much a request that arrived earlier may be counted later, while its token is verified. */
+/** A request may be counted this much later than it arrived, while its token is verified. */
 const overtakingUs = 1_000_000
 
-/** With more clients than this, those whose requests have all left the window are forgotten: addresses can be made up. */
+/** Above this, idle clients are dropped, because addresses can be made up. */
 const clientsMax = 10_000
 
 /**
- * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones. Refused
- * requests do not count, or a client that goes on retrying would never get in again.
+ * A strict sliding window per client: no interval of `windowUs` has more than `requests` admitted ones. Refused
+ * requests do not count, so that a client that retries gets in again.
  *
- * @see docs/reference/interface.md, 8: the scope is not shown, we take the client
+ * @see docs/reference/interface.md, 8
  */
 export class RateWindow {
   requests: number
   windowUs: number
-  /** Arrivals in order of time. */
+  /** Arrival times, ascending. */
   readonly #clients = new Map<string, number[]>()
 
   constructor(requests: number, windowUs: number) {
@@ -30,17 +29,15 @@ export class RateWindow {
     this.windowUs = windowUs
   }
 
-  /** How many clients it remembers. */
   get clients(): number {
     return this.#clients.size
   }
 
   /**
-   * Counts a request of `client` that arrived at `arrivedUs`, if there is room for it.
+   * Counts a request if every window around it has room. Later arrivals may have been counted while its token was
+   * verified.
    *
-   * While its token was verified, a later request may have been counted: every window that it would fall into is looked at.
-   *
-   * @param countsRefused whether one that is not admitted counts, too
+   * @param countsRefused true if a refused request counts, too
    */
   take(client: string, arrivedUs: number, countsRefused = false): Slot {
     if (this.#clients.size > clientsMax) this.#forgetIdle(arrivedUs)
@@ -54,19 +51,19 @@ export class RateWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(times, arrivedUs) }
   }
 
-  /** How many more requests of `client` the window would take, without counting one. */
+  /** Counts nothing. */
   remaining(client: string, nowUs: number): number {
     return this.#room(this.#clients.get(client) ?? [], nowUs)
   }
 
-  /** Takes a request that arrived at `arrivedUs` out of the count. */
+  /** Takes a request out of the count. */
   giveBack(client: string, arrivedUs: number): void {
     const times = this.#clients.get(client) ?? []
     const position = times.lastIndexOf(arrivedUs)
     if (position >= 0) times.splice(position, 1)
   }
 
-  /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
+  /** For a restart. @param arrivalsUs ascending */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#clients.set(client, [...arrivalsUs])
   }
@@ -81,13 +78,13 @@ export class RateWindow {
     }
   }
 
-  /** Cuts off what has left the window once it is half of all, because each cut moves all that stay. */
+  /** Drops old times only when they are half of all, because each cut moves the rest. */
   #leaveBehind(times: number[], nowUs: number): void {
     const leftUs = nowUs - this.windowUs - overtakingUs
     if ((times[times.length >>> 1] ?? nowUs) <= leftUs) times.splice(0, countUntil(times, leftUs))
   }
 
-  /** More than `requests` in a window means that some request and the one `requests` places later are closer than it. */
+  /** Checks that each request and the one `requests` places later are at least a window apart. */
   #fits(times: readonly number[], position: number, arrivedUs: number): boolean {
     const at = (index: number) => (index === position ? arrivedUs : times[index < position ? index : index - 1])
     for (let first = Math.max(0, position - this.requests); first <= position; first += 1) {
@@ -105,7 +102,7 @@ export class RateWindow {
   }
 }
 
-/** How many of the times are not after `untilUs`, found by halving. */
+/** Counts the times up to `untilUs` by binary search. */
 function countUntil(times: readonly number[], untilUs: number): number {
   let [from, to] = [0, times.length]
   while (from < to) {
@@ -116,16 +113,12 @@ function countUntil(times: readonly number[], untilUs: number): number {
   return from
 }
 
-/**
- * Windows one after the other, by the clock: each has room for `requests`, whatever came in the window before.
- *
- * @see docs/reference/interface.md, 8: the kind of window is not shown
- */
+/** Consecutive windows by the clock, each with room for `requests`. @see docs/reference/interface.md, 8 */
 export class FixedWindow {
   requests: number
   windowUs: number
   #startUs = 0
-  /** Counts in the current window, which is the same for all clients. */
+  /** Counts of the current window. */
   readonly #counts = new Map<string, number>()
 
   constructor(requests: number, windowUs: number) {
@@ -133,7 +126,7 @@ export class FixedWindow {
     this.windowUs = windowUs
   }
 
-  /** @param countsRefused whether one that is not admitted counts, too */
+  /** @param countsRefused true if a refused request counts, too */
   take(client: string, arrivedUs: number, countsRefused = false): Slot {
     const admitted = this.remaining(client, arrivedUs) > 0
     const count = this.#counts.get(client) ?? 0
@@ -142,24 +135,24 @@ export class FixedWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(arrivedUs) }
   }
 
-  /** Takes a request that arrived at `arrivedUs` out of the count, if its window is still the current one. */
+  /** Takes a request of the current window out of the count. */
   giveBack(client: string, arrivedUs: number): void {
     if (arrivedUs >= this.#startUs) this.#counts.set(client, Math.max(0, (this.#counts.get(client) ?? 0) - 1))
   }
 
-  /** How many more requests of `client` the window would take, without counting one. */
+  /** Counts nothing. */
   remaining(client: string, nowUs: number): number {
     this.#moveOn(nowUs)
     return Math.max(0, this.requests - (this.#counts.get(client) ?? 0))
   }
 
-  /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
+  /** For a restart. @param arrivalsUs ascending */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#moveOn(arrivalsUs.at(-1) ?? 0)
     this.#counts.set(client, arrivalsUs.filter((us) => us >= this.#startUs).length)
   }
 
-  /** A request that was overtaken falls into the window of the one that overtook it. */
+  /** Never goes back: an overtaken request counts in the later window. */
   #moveOn(nowUs: number): void {
     const startUs = Math.floor(nowUs / this.windowUs) * this.windowUs
     if (startUs <= this.#startUs) return

@@ -68,7 +68,7 @@ function jsonOf(live: LiveSettings, name: SchemaName): Content {
   return { 'application/json': { schema: schemaRef(name), ...exampleOf(live, name) } }
 }
 
-/** RFC 6749, 5, with refusals as they are set. */
+/** RFC 6749, 5. */
 export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
   const granted = { description: 'a token', headers, content: jsonOf(live, 'Token') }
@@ -85,13 +85,13 @@ export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   ]
 }
 
-/** The server writes this itself, before there is a request. */
+/** Node answers this before there is a request. */
 export const tooSlow: StatedAnswer = [
   408,
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
 
-/** If two answers share a status, it may be either. */
+/** Joins answers that share a status. */
 export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {

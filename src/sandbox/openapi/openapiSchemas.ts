@@ -4,8 +4,6 @@ import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas
 import * as wire from '../endpoints/requestSchemas.ts'
 import { defaultSecret, type LiveSettings } from '../sandboxSettings.ts'
 
-/** The schemas that check requests and type answers, for the OpenAPI document. */
-
 const requests = (live: LiveSettings) => ({
   TokenRequest: wire.tokenRequestSchema,
   DataSubmission: submissionSchema(live),
@@ -43,10 +41,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
   )
 }
 
-/**
- * Leaves answers open, because fields may be added (docs/why/contract.md, row 9), and drops the long pattern beside a
- * format.
- */
+/** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops the pattern beside a format. */
 function loosen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.format !== undefined) delete schema.pattern
@@ -57,7 +52,6 @@ const time = '2026-11-23T09:30:00.000Z'
 const order = { customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [{ sku: 'A1', quantity: 2 }] }
 const created = { orderId, status: 'pending', createdAt: time }
 
-/** For the settings of the start. */
 const examples: Partial<Record<SchemaName, unknown>> = {
   TokenRequest: { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: defaultSecret },
   DataSubmission: { customerId: 'C1', data: { field1: 'value1', field2: 'SO-000001', total_amount: '12.50' } },
@@ -81,14 +75,13 @@ const examples: Partial<Record<SchemaName, unknown>> = {
   },
 }
 
-/** An example for a body; none if the settings of now refuse it. */
+/** Undefined if the current settings refuse the example. */
 export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unknown } {
   const schemas: Partial<Record<SchemaName, z.ZodType>> = { ...requests(live), ...answers(live) }
   const example = examples[name]
   return schemas[name]?.safeParse(example).success ? { example } : {}
 }
 
-/** A header that the settings can leave out is not required. */
 export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
     description: 'How many more API calls the window would take now (docs/reference/interface.md, 8).',

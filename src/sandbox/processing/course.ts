@@ -18,10 +18,9 @@ export interface Course {
 const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
 
 /**
- * Decides a course on arrival. It is stored, so a restart changes nothing.
+ * Decides on arrival when and how processing ends.
  *
- * @param position in the client's stream of draws
- *
+ * @param position in the client's random stream
  * @param field2 may order a failure: `fail:E003`
  */
 export function decideCourse(
@@ -45,14 +44,14 @@ export function decideCourse(
   }
 }
 
-/** Another client may have one with the same id. */
+/** Ids are unique only per client. */
 export interface Which {
   of: 'transaction' | 'order'
   id: string
   client: string
 }
 
-/** An order has no outcome but completed. */
+/** An order always ends as completed. */
 const tables = {
   transaction: {
     name: 'sandbox.transactions',
@@ -66,12 +65,12 @@ const tables = {
 
 export interface Polled<S> {
   found: S
-  /** An end reached by then is final. */
+  /** An end up to this time is final. */
   nowUs: number
   fault: FaultAction | undefined
 }
 
-/** Finds a transaction or an order for a poll. If it goes by a script, the script goes on by one step. */
+/** Finds what a poll asks for, and moves its script on by one step. */
 export async function pollCourse<S extends { held: boolean; statuses: readonly Step[] | null }>(
   parts: Parts,
   which: Which,
@@ -86,7 +85,7 @@ export async function pollCourse<S extends { held: boolean; statuses: readonly S
   return { found: (await find()) ?? found, nowUs: toldUs, fault }
 }
 
-/** @returns what is to be done to the answer, if the step is a fault */
+/** @returns the fault for the answer, if the step is one */
 async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[]): Promise<FaultAction | undefined> {
   const { of, id, client } = which
   const { rows } = await parts.pool.query<{ before: number }>({
@@ -104,11 +103,11 @@ async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[
 export type CourseChange =
   | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
   | { kind: 'hold' }
-  /** Processing goes on as was decided on arrival; what would be done by now is done now. */
+  /** Processing goes on as planned; what is overdue ends now. */
   | { kind: 'let go' }
 
 export type Changed =
-  | { kind: 'changed' /** As the control API shows it. */; row: Record<string, unknown> }
+  | { kind: 'changed'; row: Record<string, unknown> }
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
@@ -123,7 +122,7 @@ export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Prom
 
 type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
 
-/** Changes what is not finished. If two want to finish it, the second finds it finished. */
+/** Changes what is pending. Of two that finish it, the second finds it finished. */
 export async function changeCourse(parts: Needed, which: Which, change: CourseChange): Promise<Changed> {
   const { of, id, client } = which
   const { name, columns, ending } = tables[of]
@@ -144,7 +143,7 @@ export async function changeCourse(parts: Needed, which: Which, change: CourseCh
   })
 }
 
-/** Let go, what was held past its time is done now, and not at a time at which polls saw it pending. */
+/** An overdue one that is let go ends now, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
     when 'finish' then ${timeSql('$3::bigint')}
@@ -162,12 +161,12 @@ async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<C
   return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
 }
 
-/** Returns the time while no change is under way. An end reached by then is final. */
+/** Reads the clock while no change is under way, so that an end up to then is final. */
 async function settledNowUs(parts: Needed, which: Which): Promise<number> {
   return alone(parts, which, async (nowUs) => nowUs)
 }
 
-/** One sandbox serves a database, so a lock in its memory does. */
+/** A lock in memory is enough, because one sandbox serves a database. */
 async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
   const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
   try {

@@ -2,15 +2,11 @@
 interface Distribution {
   form: string
   pattern: RegExp
-  /**
-   * Turns two independent draws, each at least 0 and below 1, into a time. @param numbers NaN for one that is left
-   * out
-   */
+  /** @param numbers NaN for one that is left out @param random two draws from [0, 1) */
   draw(numbers: readonly number[], random: readonly [number, number]): number
   isValid?(numbers: readonly number[]): boolean
 }
 
-/** NUMBER stands for digits with or without decimals. */
 function patternOf(parts: string): RegExp {
   return new RegExp(`^${parts.replaceAll('NUMBER', String.raw`(\d+(?:\.\d+)?)`)}$`)
 }
@@ -48,7 +44,7 @@ export const distributionForms = distributions
 
 const secondsMax = 86_400
 
-/** Draws seconds, between 0 and a day, from two draws, each at least 0 and below 1. */
+/** Seconds, at most a day, from two draws from [0, 1). */
 export type ProcessingTime = (random: readonly [number, number]) => number
 
 /** Reads text such as `lognormal:20:0.6`. */
@@ -62,7 +58,7 @@ export function parseDistribution(text: string): ProcessingTime | undefined {
   return undefined
 }
 
-/** Box and Muller: two even draws make a normal one. */
+/** Box-Muller transform. */
 function normal([a, b]: readonly [number, number]): number {
   return Math.sqrt(-2 * Math.log(1 - a)) * Math.cos(2 * Math.PI * b)
 }

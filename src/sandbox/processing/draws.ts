@@ -3,24 +3,24 @@ import type { JWK } from 'jose'
 
 const anySeed = 1
 
-/** How many were drawn for a client: of `stored` since the beginning, of the others since the start of the process. */
+/** Draws of a client: `stored` since the beginning, others since the start of the process. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 /**
- * Draws what the sandbox leaves to chance. With a seed, the n-th thing that a client stores has the same id and time
- * in every run, whatever other clients do.
+ * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and time in every run,
+ * independent of other clients.
  */
 export class Draws {
   readonly #seed: () => number | null
   readonly #clients = new Map<string, Counts>()
 
-  /** @param positions for each client the first that is free */
+  /** @param positions the first free position of each client */
   constructor(seed: () => number | null, positions: ReadonlyMap<string, number>) {
     this.#seed = seed
     for (const [client, stored] of positions) this.#of(client).stored = stored
   }
 
-  /** The position of something that a client is about to store. */
+  /** Takes the next position for a record of the client. */
   next(client: string): number {
     return this.#of(client).stored++
   }
@@ -31,7 +31,7 @@ export class Draws {
     else this.#clients.delete(client)
   }
 
-  /** At least 0 and below 1. */
+  /** From [0, 1). */
   share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
     return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
@@ -64,10 +64,10 @@ export class Draws {
   }
 }
 
-/** RFC 8410: what stands before the 32 bytes of a private Ed25519 key. */
+/** Header of a private Ed25519 key (RFC 8410). */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Derives the key that signs tokens from the clients' secrets, too, because the seed is not secret. */
+/** Uses the secrets, too, because the seed is public. */
 export function seededKey(seed: number, secrets: readonly string[]): JWK {
   const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
@@ -75,10 +75,8 @@ export function seededKey(seed: number, secrets: readonly string[]): JWK {
 }
 
 /**
- * The n-th draw of a seeded stream, at least 0 and below 1. Depends on nothing but its arguments, so that a restarted
- * sandbox goes on where it was.
- *
- * @see splitmix32: good enough for test data
+ * The n-th number from [0, 1) of a seeded stream (splitmix32). Depends only on its arguments, so that a restart changes
+ * nothing.
  */
 export function draw(seed: number, stream: string, n: number): number {
   let state = mix((seed ^ 0x9e3779b9) >>> 0)

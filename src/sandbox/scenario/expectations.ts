@@ -19,12 +19,12 @@ export interface NearMiss {
 export interface Verdict {
   name: string
   passed: boolean
-  /** In words: exactly 1, at least 1, 2 to 3. */
+  /** `exactly 1`, `at least 1`, `2 to 3`. */
   expected: string
   found: number
-  /** Of the first that match. */
+  /** Of the first matching requests. */
   sequences: number[]
-  /** Of the requests that differ least, if too few match. */
+  /** The most similar requests, if too few match. */
   nearest: NearMiss[]
 }
 
@@ -38,7 +38,7 @@ export class Tally {
   readonly #sequences: number[] = []
   #nearest: NearMiss[] = []
 
-  /** @param number from 1, for an expectation without a name */
+  /** @param number from 1, if there is no name */
   constructor(expectation: Expectation, number: number) {
     this.#expectation = expectation
     this.#number = number
@@ -67,7 +67,7 @@ export class Tally {
     }
   }
 
-  /** A request is near if at least one criterion matches; of equally near requests the first stays. */
+  /** A request is near if at least one criterion matches. */
   #seeOther({ sequence, method, path, status }: LedgerRequest, found: Difference[]): void {
     if (found.length >= criteria(this.#expectation)) return
     const miss = { sequence, method, path, status: status ?? ('dropped' as const), differences: found }
@@ -101,7 +101,7 @@ interface Asked {
   expectations: readonly Expectation[]
 }
 
-/** Answers 200 if the requests were as expected and 422 if not, so that `curl --fail-with-body` fails a script. */
+/** Answers 422 if a request differs, so that `curl --fail-with-body` fails. */
 export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
   app.post('/verify', async ({ query, body }, reply) => {
     const { client } = readQuery(parts.clients, query, {})

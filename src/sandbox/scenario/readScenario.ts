@@ -14,7 +14,7 @@ import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 
 type Issue = z.core.$ZodIssue
 
-/** @throws FilesInvalid with everything that is wrong with the file, by line and column */
+/** @throws FilesInvalid with all problems, by line and column */
 export function readScenario(file: string, text: string): Scenario {
   const document = new YamlDocument(file, text)
   const { content } = document
@@ -24,7 +24,7 @@ export function readScenario(file: string, text: string): Scenario {
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
 }
 
-/** If there are alternatives, notes what is wrong with the one that was meant. */
+/** Of alternatives, reports only the one that was meant. */
 function report(document: YamlDocument, issue: Issue, within: YamlPath, content: PayloadValue): void {
   const path = [...within, ...(issue.path as YamlPath)]
   const meant = issue.code === 'invalid_union' ? meantAlternative(issue.errors) : undefined
@@ -32,7 +32,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
     for (const inner of meant) report(document, inner, path, content)
     return
   }
-  const kinds = 'options' in issue ? issue.options : undefined // faults are told apart by their kind
+  const kinds = 'options' in issue ? issue.options : undefined // the discriminated union of faults
   if (issue.code === 'invalid_format' || (issue.code === 'invalid_union' && kinds === undefined)) {
     document.report(path, `${nameOf(path)} ${issue.message}`)
     return
@@ -44,7 +44,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
   }
 }
 
-/** The first alternative that is wrong only within. */
+/** The first alternative whose errors lie inside it. */
 function meantAlternative(alternatives: readonly Issue[][]): Issue[] | undefined {
   return alternatives.find((issues) =>
     issues.every(({ path, code }) => path.length > 0 || code === 'unrecognized_keys'),
@@ -85,7 +85,7 @@ function alternatives(schema: JsonSchema): JsonSchema[] {
     : [schema]
 }
 
-/** The schema with the `kind` that was written; all schemas if none was. */
+/** The schema of the given `kind`; all schemas if there is none. */
 function ofKind(schemas: JsonSchema[], value: PayloadValue | undefined): JsonSchema[] {
   if (value === undefined || !isObject(value)) return schemas
   const named = schemas.filter(({ properties }) => properties?.kind?.const === value.kind && value.kind !== undefined)
@@ -97,11 +97,7 @@ function memberOf(value: PayloadValue | undefined, step: string | number): Paylo
   return value !== undefined && isObject(value) && Object.hasOwn(value, step) ? value[String(step)] : undefined
 }
 
-/**
- * @param given the name of a file, or the scenario itself
- *
- * @throws FilesInvalid for a file, SettingsWrong for an object
- */
+/** @param given a file name, or the scenario @throws FilesInvalid for a file, SettingsWrong for an object */
 export function openScenario(given: string | object | undefined): Scenario | undefined {
   if (given === undefined) return undefined
   return typeof given === 'string'
@@ -109,7 +105,7 @@ export function openScenario(given: string | object | undefined): Scenario | und
     : parseSettings(scenarioSchema, given, ['scenario'])
 }
 
-/** The scenario's settings win. @throws SettingsWrong if the two do not go together */
+/** The scenario's settings win. @throws SettingsWrong if they contradict each other */
 export function withScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
@@ -127,7 +123,7 @@ function readText(file: string): string {
   }
 }
 
-/** Begins a scenario, unless the database is in the middle of this same one. */
+/** Begins a scenario, unless the database has already begun the same one. */
 export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   const mark = markOf(scenario)
   if ((await readOrCreateState<string | null>(pool, 'scenario', null)) !== mark)

@@ -7,7 +7,7 @@ import type { RecordScript, Step } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; body: string }
 
-/** What becomes of the records that the scripts match. How far each has got is in the database. */
+/** Scripts for records. The database has the progress of each. */
 export class RecordScripts {
   readonly #pool: pg.Pool
   readonly #scripts: readonly RecordScript[]
@@ -69,7 +69,7 @@ function timesOf(step: unknown): number {
   return typeof step === 'object' && step !== null && 'times' in step ? Number(step.times ?? 1) : 1
 }
 
-/** All but the client's own id. */
+/** Without the client's own id. */
 function recordOf(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body
   const { transactionId: _transaction, orderId: _order, ...record } = body as Record<string, unknown>

@@ -97,7 +97,7 @@ export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown
   })
 }
 
-/** Undefined for what is neither JSON nor a form. */
+/** Undefined if it is neither JSON nor a form. */
 export function readBody(text: string | null): unknown {
   if (text === null) return undefined
   try {
@@ -114,7 +114,7 @@ function holds(match: FieldMatch, value: unknown): boolean {
   return text !== undefined && contains(match, text)
 }
 
-/** Compares numbers by their digits: as doubles, two that differ in the twentieth would be the same. */
+/** Compares numbers by their digits, because a double has only 17. */
 function equal(expected: unknown, value: unknown): boolean {
   const asked = digitsOf(expected)
   if (asked === undefined) return expected === value
@@ -134,13 +134,13 @@ function valueAt(body: unknown, path: string): unknown {
   let at = body
   for (const step of path.split('.')) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
-    if (Array.isArray(at) && !/^\d+$/.test(step)) return undefined // a list's length is not a field
+    if (Array.isArray(at) && !/^\d+$/.test(step)) return undefined // `length` of a list is not a field
     at = (at as Record<string, unknown>)[step]
   }
   return at
 }
 
-/** Compiled once, because a ledger has a million rows to match. */
+/** Compiled once for up to a million rows. */
 const compiled = new WeakMap<Pattern, RegExp>()
 
 export function contains(pattern: Pattern, text: string): boolean {

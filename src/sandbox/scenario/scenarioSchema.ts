@@ -79,7 +79,7 @@ export interface StatusWord {
   errorCode: string | null
 }
 
-/** @param failureCode of `failed` without a code */
+/** @param failureCode for `failed` without a code */
 export function readWord(text: string, failureCode: string): StatusWord {
   const [, status = 'pending', code = failureCode] = wordPattern.exec(text) ?? []
   return { status: status as StatusWord['status'], errorCode: status === 'failed' ? code : null }
@@ -89,7 +89,7 @@ function isFailure(step: unknown): boolean {
   return typeof step === 'string' && step.startsWith('failed')
 }
 
-/** For editors: draft 7, which yaml-language-server reads best. */
+/** Draft 7, for yaml-language-server. */
 export function scenarioJsonSchema(): string {
   const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`

@@ -6,9 +6,9 @@ export interface Stored {
   id: string
   sinceUs: number
   doneUs: number
-  /** Pending, whatever doneUs says. */
+  /** Pending, even after doneUs. */
   held: boolean
-  /** What polls find if it goes by a script. */
+  /** The script for polls, if there is one. */
   statuses: readonly Step[] | null
 }
 
@@ -82,7 +82,7 @@ export async function findApplied(
   return rows[0]
 }
 
-/** For each client, the first free position in its stream of draws, so that no id is drawn twice. */
+/** The first free position of each client, so that no id is drawn twice. */
 export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
@@ -96,7 +96,7 @@ export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>>
 }
 
 export interface CountedArrivals {
-  /** Null if no client was known: then by the address. */
+  /** Null if unknown; the address then counts. */
   client: string | null
   address: string
   arrivalsUs: number[]

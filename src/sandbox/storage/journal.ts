@@ -13,7 +13,7 @@ export interface LedgerRow {
   idempotencyKey: string | null
   /** Without the client secret. */
   body: string
-  /** Null: dropped without an answer. */
+  /** Null if dropped without an answer. */
   status: number | null
   counted: boolean
   faultId: number | null
@@ -25,7 +25,7 @@ interface CommonEffect {
   id: string
   customerId: string
   position: number
-  /** What polls find if it goes by a script. */
+  /** The script for polls, if there is one. */
   statuses: readonly Step[] | null
   doneUs: number
 }
@@ -51,7 +51,7 @@ export interface Entry {
 
 const batchMax = 500
 
-/** Behind a locked table, each batch before an entry takes seconds. */
+/** Behind a locked table each batch takes seconds. */
 const waitMsMax = 5_000
 
 const tooBusy = `a request waited for more than ${waitMsMax} ms to be written`
@@ -64,8 +64,8 @@ interface Waiting {
 }
 
 /**
- * Writes the ledger and the effects before the answers go out. While one batch is on its way, the next gathers, so
- * that a thousand requests a second cost as many commits as the database has time for.
+ * Writes requests and their effects before the answers go out. Batches what arrives during a commit, for a thousand
+ * requests a second.
  */
 export class Journal {
   readonly #writeBatch: (entries: readonly Entry[]) => Promise<void>
@@ -76,7 +76,7 @@ export class Journal {
     this.#writeBatch = writeBatch
   }
 
-  /** @throws the database's error, or DatabaseAway if it is not committed, or may not be */
+  /** @throws the database's error; DatabaseAway if the commit failed or is unknown */
   write(entry: Entry): Promise<void> {
     return new Promise((done, failed) => {
       this.#waiting.push({ entry, sinceMs: performance.now(), done, failed })
@@ -110,7 +110,7 @@ export class Journal {
   }
 }
 
-/** Whether Postgres refused a value or a constraint, so that all entries but the bad one can be written. */
+/** True if Postgres refused a value or a constraint of one entry, so that the others can be written. */
 export function isOneEntrysFault(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(2[0-3]|54)/.test(error.code ?? '')
 }

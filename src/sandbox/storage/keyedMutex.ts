@@ -1,8 +1,7 @@
-/** Admits one at a time for each name. */
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Waits for the lock. @returns what releases it */
+  /** @returns a function that releases the lock */
   async take(name: string): Promise<() => void> {
     const before = this.#last.get(name)
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -2,17 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { asAway, DatabaseAway, timeSql } from './sandboxDatabase.ts'
 
-/** What the ledger keeps: the newest rows. */
 export interface Retention {
   rows: number
-  /** Since then rows stay if they count against the rate limit, or a restart would forget them. */
+  /** Counted rows since then stay, because a restart restores the rate limit from them. */
   countedSinceUs: number
 }
 
 const pauseMs = 60_000
 const batchRows = 10_000
 
-/** Trims once a minute until the sandbox closes. */
+/** Deletes once a minute until the sandbox closes. */
 export async function trimForEver(pool: pg.Pool, retention: () => Retention, closing: AbortSignal): Promise<void> {
   while (!closing.aborted) {
     const deleted = await trimLedger(pool, retention()).catch((error: unknown) => complain(error, closing))
@@ -20,7 +19,7 @@ export async function trimForEver(pool: pg.Pool, retention: () => Retention, clo
   }
 }
 
-/** Requests tell that the database is away. @returns that no row was deleted */
+/** Silent if the database is away, because requests report that. */
 function complain(error: unknown, closing: AbortSignal): number {
   if (closing.aborted || asAway(error, false) instanceof DatabaseAway) return 0
   const reason = error instanceof Error ? error.message : error
@@ -29,8 +28,8 @@ function complain(error: unknown, closing: AbortSignal): number {
 }
 
 /**
- * Deletes one batch of rows that are too many, but no idempotency key that was applied, and nothing that
- * counts against the rate limit. @returns how many
+ * Deletes one batch beyond `rows`. Keeps applied idempotency keys and what counts against the rate limit. @returns the
+ * number deleted
  */
 export async function trimLedger(pool: pg.Pool, { rows, countedSinceUs }: Retention): Promise<number> {
   const { rowCount } = await pool.query(

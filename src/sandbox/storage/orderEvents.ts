@@ -7,11 +7,11 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** The durable message queue. @see docs/reference/interface.md, 6: after the order is stored, before the 201 */
+/** The message queue of docs/reference/interface.md, 6. */
 export class OrderEvents {
   readonly #boss: PgBoss
 
-  /** @param pool runs pg-boss's own statements; nothing of pg-boss works in the background */
+  /** @param pool runs pg-boss's statements; pg-boss has no background work */
   constructor(pool: pg.Pool) {
     this.#boss = new PgBoss({
       db: { executeSql: (text, values) => pool.query(text, values) },
@@ -22,7 +22,6 @@ export class OrderEvents {
     this.#boss.on('error', (error) => process.stderr.write(`sandbox: message queue: ${error.message}\n`))
   }
 
-  /** Creates the schema and the queue if they are missing. */
   async open(): Promise<void> {
     await this.#boss.start()
     await this.#boss.createQueue(queueName, { retentionSeconds: tenYearsSeconds })

@@ -4,12 +4,12 @@ import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
 export interface SandboxDatabase {
   readonly url: string
-  /** Resolves with what happened if a server of our own ends. */
+  /** Resolves with the reason if the embedded server ends. */
   readonly failed: Promise<string>
   close(): Promise<void>
 }
 
-/** @throws DataFolderUnusable, or Error if no server of our own can be started */
+/** @throws DataFolderUnusable, or Error if the embedded server cannot start */
 export async function openDatabase(settings: DatabasePlace): Promise<SandboxDatabase> {
   const { databaseUrl, dataDir } = settings
   if (databaseUrl !== undefined && !isEmbedded(settings)) {
@@ -19,7 +19,7 @@ export async function openDatabase(settings: DatabasePlace): Promise<SandboxData
   return { url: server.url, failed: server.failed, close: server.stop }
 }
 
-/** Lower than `query_timeout`, so that we hear the server's word about a statement. */
+/** Less than `query_timeout`, so that the server's error arrives first. */
 interface Limits {
   max: number
   statement_timeout: number
@@ -27,14 +27,14 @@ interface Limits {
   query_timeout: number
 }
 
-/** A request is answered within seconds, whoever holds a lock. */
+/** Answers within seconds, also if a table is locked. */
 export const forRequests: Limits = { max: 6, statement_timeout: 5_000, lock_timeout: 1_000, query_timeout: 15_000 }
 
 export const forControl: Limits = { max: 2, statement_timeout: 60_000, lock_timeout: 5_000, query_timeout: 65_000 }
 
 const patienceAtEndMs = 300
 
-/** Connections that can be ended while one of them is busy. */
+/** A pool that can be ended while busy. */
 export class Connections {
   readonly pool: pg.Pool
   readonly #clients = new Set<pg.PoolClient>()
@@ -47,7 +47,7 @@ export class Connections {
       options: `-c synchronous_commit=${synchronousCommit}`,
       ...limits,
     })
-    // Without a listener, a connection that Postgres ends would end this process; the next query takes a new one.
+    // Without a listener, a connection that Postgres ends would end this process.
     this.pool.on('error', () => {})
     this.pool.on('connect', (client) => {
       client.on('error', () => {})
@@ -66,10 +66,10 @@ export class Connections {
   }
 }
 
-/** The database is away, busy for longer than we wait, or another sandbox's by now. */
+/** The database does not answer in time, or another sandbox has it. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
-  /** Whether what was to be written may have been committed all the same. */
+  /** True if the write may have been committed. */
   readonly mayBeStored: boolean
 
   constructor(what: string, mayBeStored: boolean, cause?: unknown) {
@@ -78,7 +78,7 @@ export class DatabaseAway extends Error {
   }
 }
 
-/** Makes `pool.query` throw as asAway() says. For statements that may be repeated. */
+/** Makes `pool.query` throw DatabaseAway. For repeatable statements. */
 function throwAway(pool: pg.Pool): void {
   const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
   const told = (...given: unknown[]) =>
@@ -88,7 +88,7 @@ function throwAway(pool: pg.Pool): void {
   pool.query = told as typeof pool.query
 }
 
-/** @throws DatabaseAway, before anything was written */
+/** @throws DatabaseAway; nothing was written */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
@@ -97,16 +97,15 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** SQLSTATEs of the database, and not of a statement or a value. 25006: read-only. */
+/** SQLSTATEs about the database, not about a statement. 25006 is read-only. */
 const ofTheDatabase = /^(08|25006|40|53|55|57|58)/
 
-/** With these a session ends, perhaps after its commit. */
+/** SQLSTATEs that end a session, perhaps after its commit. */
 const ofTheSession = /^(08|57P|58)/
 
 /**
- * An error as DatabaseAway, unless a statement or its values are at fault.
- *
- * @param isCommitting whether a commit may have been under way; a single statement is its own commit
+ * Wraps an error, unless a statement or its values are the cause. @param isCommitting true if a commit may have been
+ * under way
  */
 export function asAway(error: unknown, isCommitting: boolean): unknown {
   if (error instanceof DatabaseAway) return error
@@ -122,7 +121,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Says on stderr that the database is away and when it is back, once each. */
+/** Writes to stderr once when the database goes away and once when it is back. */
 export class Outage {
   readonly #closing: AbortSignal
   #isTold = false
@@ -146,13 +145,13 @@ export class Outage {
   }
 }
 
-/** Microseconds since 1970, exactly: extract() gives a numeric. */
+/** Microseconds since 1970; exact, because extract() gives a numeric. */
 export const usSql = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
 
-/** The product is exact for the next two centuries (below 2^53). */
+/** Exact below 2^53 microseconds. */
 export const timeSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
-/** Postgres stores every character but this one. */
+/** Postgres cannot store U+0000. */
 export function storable(text: string | null): string | null {
   return text?.replaceAll('\u0000', '\ufffd') ?? null
 }

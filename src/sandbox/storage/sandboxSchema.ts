@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** The schema of outboxd 0.2.0, which had become so in 7 steps. An older one is refused. */
+/** The schema of 0.2.0 after its 7 steps. */
 const baseStep = 7
 const base = `
   create table sandbox.state (
@@ -87,13 +87,7 @@ const steps = [
   `,
 ]
 
-/**
- * Brings the schema `sandbox` up to date.
- *
- * @param session holds the serving lock
- *
- * @throws Error if the schema is of a newer outboxd, or of one before 0.2.0
- */
+/** @param session holds the serving lock @throws Error if the schema is newer, or older than 0.2.0 */
 export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   await session.query(`
     create schema if not exists sandbox;

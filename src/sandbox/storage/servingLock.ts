@@ -8,16 +8,13 @@ export class DatabaseTaken extends Error {
 
 const retryMs = 250
 
-/** A host that has gone without a word is noticed within half a minute; a killed process at once. */
+/** Postgres notices a vanished host within half a minute. */
 const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 
-/** The right to serve a database: an advisory lock, held by a session of its own. */
+/** An advisory lock in its own session: one sandbox serves a database. */
 export interface ServingLock {
   readonly session: pg.Client
-  /**
-   * Resolves with the reason when the session was lost and another sandbox has the lock. Until then the sandbox tries
-   * again.
-   */
+  /** Resolves if the session was lost and another sandbox has the lock. Until then the lock is tried again. */
   readonly lost: Promise<string>
   release(): Promise<void>
 }
