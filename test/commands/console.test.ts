@@ -65,7 +65,7 @@ describe('it does not start', () => {
     const env = { CONSOLE_TRUST_HEADER: 'X-Forwarded-User' }
     expect((await refused({}, env)).said).toContain('CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY')
     await expect(refused({}, { ...env, CONSOLE_TRUST_PROXY: '0.0.0.0/0' })).rejects.toMatchObject({
-      problems: [expect.stringContaining('CONSOLE_TRUST_PROXY must not be everybody')],
+      problems: [expect.stringContaining('CONSOLE_TRUST_PROXY must not allow every address')],
     })
     await expect(refused({}, { CONSOLE_TRUST_HEADER: 'Host', CONSOLE_TRUST_PROXY: '10.0.0.7' })).rejects.toMatchObject({
       problems: [expect.stringContaining('CONSOLE_TRUST_HEADER must be a header that only the proxy sets')],
