@@ -29,9 +29,8 @@ import { createLoopHealth, createWakeup, type Wakeup } from './loop.ts'
 import { type Loops, startLoops } from './loops.ts'
 import { settleInFlight } from './settleInFlight.ts'
 
-/** What a daemon is started with. Functions read their files again. */
 export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'files' | 'clock' | 'log' | 'metrics'> {
-  /** A description, if the table is not as migrations/outbox.sql creates it. */
+  /** The description in outbox.yaml; null for a table as migrations/outbox.sql creates it. */
   outboxTable: OutboxTable | null
   credentials: ReloadableCredentials
   readDatabaseUrls(): DatabaseUrls | string
@@ -41,20 +40,19 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 
 export interface App {
   readonly http: HttpServer
-  /** @returns why the outbox cannot be read by another description, or by its name if null */
+  /** @returns why the outbox cannot be read by this description, or by the table's name if null */
   tryOutboxTable(table: OutboxTable | null): Promise<Error | null>
   /**
-   * Stops claiming, waits until the requests on the wire have ended and are written, and closes all in reverse.
+   * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
    *
-   * @param options.beginsAgain keeps the instance alive for the others, because the process goes on with another
-   * table
+   * @param options.beginsAgain the process goes on with a new table: the others must not take its records over
    * @returns whether every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
 }
 
 /**
- * Builds and starts the daemon. It listens first and takes on work last, so a start that fails has not begun.
+ * Starts the daemon. Claims work last, so a start that fails has claimed nothing.
  *
  * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
  */
@@ -66,7 +64,6 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const http = await startHttpServer({
     ...config.http,
     metrics,
-    // A process that waits for a database is alive.
     live: () => loops?.live() ?? { reasons: [] },
     ready: () => loops?.ready() ?? { reasons: [waitsFor], pauses: [] },
   })
@@ -97,7 +94,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const parts = createParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // If records are left in doubt, its row stays: the others rescue them once they are sure that it is dead.
+  // Records left in doubt keep the instance's row: the others settle them once they are sure that it is dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -105,7 +102,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Before rows are claimed. If it fails, its loop logs it.
+  // Before rows are claimed. Its loop logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
   await raiseOutboxHistory(daemon)
 
@@ -136,7 +133,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
 const renewEveryMs = 1_000
 
-/** The secret stays until the service refuses it. */
+/** Reads certificates and proxy again. The secret stays until the service refuses it. */
 function renewedAtMostEachSecond(credentials: ReloadableCredentials, clock: Clock): () => Credentials {
   let ageMs = clock.stopwatch()
   return () => {
@@ -155,7 +152,6 @@ function createWakeups(): Record<LoopName, Wakeup> {
 const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/** Opens the databases. Waits up to `patienceMs` for one that is away. */
 async function openPatiently(
   deps: AppDeps,
   wakeups: DaemonContext['wakeups'],

@@ -11,7 +11,6 @@ import type { InstanceDatabases } from './instanceDatabases.ts'
 import type { LoopHealth, Wakeup } from './loop.ts'
 import type { ReloadableFiles } from './reloadableFiles.ts'
 
-/** What the parts of the daemon are given; each takes what it needs. */
 export interface DaemonContext {
   config: Config
   clock: Clock
@@ -21,7 +20,7 @@ export interface DaemonContext {
   databases: InstanceDatabases
   client: ServiceClient
   credentials: Pick<ReloadableCredentials, 'renew' | 'broken'>
-  /** Those in force; asked for each record. */
+  /** Called for each record, because a reload changes them. */
   mappings(): Mappings
   files: Pick<ReloadableFiles, 'reload' | 'broken'>
   health: LoopHealth

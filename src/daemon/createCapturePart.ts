@@ -17,7 +17,6 @@ import { createSleep } from './capture/sleep.ts'
 import type { DaemonContext } from './context.ts'
 import type { Part } from './loop.ts'
 
-/** Builds what takes rows of the outbox into the ledger. */
 export function createCapturePart(daemon: DaemonContext): Part {
   const { databases } = daemon
   return createCaptureRounds({
@@ -89,7 +88,7 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * Shows an error: its message for the ledger, only its code for the log.
+ * Reduces an error: its message for the ledger, only its code for the log.
  *
  * @param isMark the row was being marked, which the table's own triggers may refuse
  */

@@ -24,20 +24,17 @@ import { type TrackDeps, track } from './track/track.ts'
 export interface DispatchOptions {
   planner: PollPlanner
   mayClaim(): boolean
-  /** When they were last counted. */
   outboxWaiting(): number
   onWritten(outcomes: WrittenOutcomes): void
 }
 
-/** Everything between a slot and a written outcome. */
 export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
-  /** Permits in a row that ran out before their request could leave. */
+  /** Permits in a row that expired before their request could leave. */
   lapsedPermits(): number
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
   pauses(): SendingReadiness['pauses']
 }
 
-/** Builds what submits and polls, and what writes the outcomes. Decides nothing. */
 export function createDispatch(daemon: DaemonContext, options: DispatchOptions): Dispatch {
   const { config, clock, metrics, databases } = daemon
   const { planner, mayClaim, outboxWaiting, onWritten } = options
@@ -198,7 +195,7 @@ function signsOf(answer: Answer, accessToken: string, tokens: Tokens): AnswerSig
   return { fingerprint: fingerprintOf(answer), outcome: outcomeOf(answer), judged: { verdict, isTokenOutlived } }
 }
 
-/** Asks the service about something that does not exist. @returns null if the question never left */
+/** @returns null if the question never left */
 async function askHarmlessly(
   { client, telemetry, mappings }: DaemonContext,
   tokens: Tokens,
@@ -213,10 +210,7 @@ async function askHarmlessly(
   return answer
 }
 
-/**
- * What the poll planner needs from a look at the ledger. Rows in the outbox count only while the ledger is full,
- * because otherwise they have been captured since. Pure.
- */
+/** Rows in the outbox count only while the ledger is full: otherwise they have been captured since. Pure. */
 export function plannerView(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
   captureWindow: number,

@@ -31,11 +31,9 @@ export interface Parts {
   rounds: Record<LoopName, Part>
   dispatch: Dispatch
   problems: ProblemReporter
-  /** Aborted when the daemon stops, to end long rounds. */
   stopping: AbortController
 }
 
-/** Builds the parts, first those that others are given. Decides nothing. */
 export function createParts(daemon: DaemonContext): Parts {
   const { config, telemetry } = daemon
   const { requests, windowMs } = config.rateLimit
@@ -62,7 +60,7 @@ export function createParts(daemon: DaemonContext): Parts {
     },
     stopping: stopping.signal,
   })
-  // The next beat does not wait for the problems to be written.
+  // The next beat must not wait for the problems to be written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   return {
     rounds: {
@@ -114,7 +112,7 @@ function heartbeatOf({ clock, config, databases, files, log }: DaemonContext): H
   })
   return createHeartbeat({
     clock,
-    // An instance whose ledger belongs to another service takes on no more work.
+    // If the ledger belongs to another service, this instance claims no more work.
     beat: () => writeHeartbeat(heartbeats, instance, config.service),
     onReloadAsked,
   })

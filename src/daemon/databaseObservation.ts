@@ -9,21 +9,17 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type Part } from './loop.ts'
 
 const everyMs = 5_000
-/** Up to this number, rows are counted at each look: a few milliseconds. */
+/** Counting fewer rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/**
- * How long a count of waiting rows stands. Twice as many are counted half as often, so that the database spends a
- * thousandth of a core on it however many wait. Pure.
- */
+/** Counts twice as many rows half as often, so that counting costs at most a thousandth of a core. Pure. */
 export function countEveryMs(waiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
 }
 
 type ObservingContext = Pick<DaemonContext, 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases'>
 
-/** Looks at both databases, for the metrics and for the problems that only looking finds. */
 export function createDatabaseObservation(
   { clock, log, metrics, telemetry, databases }: ObservingContext,
   onBacklog: (rows: number) => void,
@@ -41,7 +37,7 @@ export function createDatabaseObservation(
     const nowMs = elapsedMs()
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
-    // A little less than the rounds' distance, so that no count falls just before its time.
+    // Half a round less, so that no count falls just before its time.
     countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
     return counted
   }
@@ -64,12 +60,12 @@ export function createDatabaseObservation(
 
   return createPeriodicPart(everyMs, async () => {
     const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
-    // Before a database that is away ends the round.
+    // First, because a database that is away ends the round below.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
     const snapshot = await readSnapshot(ledger)
-    metrics.setSnapshot(snapshotOf(snapshot, backlog)) // the outbox may be away, or slow
+    metrics.setSnapshot(snapshotOf(snapshot, backlog))
     await countActs()
     backlog = await countBacklog()
     metrics.setSnapshot(snapshotOf(snapshot, backlog))
@@ -99,12 +95,12 @@ export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null)
   }
 }
 
-/** More rows than these before anything was captured are a history. */
+/** More rows than these before the first capture count as a history. */
 const outboxHistoryMin = 1_000
 
-/** Raises a problem if a table with a history was given to a new ledger: all of it is sent, which is seldom meant. */
+/** All old rows of a table are sent if a new ledger serves it, which is seldom meant. */
 export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
-  const history = await readHistory(databases.outbox).catch(() => null) // its database may be away
+  const history = await readHistory(databases.outbox).catch(() => null)
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
   log.warn(
@@ -113,6 +109,6 @@ export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext,
       count: rows,
     },
   )
-  const detail = `${rows} rows waited in the outbox table before anything was captured, and all of them are to be sent`
+  const detail = `${rows} rows waited in the outbox table before the first capture, and all of them will be sent`
   await raiseProblems(databases.ledger, [{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
 }

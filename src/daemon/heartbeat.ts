@@ -5,20 +5,15 @@ import type { LostClaim } from './dispatch/inFlight.ts'
 import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { FailingLoop } from './loop.ts'
 
-/** Says every 3 s that this instance lives. */
 export interface Heartbeat {
-  /** @returns after how many milliseconds to beat again */
   runOnce(): Promise<number>
-  /**
-   * Whether this instance may claim work and send it: false early enough that no request leaves when others may call
-   * it dead.
-   */
+  /** No request may leave when the others may call this instance dead. */
   mayClaim(): boolean
 }
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  /** Writes a sign of life. @returns the number of the reload that waits for an answer */
+  /** @returns the number of the reload that waits for an answer */
   beat(): Promise<number | null>
   onReloadAsked(asked: number): void
 }
@@ -52,9 +47,7 @@ export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): 
 }
 
 export interface ProblemReporterDeps<Problem> {
-  /** Whether an outcome waits so long that it matters which session holds it up. */
   waitsLong(): boolean
-  /** The pids of other sessions that the daemon's sessions wait for. */
   readBlockers(): Promise<number[]>
   problems(blockers: readonly number[]): readonly Problem[]
   tell(problems: readonly Problem[]): Promise<void>
@@ -63,9 +56,9 @@ export interface ProblemReporterDeps<Problem> {
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
-/** Writes what is wrong in this instance for `outboxd status`. Never throws: the next round tells it again. */
+/** Writes the problems that `outboxd status` shows. Never throws: the next round tries again. */
 export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem>) {
-  /** Kept while an outcome waits, because between two tries no session is seen to hold the lock. */
+  /** Kept while an outcome waits, because no session shows as blocking between two tries. */
   let blockers: number[] = []
   let underWay: Promise<void> | null = null
 
@@ -77,14 +70,13 @@ export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem
   }
 
   return {
-    /** One round at a time: a slow one must not write after a later one. */
+    /** A slow round must not overwrite a later one. */
     runOnce(): Promise<void> {
       underWay ??= tellOnce().finally(() => {
         underWay = null
       })
       return underWay
     },
-    /** Writes that nothing is wrong any more, because the instance leaves. */
     async clear(): Promise<void> {
       await underWay
       await deps.tell([]).catch(deps.onFailed)
@@ -98,7 +90,6 @@ export interface ReloadResponderDeps {
   onFailed(error: unknown): void
 }
 
-/** Returns what does a reload and answers `outboxd reload`. Never throws: each beat asks until it is answered. */
 export function createReloadResponder({ reload, answer, onFailed }: ReloadResponderDeps) {
   let isUnderWay = false
   return async (asked: number): Promise<void> => {
@@ -111,7 +102,6 @@ export function createReloadResponder({ reload, answer, onFailed }: ReloadRespon
   }
 }
 
-/** A claim's COMMIT may take so long. */
 const lostToTellMs = 10_000
 
 const unwrittenToTellMs = 10_000
@@ -119,13 +109,12 @@ const unwrittenToTellMs = 10_000
 export const isWaitingLong = ({ sinceMs }: UnwrittenOutcome, nowMs: number): boolean =>
   nowMs - sinceMs >= unwrittenToTellMs
 
-/** More are no accident. */
 const lapsedToTell = 5
 
 const permitsLapse: InstanceProblem = {
   kind: 'budget_starved',
   part: 'permits',
-  detail: 'slots run out before a request can leave with them: the ledger’s database is far away or slow',
+  detail: 'slots expire before their requests can leave: the ledger’s database is far away or slow',
 }
 
 export function instanceProblems(
@@ -147,7 +136,7 @@ export function instanceProblems(
           {
             kind: 'claim_lost' as const,
             part: lost.length === 1 ? 'a claim' : `${lost.length} claims`,
-            detail: `the COMMIT has had no answer since ${new Date(oldestMs).toISOString()}. None of the records was sent: the daemon gives them back as soon as the database tells what became of the COMMIT`,
+            detail: `the COMMIT has had no answer since ${new Date(oldestMs).toISOString()}. None of the records was sent: the daemon gives them back as soon as the database says whether the COMMIT took effect`,
           },
         ]),
   ]
@@ -172,7 +161,7 @@ function unwrittenProblem(
   const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
   const whose =
     waiting.length === 1 ? `that of ${first.submissionId}` : `${waiting.length}, first that of ${first.submissionId}`
-  const blocked = blockers.length === 0 ? '' : `; held up by the database’s process ${blockers.join(', ')}`
+  const blocked = blockers.length === 0 ? '' : `; blocked by the database’s process ${blockers.join(', ')}`
   const detail = `not written since ${new Date(first.sinceMs).toISOString()} (${whose}): ${why}${blocked}`
   return [{ kind: 'loop_failing', part: 'outcomes', detail }]
 }

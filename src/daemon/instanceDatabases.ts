@@ -31,22 +31,19 @@ import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 
 type Pool = InstanceLedger['ledger']
 
-/** Both databases, as one instance of the daemon works on them. Must be closed. */
+/** Both databases, as one instance uses them. Must be closed. */
 export interface InstanceDatabases extends InstanceLedger {
   instance: Instance
-  /** Sessions for signs of life only, so that no other work makes them wait. */
+  /** Sessions for heartbeats only, so that no other work delays them. */
   heartbeats: Pool
   outbox: Outbox
   /**
-   * Claims rows of the outbox or writes to them, if this instance's outbox.yaml is in force; else resolves to
-   * `otherwise`.
+   * Runs `work` if this instance's outbox.yaml is the one in use, else resolves to `otherwise`.
    *
-   * @throws ForeignOutbox or ForeignLedger if the outbox is not this ledger's alone
+   * @throws ForeignOutbox or ForeignLedger
    */
   ifServing<T>(work: () => Promise<T>, otherwise: T): Promise<T>
-  /** Null if the table has no trigger that announces new rows. */
   listener: Listener | null
-  /** What all instances should share, as this one was given it. */
   settings(): InstanceSettings
   isFileInForce(): Promise<boolean>
   close(): Promise<void>
@@ -63,17 +60,13 @@ export interface InstanceDatabasesOptions {
   config: Config
   addresses: Record<'outbox' | 'ledger', DatabaseAddress>
   outboxTable: OutboxTable | string
-  /** The names and digests of what all instances should share. */
   sharedDigests(): Record<string, string>
   instance: Instance
   onNotice(): void
   onError(error: Error): void
 }
 
-/**
- * @throws DatabaseUnusable if the ledger's database cannot be used; OutboxTableUnusable, ForeignOutbox or
- * ForeignService if outbox or service are not the ledger's
- */
+/** @throws DatabaseUnusable, OutboxTableUnusable, ForeignOutbox or ForeignService */
 export async function openInstanceDatabases(options: InstanceDatabasesOptions): Promise<InstanceDatabases> {
   const { addresses, onError } = options
   const ledger = openLedgerPool(addresses.ledger, onError)
@@ -126,7 +119,7 @@ async function connect(
     await outbox.adopt(instance.who)
   }
   await raiseForeign(ledger, start).catch((error: unknown) => {
-    // The outbox's database may be away: the ledger's work goes on without it.
+    // If only the outbox's database is away, the ledger's work goes on.
     if (isRefusal(error)) throw error
   })
   const { channel } = outbox
@@ -153,13 +146,12 @@ async function connect(
     leaseMs: slotLeaseMs(windowMs, requestTimeoutMs),
     isFileInForce: isOurFileInForce,
     async close() {
-      await withinGoodbye(withdrawSettings(ledger, instance.id)) // if it fails, the others find it silent
+      await withinGoodbye(withdrawSettings(ledger, instance.id))
       await withinGoodbye(closeAll())
     },
   }
 }
 
-/** Checks that the ledger is ours, agrees on settings with the other instances, and opens the queue. */
 async function openLedger(
   { config, addresses, instance, onError }: InstanceDatabasesOptions,
   ledger: Pool,
@@ -178,21 +170,21 @@ async function openLedger(
   })
 }
 
-/** Each step of closing waits so long, because a half-open connection never says goodbye. */
+/** A half-open connection never answers a goodbye. */
 const goodbyeMs = 3_000
 
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** A locked table may take long, and an operator waits for the answer to the reload. */
+/** The table may be locked, and an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
 
 const untried = () =>
   new Error(
-    'the outbox table could not be tried, so the former outbox.yaml stays in force: give outboxd reload again when its database answers',
+    'the outbox table could not be tried, so the former outbox.yaml stays in use. Run `outboxd reload` again when its database answers',
   )
 
-/** @returns why the outbox cannot be read by another description */
+/** @returns why the outbox cannot be read by this description */
 export async function tryOutboxTable(
   { ledger, outbox }: Pick<InstanceDatabases, 'ledger' | 'outbox'>,
   table: OutboxTable | string,
@@ -208,7 +200,6 @@ export async function tryOutboxTable(
 const isRefusal = (error: unknown): error is ForeignError | OutboxTableUnusable =>
   error instanceof ForeignError || error instanceof OutboxTableUnusable
 
-/** Raises a problem if the ledger belongs to another outbox or service, or another ledger serves the outbox. */
 async function raiseForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,7 +1,7 @@
 import type { Readiness } from '../observe/httpServer.ts'
 
 export interface Part {
-  /** Does one round. @returns after how many milliseconds to begin the next, unless woken before */
+  /** @returns after how many milliseconds to begin the next round, unless woken before */
   runOnce(): Promise<number>
 }
 
@@ -12,22 +12,20 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
   },
 })
 
-/** Takes every step, also after a failure. @throws the first error */
+/** @throws the first error, after all steps have run */
 export async function runEachStep(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))
   if (failures.length > 0) throw failures[0]
 }
 
-/** Runs the rounds of a part: when the part says, when woken, and after a failure with backoff. */
+/** Repeats a part's rounds: when the part asks, when woken, and after a failure with backoff. */
 export interface Loop {
-  /** Lets the current round end, and begins no other. */
   stop(): Promise<void>
 }
 
 export interface LoopDeps {
   part: Part
-  /** Several wakes during a round count as one. */
   wakeup: Wakeup
   onSucceeded(): void
   onFailed(error: unknown): void
@@ -39,7 +37,7 @@ const backoffMinMs = 250
 export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
-  /** A wake says nothing about the failure: only `stop` ends the backoff. */
+  /** Only `stop` ends a backoff: a wake says nothing about the failure. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -75,9 +73,8 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
   }
 }
 
-/** Ends a loop's wait. Made before the loop, for the parts that wake it. */
 export interface Wakeup {
-  /** Ends the current wait, or keeps the next from beginning. */
+  /** Ends the current wait, or skips the next. */
   wake(): void
   reset(): void
   /** Waits `ms`, unless woken since the last reset. */
@@ -108,20 +105,17 @@ export function createWakeup(): Wakeup {
   }
 }
 
-/** A loop that has failed for a while, or hangs. */
 export interface FailingLoop {
   loop: string
   error: unknown
 }
 
-/** For /livez, /readyz and `outboxd status`. */
 export interface LoopHealth {
   started(loop: string): void
   succeeded(loop: string): void
   failed(loop: string, error: unknown): void
   failing(): FailingLoop[]
   live(): Readiness
-  /** @param needed the loops without which no record gets on */
   ready(needed: readonly string[]): Readiness
 }
 
@@ -136,7 +130,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** One or two failures may pass. Three in a row, or 10 s of them, are told. */
+/** Shorter failures are not reported: they usually pass. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 
@@ -169,11 +163,11 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
         .map(([loop, { error }]) => ({ loop, error })),
       ...stuck().map(({ loop, lastRoundMs }) => ({
         loop,
-        error: new Error(`it hangs: it last came round at ${isoTime(lastRoundMs)}`),
+        error: new Error(`it hangs: its last round ended at ${isoTime(lastRoundMs)}`),
       })),
     ],
     live: () => ({
-      reasons: stuck().map(({ loop, lastRoundMs }) => `the loop ${loop} is stuck since ${isoTime(lastRoundMs)}`),
+      reasons: stuck().map(({ loop, lastRoundMs }) => `the loop ${loop} has been stuck since ${isoTime(lastRoundMs)}`),
     }),
     ready: (needed) => ({
       reasons: needed

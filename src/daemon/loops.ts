@@ -6,21 +6,20 @@ import type { Parts } from './createParts.ts'
 import { type Loop, type Part, startLoop } from './loop.ts'
 
 export interface Loops {
-  /** Stops capture and dispatch. */
   stopTaking(): Promise<void>
-  /** Stops the rest, after telling the outbox what can be told. */
+  /** Stops the other loops, and writes the last outcomes back. */
   stop(): Promise<void>
   live(): Readiness
   ready(): SendingReadiness
 }
 
 const usualMs = 10_000
-/** An instance that was away must be heard well before the others may judge it. */
+/** A late beat would let the others judge the instance. */
 const heartbeatMs = 1_000
-/** An instance must say what it knows of the ledger's history before the others go on. */
+/** The others wait for what each instance knows of the ledger's history. */
 const historyMs = 1_000
 
-/** Without these no record gets on. */
+/** The loops that every record needs. */
 export const essentialLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 export function startLoops({ clock, log, metrics, health, wakeups }: DaemonContext, parts: Parts): Loops {

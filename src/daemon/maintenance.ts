@@ -23,22 +23,19 @@ import { type RescueOptions, rescueOrphans } from './rescueOrphans.ts'
 
 export interface MaintenanceOptions extends RescueOptions {
   dispatch: Pick<Dispatch, 'holds' | 'interpretAnswer' | 'pollsInFlight' | 'pollOverdueMs'>
-  /** Rows that wait in the outbox, or an estimate. */
   onBacklog(rows: number): void
-  /** Aborted when the daemon stops, to end long rounds. */
   stopping: AbortSignal
 }
 
 type Context = Pick<DaemonContext, 'config' | 'clock' | 'log' | 'metrics' | 'telemetry' | 'databases' | 'wakeups'>
 
-/** What keeps ledger, queue, instances and outbox in step, by the names of their loops. */
 export function createMaintenance(daemon: Context, options: MaintenanceOptions) {
   const { dispatch } = options
   const { queue } = daemon.databases
   const periods = createPeriodWriter(daemon)
   return {
     orphans: createOrphanRescue(daemon, options),
-    // The queue takes a job for abandoned after 10 s.
+    // The queue gives a job away after 10 s without a touch.
     touch: createPeriodicPart(3_000, async () => {
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
@@ -55,12 +52,12 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
   } satisfies Record<string, Part>
 }
 
-/** A longer round looks stuck: it ends, and the next goes on. */
+/** A longer round would look stuck. */
 const roundMaxMs = 20_000
 
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
   return createPeriodicPart(3_000, async () => {
-    // Before any instance is judged by the clock.
+    // First, because instances are judged by this clock.
     const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
@@ -102,7 +99,7 @@ function createReconciling(
   ]
   return createPeriodicPart(3_000, async () => {
     const isWhole = rounds++ % wholeEveryRounds === 0
-    // A poll that is long due may be in the hand of a dead instance.
+    // A long overdue poll may belong to a dead instance.
     const isSuspicious = dispatch.pollOverdueMs() > suspiciousMs
     await runEachStep([
       ...(isWhole || isSuspicious ? [queue.supervise] : []),
@@ -111,14 +108,12 @@ function createReconciling(
   })
 }
 
-/** Keeps the periods that `outboxd console` shows. */
 interface PeriodWriter {
   sawWaiting(rows: number): void
-  /** @returns whether there is more to write at once */
+  /** @returns whether more is due at once */
   write(): Promise<boolean>
 }
 
-/** An older count says nothing of the minute that is over. */
 const seenMaxMs = 60_000
 
 function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWriter {
@@ -130,7 +125,6 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
     async write() {
       const waiting = seen !== null && seen.ageMs() < seenMaxMs ? seen.rows : null
       const minutes = await writePeriods(ledger, 'minute', waiting)
-      // The instance that wrote the last minute of an hour writes the hour.
       if (minutes.written === 0 || minutes.hasMore) return minutes.hasMore
       const hours = await writePeriods(ledger, 'hour', null)
       if (hours.written > 0) {
@@ -142,7 +136,7 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
   }
 }
 
-/** Instances that start together compare once. */
+/** Shared by all instances: those that start together compare once. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
@@ -162,7 +156,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): Part {
   }
 }
 
-/** In case node-cron does not wake it each minute. */
+/** In case node-cron misses a minute. */
 const pruneAtLeastEveryMs = 90_000
 const pruneBehindMs = 86_400_000
 
@@ -184,7 +178,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const overdueMs = await readPruneOverdueMs(ledger, retention)
       metrics.pruneOverdue.set(overdueMs)
       const days = Math.floor(overdueMs / 86_400_000)
-      const detail = `the oldest that RETENTION_DAYS or RETENTION_PAYLOAD_DAYS lets go has been due for ${days} ${days === 1 ? 'day' : 'days'}`
+      const detail = `the oldest record beyond RETENTION_DAYS or RETENTION_PAYLOAD_DAYS has been due for ${days} ${days === 1 ? 'day' : 'days'}`
       await replaceProblem(ledger, 'prune_behind', overdueMs > pruneBehindMs ? detail : null)
       return end === 'begun' ? 0 : pruneAtLeastEveryMs
     },
@@ -213,7 +207,7 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
       if (round.end === 'begun' || due === null) return round.end === 'begun' ? 0 : chainEveryMs
       const verified = await verifyLastDay(goOn)
       if (verified.end === 'begun') return 0
-      // An instance that starts by day does not end a problem found at night.
+      // Only the check at night ends a problem that was found at night.
       if (verified.broken !== null || due === 'night') await replaceProblem(ledger, 'chain_broken', verified.broken)
       due = null
       return chainEveryMs
@@ -221,7 +215,6 @@ function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Co
   }
 }
 
-/** Notices a ledger that lost committed data because its database was restored or failed over. */
 function createHistoryWatch({ log, databases, wakeups }: Context): Part {
   return createPeriodicPart(2_000, async () => {
     const seen = await databases.history.look()

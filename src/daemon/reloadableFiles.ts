@@ -4,26 +4,23 @@ import { failureMessage } from '../observe/redact.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 
-/** The mapping files and outbox.yaml in force, and what is wrong with those in the folder. */
+/** The mapping files and outbox.yaml in use, and why those in the folder cannot be used. */
 export interface ReloadableFiles {
   mappings(): Mappings
-  /** Null if there is no outbox.yaml. */
   outboxTable(): OutboxTable | null
-  /** Why the files in the folder cannot be used. */
   broken(): string | null
-  /** Reads the folder again and takes it into force, one reload at a time. @returns why it cannot be used */
+  /** @returns why the files in the folder cannot be used */
   reload(): Promise<string | null>
-  /** Reads the folder as the next start would. Changes only what `broken` returns. */
+  /** Reads the folder as the next start would, and changes only `broken`. */
   look(): void
 }
 
 export interface ReloadableFilesDeps {
-  /** A reload took this into force. */
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
   onBroken(error: unknown): void
-  /** The outbox table is read as before. */
+  /** outbox.yaml does not fit the table: the former one stays in use. */
   onRefused(error: unknown): void
-  /** @returns why the outbox table cannot be read by this description */
+  /** @returns why the table cannot be read by this description */
   tryTable(table: OutboxTable | null): Promise<Error | null>
 }
 
@@ -32,13 +29,12 @@ interface Files {
   outboxTable: OutboxTable | null
 }
 
-/** @throws FilesInvalid with everything that is wrong */
+/** @throws FilesInvalid with every problem */
 export function createReloadableFiles(folder: string, deps: ReloadableFilesDeps): ReloadableFiles {
   const { onLoaded, onBroken, onRefused, tryTable } = deps
   const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
   let inForce = read()
   let broken: string | null = null
-  /** The outbox.yaml in the folder that the table contradicts. */
   let refused: { outboxTable: OutboxTable | null; why: string } | null = null
 
   let underWay: Promise<string | null> = Promise.resolve(null)

@@ -14,13 +14,12 @@ export interface RescueOptions {
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
 const died = unknown('the instance that was sending it died')
-const forgotten = unknown('what came of it could not be written, or the ledger went back to before it was')
+const forgotten = unknown('its outcome could not be written, or the ledger lost it')
 
 /**
- * Settles what dead instances were sending, and what this instance was sending and no longer has in hand, by the
- * policy for attempts in doubt. If a worker was alive and wrote first, the fence lets nothing change.
+ * Settles records of dead instances, and records that this instance no longer has in flight, by the policy for
+ * attempts in doubt. If their instance lived and wrote first, the fence changes nothing.
  *
- * @returns how many
  * @throws the first error, after the others are written
  */
 export async function rescueOrphans(
@@ -48,7 +47,7 @@ export async function rescueOrphans(
   return rescued
 }
 
-/** Writes them together, or one by one if one of them may be why that fails. */
+/** Writes all together, or one by one if one of them may be why that fails. */
 async function writeTogether(
   write: (some: readonly Transition[]) => Promise<void>,
   transitions: readonly Transition[],

@@ -1,6 +1,5 @@
 import type { Log } from '../observe/log.ts'
 
-/** A record whose outcome is unknown or not written yet. */
 export interface Unsettled {
   submissionId: string
   outboxId: string
@@ -11,9 +10,7 @@ export interface SettleDeps {
   log: Log
   stopTaking(): Promise<void>
   inFlight(): number
-  /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
-  /** Claims whose COMMIT went unanswered. */
   lostClaims(): { readonly length: number }
   unsettled(): Unsettled[]
   recoverClaims(): Promise<void>
@@ -21,12 +18,12 @@ export interface SettleDeps {
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** A supervisor kills the daemon long before. */
+/** A supervisor usually kills the daemon long before. */
 const giveUpMs = 600_000
 
 /**
- * Waits until everything in hand is known and written. An instance that leaves earlier puts records in doubt that
- * were never sent, or whose answer it holds.
+ * Waits until every outcome is known and written. An instance that leaves earlier puts records in doubt that were
+ * never sent, or whose answer it holds.
  *
  * @returns false if it gave up
  */
@@ -58,7 +55,7 @@ async function stopAndSettle(deps: SettleDeps, signal: AbortSignal): Promise<boo
 
 async function recoverAll({ lostClaims, recoverClaims }: SettleDeps, signal: AbortSignal): Promise<void> {
   while (lostClaims().length > 0 && !signal.aborted) {
-    await recoverClaims().catch(() => {}) // it is tried again
+    await recoverClaims().catch(() => {})
     if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
   }
 }

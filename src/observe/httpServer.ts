@@ -147,7 +147,7 @@ async function answer(deps: HttpServerDeps, request: IncomingMessage, response: 
   const { status, type, body } = await reply(deps, request).catch(() => ({
     status: 500,
     type: wordsType,
-    body: 'This could not be worked out: the process itself failed to answer. Its log and the other addresses may say more.\n',
+    body: 'The process failed to answer. Its log may say why.\n',
   }))
   response.writeHead(status, {
     'content-type': type,
@@ -161,9 +161,9 @@ async function answer(deps: HttpServerDeps, request: IncomingMessage, response: 
 async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessage): Promise<Reply> {
   const path = url.split('?', 1)[0]
   if (path !== '/metrics' && path !== '/livez' && path !== '/readyz')
-    return { status: 404, type: wordsType, body: 'There is nothing here. There is /metrics, /livez and /readyz.\n' }
+    return { status: 404, type: wordsType, body: 'Not found. Try /metrics, /livez or /readyz.\n' }
   if (method !== 'GET' && method !== 'HEAD')
-    return { status: 405, type: wordsType, body: 'This address can only be read: use GET or HEAD.\n' }
+    return { status: 405, type: wordsType, body: 'Method not allowed: use GET or HEAD.\n' }
   if (path === '/metrics') return { status: 200, type: metricsType, body: await deps.metrics.render() }
   const { reasons, pauses } = path === '/livez' ? { ...deps.live(), pauses: undefined } : deps.ready()
   const body = `${JSON.stringify({ ok: reasons.length === 0, reasons, pauses: pauses?.map(pauseJson) })}\n`

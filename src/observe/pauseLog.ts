@@ -4,12 +4,12 @@ import type { Log } from './log.ts'
 
 /** Of a pause that another instance or an operator began. */
 const meanings: Record<PauseReason, string> = {
-  throttled: 'the service says that we send too fast',
+  throttled: 'the service says that requests come too fast',
   unavailable: 'the service says that it is unavailable',
-  unauthorized: 'the service does not let us in',
+  unauthorized: 'the service refused our sign-in',
   unreachable: 'the service does not answer',
   operator: 'an operator has paused sending; outboxd resume ends it',
-  history: 'the ledger may have lost what was sent',
+  history: 'the ledger may have lost committed data',
 }
 
 export type PauseLog = ReturnType<typeof createPauseLog>

@@ -98,14 +98,14 @@ const patterns: readonly (readonly [RegExp, string])[] = [
 
 /** What an SQLSTATE, its class, or a system's word means; the first that fits. */
 const meanings: readonly (readonly [RegExp, string])[] = [
-  [/^42501$/, 'a right is missing'],
+  [/^42501$/, 'a permission is missing'],
   [/^42P01$/, 'a table is missing'],
   [/^42703$/, 'a column is missing'],
   [/^3F000$/, 'a schema is missing'],
   [/^(57014|25P0\d)$/, 'the database took too long'],
   [/^(55P03|40)/, 'another session holds a lock'],
-  [/^25006$/, 'the database only lets us read'],
-  [/^28/, 'the database does not let us in'],
+  [/^25006$/, 'the database is read-only'],
+  [/^28/, 'the database refused our sign-in'],
   [/^53/, 'the database is short of resources'],
   [/^(22|23|P0)/, 'the database refuses the data'],
   [/^(08|57P|E[A-Z]+$)/, 'the database cannot be reached'],

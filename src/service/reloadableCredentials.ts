@@ -55,14 +55,14 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
   /** The ledger belongs to one client, whose transactions another may not see. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
-    return 'SERVICE_CLIENT_ID is a different client: stop all daemons, give outboxd adopt --service --same, and start them again'
+    return 'SERVICE_CLIENT_ID is a different client. Stop all daemons, run `outboxd adopt --service --same`, and start them again'
   }
 
   function untimely({ cert }: Partial<Credentials>): string | null {
     if (typeof cert !== 'string' || credentials.cert === null || cert === credentials.cert) return null
     const nowMs = deps.nowMs()
     if (deps.holdsAt(cert, nowMs) || !deps.holdsAt(credentials.cert, nowMs)) return null
-    return 'the certificate in SERVICE_CERT_FILE is not valid now, and the one in force is'
+    return 'the certificate in SERVICE_CERT_FILE is not valid now, but the one in use is'
   }
 
   return {

@@ -145,7 +145,7 @@ test('more than a thousand rows from before the start are told, until few wait',
   await raiseOutboxHistory(context)
   expect(toldOf('log.warn')).toMatchObject([['log.warn', expect.any(String), { count: 1_001 }]])
   expect(await problems('outbox_history')).toEqual([
-    { detail: '1001 rows waited in the outbox table before anything was captured, and all of them are to be sent' },
+    { detail: '1001 rows waited in the outbox table before the first capture, and all of them will be sent' },
   ])
   await setup({ rows: 1_001, counts: 0 }).runOnce()
   expect(await problems('outbox_history')).toHaveLength(1)

@@ -57,7 +57,7 @@ test('a loop whose round does not end for two minutes is stuck; one that fails i
   expect(failing()).toEqual([])
   state.nowMs += 120_001
   expect(failing()).toEqual(['capture'])
-  expect(health.live().reasons).toEqual([expect.stringMatching(/^the loop capture is stuck since \d{4}-/)])
+  expect(health.live().reasons).toEqual([expect.stringMatching(/^the loop capture has been stuck since \d{4}-/)])
   health.failed('capture', error)
   expect(health.live().reasons).toEqual([])
 })

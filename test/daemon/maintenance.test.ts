@@ -104,7 +104,9 @@ describe('orphans', () => {
     const [held, forgotten] = await sendingBy(databases.instance.id, 2)
     const { orphans, interpreted } = setup({ dispatch: { holds: ({ id }) => id === held?.id } })
     await orphans.runOnce()
-    expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: expect.stringContaining('went back') }])
+    expect(interpreted).toMatchObject([
+      { kind: 'no-answer', sent: true, detail: expect.stringContaining('the ledger lost it') },
+    ])
     expect((await ledger.read(forgotten?.id ?? '')).state).toBe('uncertain')
     expect((await ledger.read(held?.id ?? '')).state).toBe('sending')
   })

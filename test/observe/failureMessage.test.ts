@@ -6,7 +6,7 @@ const failure = (message: string, code?: string) => Object.assign(new Error(mess
 test.each([
   [
     failure('permission denied for table outbox', '42501'),
-    'a right is missing: permission denied for table outbox (42501)',
+    'a permission is missing: permission denied for table outbox (42501)',
   ],
   [failure('canceling statement due to lock timeout', '55P03'), /^another session holds a lock: /],
   [

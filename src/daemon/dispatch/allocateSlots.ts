@@ -6,14 +6,13 @@ export interface SlotDemand {
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
-  /** Of transactions long past their time; not among `pollsDue`. */
+  /** Polls of transactions long past their time; not among `pollsDue`. */
   readonly rarePollsDue: number
   readonly oldestPollOverdueMs: number
-  /** From the decision before; at first {@link initialBalance}. */
   readonly balance: SlotBalance
 }
 
-/** Handed from decision to decision, so that fairness and pace hold when slots come one at a time. */
+/** Carried from decision to decision, so that shares hold even if slots come one at a time. */
 export interface SlotBalance {
   /** The part of a slot that polls are owed, in [0, 1]. */
   readonly owedToPolls: number
@@ -26,7 +25,7 @@ export interface SlotAllocation {
   readonly submissions: number
   readonly polls: number
   readonly rarePolls: number
-  /** Milliseconds until the next decision, because only the pace holds submissions. */
+  /** Milliseconds until the next decision, if only the pace holds submissions back. */
   readonly againInMs: number | undefined
   readonly balance: SlotBalance
 }
@@ -38,15 +37,13 @@ export function initialBalance(capacity: number, nowMs: number): SlotBalance {
 /**
  * Decides what free slots are spent on.
  *
- * - Both wait: polls get 3 slots of 5, more than the half that they need, so that due polls do not pile up; never
- *   all, so that submissions move after an outage with 10,000 due polls. What one kind cannot use the other gets.
- * - Only polls wait: they leave a tenth of the capacity for the next submission. The reserve melts as polls become
+ * - Both wait: polls get 3 of 5 slots, more than they need, so that due polls do not pile up. They never get all, so
+ *   that submissions move after an outage. Slots that one kind cannot use go to the other.
+ * - Only polls wait: a tenth of the capacity stays free for the next submission. This reserve shrinks as polls become
  *   overdue and is gone after a sixth of the window, because near the limit every slot is needed.
- * - A backlog of submissions (more than half of the free slots) is paced, faster while many slots are free. Sent at
- *   once, it would take every slot in one second of each window, and polls between would wait half a window. Pace
- *   costs a backlog nothing, because its polls need the other slots.
- * - Polls of transactions long past their time get a twentieth of the capacity, and more only if nothing else waits
- *   and half of the slots lie idle.
+ * - A backlog of submissions (more than half of the free slots) is paced. Sent at once, it would take each window's
+ *   slots in a second, and polls would wait. The pace costs nothing, because the polls need the other slots.
+ * - Rare polls get a twentieth of the capacity, and more only if nothing else waits and half of the slots are idle.
  */
 export function allocateSlots(all: SlotDemand): SlotAllocation {
   const rare = spendOnRarePolls(all)
@@ -96,7 +93,7 @@ function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: nu
 const RARE_POLLS_SHARE = 0.05
 const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
-/** A window's slots carry half the capacity in submissions: paced below that, slots would go unused. */
+/** Half the capacity can be submissions: paced below that, slots would stay unused. */
 const PACE = 0.7
 const PACE_PER_FREE_SHARE = 3
 const ALLOWED_MAX_SHARE = 0.05
@@ -122,7 +119,7 @@ function reserve({ capacity, oldestPollOverdueMs, windowMs }: SlotDemand): numbe
   return Math.floor(capacity * RESERVE_SHARE * Math.min(1, Math.max(0, kept)))
 }
 
-/** Rounds down, but five times 0.6 is three. */
+/** Rounds down, except that 5 × 0.6 counts as 3. */
 function whole(amount: number): number {
   return Math.floor(amount + 1e-9)
 }

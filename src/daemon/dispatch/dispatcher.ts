@@ -40,13 +40,11 @@ export interface DispatcherDeps {
   maxInFlight: number
   slotPool: SlotPool
   readDemand(countedMax: number): Promise<Demand>
-  /** Called before anything is decided on the demand. */
   onDemand(demand: Demand): void
-  /** @param onCommit called as its COMMIT leaves: a failure before that leaves nothing claimed */
+  /** @param onCommit called as its COMMIT leaves; after an earlier failure nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
-  /** False before other instances may take this one for dead. */
   mayClaim(): boolean
-  /** Gives back what a claim took that was not sent. @returns false if it must be asked again */
+  /** @returns false if it must be called again */
   unclaim(claimId: string): Promise<boolean>
   /** @returns slots for `permits`; null if another instance has the trial, or no slot is free */
   claimTrial(permits: number): Promise<Slot[] | null>
@@ -54,7 +52,7 @@ export interface DispatcherDeps {
   onTokenRefused(accessToken: string): void
   submit(submission: ClaimedSubmission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
-  /** Asks about something that does not exist. @returns null if the question never left */
+  /** @returns null if the question never left */
   ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   signsOf(answer: Answer, accessToken: string): AnswerSigns
   writeOutcome(work: OutcomeWork): Promise<void>
@@ -64,21 +62,19 @@ export interface DispatcherDeps {
   onFailed(error: unknown): void
 }
 
-/** What an answer says beyond its own record. */
 export interface AnswerSigns {
-  /** By which a refusal is known again; null if the service itself judges. */
   fingerprint: string | null
   outcome: Outcome
   judged: JudgedTrial
 }
 
 export interface Dispatcher {
-  /** Plans one round and carries it out. @returns after how many milliseconds to begin the next, unless woken before */
+  /** @returns after how many milliseconds to begin the next round, unless woken before */
   runOnce(): Promise<number>
   pollsInFlight(): PollJob[]
   inFlight(): number
   unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
-  /** Whether a submission is in this process's hand, on the wire or by a lost claim. */
+  /** True if in flight here, or in a lost claim. */
   holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
   lostClaims(): LostClaim[]
   pollOverdueMs(): number
@@ -86,7 +82,7 @@ export interface Dispatcher {
   drained(): Promise<void>
 }
 
-/** Counting further changes little in the price of a poll, and would cost more than sending. */
+/** Counting more hardly changes the price of a poll, and would cost more than sending. */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
@@ -146,7 +142,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return begun === 0 ? retrySoonMs : 0
   }
 
-  /** @returns how many requests were put on the wire */
   function begin(plan: Exclude<RoundPlan, { kind: 'wait' }>, accessToken: string): Promise<number> {
     if (plan.kind === 'send') return claimAndSend({ ...plan, trial: false }, accessToken)
     if (plan.by === 'question') return askAndFollow(accessToken)
@@ -163,7 +158,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
-    // A claim that took too long stays lost, and is given back with the next round.
+    // A claim that took too long counts as lost: the next round gives it back.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -216,14 +211,13 @@ const unsettled = ({ id, outboxId }: Submission, transactionId: string | null) =
 interface Sent {
   permit: Permit
   accessToken: string
-  /** Since before its slot was asked for. */
   ageMs: () => number
 }
 
 interface SentAttempt extends Sent {
   submission: Submission
   job: PollJob | null
-  /** Its answer says whether the pauses are over. */
+  /** The answer decides whether the pauses are over. */
   trial: boolean
 }
 
@@ -231,7 +225,7 @@ interface AnswerHandling {
   ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void>
   questionEnded(sent: Sent): Promise<void>
   pausesCalled(): number
-  /** Whether such a pause has been under way to the ledger for less than 5 s: longer, a lock holds it up. */
+  /** True while a pause of ours is being written, at most 5 s: longer, a lock blocks it. */
   isPausing(): boolean
   silentRecords(): number
 }
@@ -258,7 +252,7 @@ function createAnswerHandling(
     await deps.writeOutcome(interpretation.work).finally(() => {
       written += calls
     })
-    // Until the pause is written, new records must not take the places of those that went unanswered.
+    // Until the pause is written, no new records may replace the unanswered ones.
     if (interpretation.endsSilence) heard = clearSilence(heard)
   }
 

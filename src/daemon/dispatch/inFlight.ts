@@ -12,16 +12,14 @@ export interface InFlightDeps {
 
 export type InFlight = ReturnType<typeof createInFlight>
 
-/** Keeps the requests on the wire, and those whose outcome is being written. */
 export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
   const running = new Set<Promise<void>>()
   const all = new Map<Submission, Held & { transactionId: string | null }>()
   const polls = () => [...all.values()].flatMap(({ submission, job }) => (job === null ? [] : [{ submission, job }]))
   return {
     /**
-     * Counts a request as in flight until `finishing`, which writes its outcome, has ended.
-     *
-     * @param held null for a question that is no submission's
+     * @param finishing writes the outcome
+     * @param held null for a question that belongs to no submission
      */
     follow(held: Held | null, finishing: () => Promise<void>): void {
       if (held !== null) all.set(held.submission, { ...held, transactionId: held.submission.transactionId })
@@ -42,7 +40,6 @@ export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
     rarePolls: (): number => polls().filter(({ submission }) => submission.polledRarely).length,
     sending: (): Submission[] =>
       [...all.values()].filter(({ job }) => job === null).map(({ submission }) => submission),
-    /** Each with the id that the service has given by now. */
     held: (): { submission: Submission; transactionId: string | null }[] => [...all.values()],
     async drained(): Promise<void> {
       while (running.size > 0) await Promise.all(running)
@@ -50,7 +47,7 @@ export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
   }
 }
 
-/** A claim whose COMMIT was not answered in time: nothing of it was or will be sent. */
+/** A claim whose COMMIT was not answered in time. Nothing of it was or will be sent. */
 export interface LostClaim {
   id: string
   submissions: readonly Submission[]
@@ -58,10 +55,9 @@ export interface LostClaim {
 }
 
 /**
- * Keeps the claims of which nobody knows whether they took place. A COMMIT can hang as long as a disk or a standby is
- * away, and come true long after.
+ * A COMMIT can hang as long as a disk or a standby is away, and take effect long after.
  *
- * @param unclaim returns whether the claim is given back or void; false while its COMMIT may still come true
+ * @param unclaim returns true once the claim is given back or void
  */
 export function createLostClaims(nowMs: () => number, unclaim: (claimId: string) => Promise<boolean>) {
   const lost = new Map<string, LostClaim>()
@@ -70,7 +66,6 @@ export function createLostClaims(nowMs: () => number, unclaim: (claimId: string)
       void lost.set(id, { id, submissions, sinceMs: nowMs() }),
     forget: (id: string) => void lost.delete(id),
     has: (id: string): boolean => lost.has(id),
-    /** Gives back what was committed after all, and forgets what is void. */
     async recover(): Promise<void> {
       for (const id of [...lost.keys()]) if (await unclaim(id)) lost.delete(id)
     },

@@ -18,11 +18,10 @@ import {
 import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
 
 export interface Streaks {
-  /** Requests in a row that went unanswered. */
   silentRequests: number
-  /** The same of records, because a service may answer polls and hang on every record. */
+  /** Unanswered records in a row, because a service may answer polls and hang on records. */
   silentRecords: number
-  /** Trials in a row whose token was refused, but not for its age. */
+  /** Trials in a row whose token was refused, not counting expired tokens. */
   tokensRefused: number
 }
 
@@ -30,7 +29,6 @@ export const noStreaks: Streaks = { silentRequests: 0, silentRecords: 0, tokensR
 
 export interface JudgedTrial {
   verdict: TrialVerdict
-  /** The refusal says only that the token's time was up. */
   isTokenOutlived: boolean
 }
 
@@ -39,10 +37,8 @@ export interface EndedAttempt {
   job: PollJob | null
   trial: boolean
   attempted: AttemptResult
-  /** By which a refusal is known again; null if the service itself judges, or did not answer. */
   fingerprint: string | null
   outcome: Outcome | null
-  /** What the answer to a poll says of the pauses, if the poll was a trial. */
   judged: JudgedTrial | null
 }
 
@@ -56,18 +52,18 @@ export interface Interpretation {
   work: OutcomeWork
   isTokenRefused: boolean
   heard: Streaks
-  /** Once `work` is written, `withoutSilence` is to be remembered: the silence has called for a pause. */
+  /** The caller clears the streaks once `work` is written. */
   endsSilence: boolean
 }
 
-/** Requests in a row that may go unanswered before everyone pauses; of records at most as many as go at once. */
+/** For records at most as many as are in flight at once. */
 const silentMax = 5
 
-/** Works out a submission's request: the step to write, and what the answer says about all others. Pure. */
+/** Derives what the answer says about its record and about all others. Pure. */
 export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumstances: AttemptContext): Interpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
-  // A poll may be refused because of its transaction: the next question speaks for all.
+  // A refused poll may be its transaction's fault: the next question decides.
   const said =
     trial && job !== null
       ? { ...trialResult(judged, heard), pause: null }
@@ -93,7 +89,6 @@ function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): Mad
   return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
-/** Works out a question about something that does not exist; null if it never left. Pure. */
 export function interpretTrial(
   asked: { answer: Answer; judged: JudgedTrial } | null,
   heard: Streaks,
@@ -144,11 +139,11 @@ function pauseFor(
   { maxInFlight }: AttemptContext,
 ): { pause: PauseCall | null; heard: Streaks } {
   if (step.pause !== null || answer === null) return { pause: step.pause, heard }
-  // A service that takes records and gives no ids leaves each in doubt, as one that gives no answer.
+  // A service that accepts records without ids leaves each in doubt, too.
   const silent = isSilence(answer) || breach === 'missing_id'
   const now = hearSilence(silent, job === null, heard)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
-  // One record is proof enough if it goes first after a trial.
+  // After a trial one unanswered record is enough.
   if (!isLong && !(trial && silent)) return { pause: null, heard: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
   return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
@@ -169,24 +164,23 @@ function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptConte
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** Without this pause a service that hangs would leave one record after another in doubt. */
-const silence: PauseCall = callAfter('request after request went unanswered')
+/** Without this pause a hanging service would leave one record after another in doubt. */
+const silence: PauseCall = callAfter('several requests in a row were not answered')
 
-/** A gateway answers in place of the service, perhaps for these records only. */
 function answeredInstead(summary: string, status: number): PauseCall {
-  const seen = 'request after request brought no answer of the service’s own'
+  const seen = 'several requests in a row got no answer of the service’s own'
   const { ownWords } = callAfter(`${seen}, the last: ${status}`)
   return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answered: true }
 }
 
 function callAfter(seen: string): PauseCall & { ownWords: string } {
-  const detail = `${seen}; no record is sent until the service answers a question (outboxd check)`
+  const detail = `${seen}; no record is sent until the service answers a test request (outboxd check)`
   return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
 }
 
 /**
- * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
- * success that is not JSON. A 503 or E003 is one record's own here, because otherwise it has called for a pause.
+ * True for a timeout, a lost connection, a gateway's 502, a success that is not JSON. A 503 or E003 that called for
+ * no pause concerns one record only.
  */
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasSuspended(answer)
@@ -195,7 +189,6 @@ export function isSilence(answer: Answer): boolean {
   return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
 }
 
-/** Statuses that speak of the way, the rate or the client, and never of the record. */
 const isAboutTransport = (status: number): boolean => ofTheWay.has(statusRow(status).post)
 const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 

@@ -10,13 +10,12 @@ export interface OutcomeWriterDeps<Written> {
   nowMs(): number
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
   takeReturnable(): OutcomeBatch['slots']
-  /** See src/postgres/sqlState.ts. */
+  /** @see src/postgres/sqlState.ts */
   blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   onFailed(error: unknown, batch: OutcomeBatch): void
-  /** The piece was refused, and is written without the texts of others. */
   onBared(error: unknown, batch: OutcomeBatch): void
-  /** The piece was refused even so. The ledger still has it as sent, until it is rescued as an orphan. */
+  /** The record stays `sending` until it is settled as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -34,7 +33,6 @@ export const emptyWork: OutcomeWork = {
 }
 
 export interface OutcomeWriter {
-  /** Writes it with the next write, together with whatever has come by then. */
   add(work: OutcomeWork): Promise<void>
   unwritten(): UnwrittenOutcome[]
 }
@@ -52,14 +50,14 @@ interface Piece {
 type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; error: unknown }
 
 /**
- * Writes outcomes in groups: one write at a time, each taking all that has gathered. A write that fails for everyone
+ * Writes outcomes in groups: one write at a time, each with all that has gathered. A write that fails for every piece
  * is repeated until it succeeds; the fences make that harmless.
  *
- * If one piece may be why a write failed, each piece is written by itself: what is for everyone first, so that a
- * pause does not wait for a refused step.
+ * If one piece may be why it fails, each is written alone. Its pauses go first, so that they do not wait for a
+ * refused step.
  *
- *     fails in passing (a lock)   put aside and tried again each second; the others do not wait for it
- *     refused                     written without the texts of others
+ *     fails in passing (a lock)   set aside and tried again each second
+ *     refused                     written without foreign texts
  *     refused without them        abandoned
  */
 export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): OutcomeWriter {
@@ -92,7 +90,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     if (!writingAside) void writeAside()
   }
 
-  /** One at a time, so that waiting for locks takes one connection at most. */
+  /** One at a time, so that waiting for locks takes one connection. */
   async function writeAside(): Promise<void> {
     writingAside = true
     while (aside.length > 0) {
@@ -104,7 +102,6 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     writingAside = false
   }
 
-  /** @returns false if a lock holds it up */
   async function writePart(part: OutcomeBatch, piece: Piece): Promise<boolean> {
     const whole = await persist(part, [piece])
     if (whole.kind !== 'piece') return whole.kind === 'written'
@@ -195,8 +192,8 @@ function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
 }
 
 /**
- * Leaves out what the service said, except codes and ids that any database and index can hold. Without its id a
- * record is uncertain, because nobody could ask for it.
+ * Keeps only codes and ids that any database can hold. A record that loses its id becomes uncertain, because it
+ * cannot be polled.
  */
 function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
   const why = `the ledger refused the words of the answer (${codeOf(error)}), so they are left out`

@@ -12,34 +12,28 @@ export interface InstanceState {
   windowMs: number
   maxInFlight: number
   inFlight: number
-  /** In flight. The ledger counts these polls among those that are due. */
+  /** The ledger counts these polls among those that are due. */
   recordsInFlight: number
   pollsInFlight: number
   rarePollsInFlight: number
   permitsHeld: number
   isPausing: boolean
   mayClaim: boolean
-  /** Claims whose COMMIT may or may not have taken place. */
   lostClaims: number
   silentRecords: number
   lastTrialWasPoll: boolean
-  /** From the plan before; null at first. */
   balance: SlotBalance | null
 }
 
-/** The latest time to notice other instances' work and an operator's commands. */
+/** Bounds how late the work of other instances and operators is noticed. */
 export const lookAgainMs = 1_000
 
-/** The wait if other instances were quicker, or hold the due polls: no signal tells when they are through. */
+/** The wait if other instances were quicker or hold the due polls: no signal tells when they are done. */
 export const retrySoonMs = 50
 
-/** More would only take records out of other instances' hands. */
+/** More lost claims would only withhold records from other instances. */
 const lostClaimsMax = 4
 
-/**
- * Returns how long to wait if this instance must not send, whatever the ledger says. The first part of {@link
- * planRound}.
- */
 export function waitWithoutLookMs(own: InstanceState): number | null {
   if (own.isPausing) return retrySoonMs
   if (own.inFlight >= own.maxInFlight || !own.mayClaim || own.lostClaims >= lostClaimsMax) return lookAgainMs
@@ -47,18 +41,18 @@ export function waitWithoutLookMs(own: InstanceState): number | null {
 }
 
 /**
- * Plans one round: wait, try whether the pauses are over, or send. Pure.
+ * Plans one round: wait, send a trial, or send. Pure.
  *
  * Five things can say "not now", in this order:
  *
  * 1. a pause that this instance is still writing
- * 2. the heartbeat: what is claimed must be on the wire before other instances take this one for dead
- * 3. lost claims: more than 4 whose COMMIT is not known to have happened
- * 4. pauses in the ledger, also for a ledger that went back in time; when their time is over only a trial goes
- * 5. the proof after a trial: one record goes alone; and while records go unanswered no new ones take their places
+ * 2. the heartbeat: claimed records must leave before other instances take this one for dead
+ * 3. lost claims: 4 or more whose COMMIT may still take effect
+ * 4. pauses in the ledger: when their time is over, only a trial goes
+ * 5. the proof after a trial: one record goes alone, and unanswered records are not replaced by new ones
  *
- * A trial is a due poll and a question about nothing in turn, because one transaction whose poll goes wrong must not
- * hold everyone. It is never a record, which it might cost.
+ * A trial is a due poll and a question about an unknown id in turn, because one bad poll must not hold everyone. A
+ * record could be lost as a trial, so it never is one.
  */
 export function planRound(own: InstanceState, demand: Demand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand
@@ -93,7 +87,6 @@ function recordsMax(own: InstanceState, { proof }: Demand): number {
   return Math.max(0, own.maxInFlight - own.recordsInFlight - own.silentRecords)
 }
 
-/** `againInMs`: until the division of slots may change. */
 function untilMore(
   { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,
   againInMs: number | undefined,

@@ -2,7 +2,6 @@ import type { ReturnableSlot, Slot } from '../../model.ts'
 import { permitValidMs, slotHoldMs } from '../../slotReach.ts'
 
 export interface Permit {
-  /** False if its lease may have run out, as in a process that was stopped. */
   isValid(): boolean
   release(): void
 }
@@ -11,12 +10,11 @@ type SpentOn = 'submissions' | 'polls' | 'others'
 
 export interface SlotPool {
   available(): number
-  /** @param ageMs a stopwatch started before the slots were asked for */
+  /** @param ageMs a stopwatch that was started before the slots were taken */
   add(slots: readonly Slot[], ageMs: () => number): void
-  /** The permit is not valid if the slots have run out since they were counted. */
   acquire(spentOn: SpentOn): Permit
   hasReturnable(): boolean
-  /** Takes out the slots that are used up and answered, kept too long, or not used at all. */
+  /** Takes out the slots that are used up and answered, expired, or unused. */
   takeReturnable(): ReturnableSlot[]
 }
 
@@ -27,8 +25,7 @@ interface HeldSlot extends Slot, Record<SpentOn, number> {
 }
 
 /**
- * Holds this instance's slots. Up to a limit of 500 a slot is one request; above, a slot is several, and is kept for
- * a moment to be used up.
+ * Up to a limit of 500 a slot is one request. Above, it is several, and is kept for a moment to be used up.
  *
  * @see docs/why/budget.md
  */
@@ -76,7 +73,7 @@ export function createSlotPool(windowMs: number): SlotPool {
 }
 
 export interface TokenSlotDeps {
-  /** Its own, so that slots for records are not spent on tokens. */
+  /** Separate, so that slots for records are not spent on tokens. */
   slotPool: SlotPool
   capacity: number
   stopwatch(): () => number
@@ -85,18 +82,16 @@ export interface TokenSlotDeps {
 }
 
 export interface TokenSlot<Answered> {
-  /** Another instance may have made the limit smaller. */
   sawCapacity(capacity: number): void
-  /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
-  /** Makes the request. @returns `no-slot` if the budget has no slot for it, or no longer */
+  /** @returns `no-slot` if the budget has none */
   spend(
     request: (mayLeave: () => boolean) => Promise<Answered | null>,
     need: 'missing' | 'renewal',
   ): Promise<Answered | 'no-slot'>
 }
 
-/** Below this limit a token is fetched only if the budget has a request left to use it for. */
+/** Below this limit a token is fetched only if a slot is left to use it. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
 
@@ -114,7 +109,7 @@ export function createTokenSlot<Answered>(deps: TokenSlotDeps): TokenSlot<Answer
       const ageMs = deps.stopwatch()
       slotPool.add(await deps.takeSlots(permits), ageMs)
       const permit = slotPool.available() >= permits ? slotPool.acquire('others') : null
-      deps.onReturnable() // gives back what it does not use, at once
+      deps.onReturnable()
       if (permit === null) return 'no-slot'
       const answered = await request(permit.isValid).finally(() => {
         permit.release()

@@ -14,45 +14,42 @@ export type SubmitReading = Omit<AnswerReading, 'transaction'>
 export interface SubmitCircumstances {
   history: SubmitHistory
   policy: UncertainPolicy
-  /** False if acceptance is the end: its mapping says `track: false`. */
+  /** False if acceptance is the end (`track: false` in the mapping). */
   tracked: boolean
-  /** From 1; after an attempt in doubt the wait grows with it. */
+  /** From 1. After an attempt in doubt the wait grows with it. */
   attempt: number
-  /** The token's time was up by the time of the answer, so that a 401 says no more than that. */
+  /** The token had expired by the answer: a 401 says no more than that. */
   tokenOutlived: boolean
   limits: SubmitLimits
 }
 
 export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewedKeys' | 'met'> {
-  /** An attempt before this one may have arrived. */
   earlierInDoubt: boolean
-  /** The request was already a repeat with a new token, of this record or of another. */
+  /** The request already repeats a 401 with a new token, of this record or of another. */
   repeatedAfter401: boolean
 }
 
-/** What an answer to a POST means for its submission. */
 export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
-  /** `leftTrace`: the refusal itself says that the service may have the record. */
+  /** `leftTrace`: the refusal says that the service may have the record. */
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
-  /** Send again with a new idempotency key; after a pause for everyone if the service is down. */
+  /** Send again with a new idempotency key. `pause` if the service is down. */
   | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
-  /** Ask the service for the id that its Location names; null for the id that the mapping sends. */
+  /** Poll the id that Location names; null for the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token. `ofAge`: the old token's time was up, so this refusal does not count as the first. */
+  /** Repeat with a new token. `ofAge`: the old one had expired, so this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * Everyone pauses; the record stays queued. `times`: how often it met this pause while others got through.
+   * All pause and the record stays queued. `times`: how often it met this pause while others got through.
    * `mayHaveArrived`: after a redirect.
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
 export interface SubmitLimits {
-  /** Doubles from there. */
   backoffMinMs: number
   backoffMaxMs: number
 }
@@ -63,8 +60,7 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * Decides what an answer to a POST means for its submission (docs/why/guarantee.md, "What each status means"). Never
- * throws.
+ * Decides what an answer to a POST means (docs/why/guarantee.md, "What each status means"). Never throws.
  *
  * A success with an id comes first, because an id or a text in it may look like an error's code. Then E002 and E003,
  * if the status heeds them; then the status.
@@ -92,7 +88,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'invalid':
     case 'refused':
     case 'refused-in-doubt':
-    case 'nothing-there': // in the service's own words
+    case 'nothing-there': // with a code of the service's own
       return refused(answer, reading, now.history)
     case 'in-doubt':
     case 'moved':
@@ -106,7 +102,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** Judges an answer with an id. What stands beside the id may say that it failed. */
+/** What stands beside the id may say that it failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
@@ -115,31 +111,30 @@ function withId(
 ): SubmitVerdict {
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
   if (taken === 'unclear') {
-    const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; nobody asks again: track: false`
+    const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; it is not polled, because its mapping says track: false`
     return { kind: 'uncertain', code, reason, breach: 'unknown_status' }
   }
   const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
-  // Under the same key the service could only say again that it failed.
+  // Under the same key the service could only repeat that it failed.
   const again = duplicate(reason, history, code)
   return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
 }
 
 /**
- * Judges 300, 303 and 304: the request was performed, so it is not sent again under any policy. The id at the end of
- * Location is asked for. Without one it is uncertain, also under `probe`, because a GET that does not know the
- * mapping's id would send it again.
+ * 300, 303 and 304 say that the request was performed, so it is never sent again. Without an id in Location it is
+ * uncertain, also under `probe`: a GET that does not know the mapping's id would send it again.
  *
  * @see RFC 9110, 15.4.4
  */
 function performed({ locationId: transactionId }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
-  const reason = `${summary}; that says that the request was performed`
+  const reason = `${summary}; so the request was performed`
   if (transactionId !== null)
     return { kind: 'probe', transactionId, reason: `${reason}: asking for ${transactionId}, which Location names` }
   return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 
-/** Applies the policy to a request that may or may not have arrived; only `hold` never sends again by itself. */
+/** Only `hold` never sends again by itself. */
 function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstances): SubmitVerdict {
   const reason = `${summary}; it may or may not have arrived`
   switch (policy) {
@@ -155,9 +150,8 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 }
 
 /**
- * E002: the service has this transaction already. If no earlier attempt can have brought it there, the id is
- * another's and a new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send it twice. An answer 500
- * counts as such an attempt.
+ * E002: the service has this transaction. If no earlier attempt can have brought it, the id is another record's and a
+ * new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send it twice.
  */
 function duplicate(
   summary: string,
@@ -176,9 +170,8 @@ function duplicate(
 }
 
 /**
- * A 400 judges the data, and would have judged an earlier attempt the same way. Any other refusal after an attempt in
- * doubt may mean that the service has the record, as a 409 without a code does. Those that judge the exchange, or
- * name an id, say so even of a first attempt.
+ * A 400 judges the data, and would have refused an earlier attempt, too. Other refusals may mean that an earlier
+ * attempt arrived. Those that name an id say so even of a first attempt.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
@@ -189,11 +182,10 @@ function refused(
   if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
   return namesId || post === 'refused-in-doubt'
-    ? { kind: 'rejected', code, reason: `${summary}; the service may have it all the same`, leftTrace: true }
+    ? { kind: 'rejected', code, reason: `${summary}; the service may have it nevertheless`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
-/** A record that meets a pause so often while others get through is itself the cause. */
 const pausesMax = 3
 
 function paused(
@@ -205,13 +197,13 @@ function paused(
   const times = timesMet(pause, met)
   const moved = statusRow(status).post === 'moved'
   if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
-  const reason = `${summary}; it was answered so ${times} times while others got through, so it is this record`
+  const reason = `${summary}; it got this answer ${times} times while others got through, so the cause is this record`
   return earlierInDoubt || moved
     ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** A record that meets a pause anew that another record left behind begins to count anew. */
+/** If the pause of another record ended in between, the count begins again. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times

@@ -19,9 +19,9 @@ export interface SubmitDeps extends RequestDeps {
 }
 
 /**
- * Sends one submission that is committed to the wire, and works out what its answer means. Writes nothing.
+ * Sends one claimed submission and decides what its answer means. Writes nothing.
  *
- * @param isValid whether its slot may still be used; false if the process was stopped, or connecting took too long
+ * @param isValid false if its slot has expired
  */
 export async function submit(
   deps: SubmitDeps,
@@ -57,7 +57,7 @@ export function interpretAnswer(
       repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
       met: submission.met,
     },
-    // Only a mapping that sends its own id can be asked about by it.
+    // Only a mapping that sends our id can be polled by it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
@@ -71,14 +71,12 @@ export function interpretAnswer(
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** The request of a probed submission may still be on its way for so long. */
+/** A probed request may still be on its way for this long. */
 const probeAfterMs = 5_000
 
 /**
- * Returns the step that a verdict means for a submission that is sending. Pure.
- *
- * @param firstPollMs when to ask first for a transaction that was just accepted
- * @param freshKey    the idempotency key to use if the verdict calls for a new one
+ * @param firstPollMs when to poll an accepted transaction first
+ * @param freshKey    the idempotency key to use if the verdict asks for a new one
  */
 export function advanceSubmit(
   submission: Submission,
@@ -87,7 +85,6 @@ export function advanceSubmit(
 ): Step {
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   const answered = { repeatedAfter401: false }
-  // An earlier attempt may have got in, whatever was said to this one.
   const earlierMay = submission.inDoubt || submission.serverErrors > 0
   const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
   const accepted = (transactionId: string) => {
@@ -117,14 +114,14 @@ export function advanceSubmit(
       return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
     }
     case 'retry': {
-      // The server may have stored the record before it failed: an E002 after this must not get a new key.
+      // The server may have stored the record before it failed: a later E002 must not get a new key.
       const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
       return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
     }
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
-      // The service named the id that the mapping sent: a GET that does not know it must not send the record again.
+      // The id is the one that the mapping sent: a GET that does not know it must not send the record again.
       if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
         return accepted(verdict.transactionId)
       return step(

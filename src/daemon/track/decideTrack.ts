@@ -16,7 +16,7 @@ export interface TrackCircumstances {
   transactionId: string
   ageMs: number
   history: TrackHistory
-  /** The token's time was up by the time of the answer, so that a 401 says no more than that. */
+  /** The token had expired by the answer: a 401 says no more than that. */
   tokenOutlived: boolean
   limits: TrackLimits
 }
@@ -26,20 +26,18 @@ export interface TrackHistory
     Submission,
     'unknownForMs' | 'resubmissions' | 'fruitless' | 'repeatedAfter401' | 'idByPerson' | 'refusedPolls'
   > {
-  /** An attempt before the accepted one may have arrived as well. */
   earlierInDoubt: boolean
 }
 
-/** What an answer to a GET means for its transaction. */
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
-  /** The service has not known the transaction for too long: it never failed it. */
+  /** The service has not known the transaction for too long, but never failed it. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
-  /** It failed as a duplicate, perhaps of an earlier attempt of the same record. */
+  /** Perhaps a duplicate of an earlier attempt. */
   | { kind: 'uncertain'; code: string; reason: string }
   | { kind: 'pending' }
-  /** The question went wrong. `refusedPolls`: set if only this transaction is refused. */
+  /** The poll went wrong. `refusedPolls`: set if only this transaction is refused. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -53,14 +51,12 @@ export type TrackVerdict =
   | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
 export interface TrackLimits {
-  /** How long the service may not know a transaction that it accepted. */
   unknownMaxMs: number
-  /** The wait before a record that failed with E003 is submitted again. */
+  /** The wait before a record that failed with E003 is sent again. */
   unavailableMs: number
   backoffMinMs: number
-  /** The longest wait up to an age of four times that. */
   backoffMaxMs: number
-  /** The longest wait for an old transaction, and the shortest for a stuck one. */
+  /** The longest wait for an old transaction, the shortest for a stuck one. */
   backoffOldMaxMs: number
   stuckAfterMs: number | null
 }
@@ -75,15 +71,14 @@ export const trackLimits: TrackLimits = {
 }
 
 const resubmissionsMax = 3
-/** Polls of one transaction that may call for a pause while others get through; then only it backs off. */
+/** Refused polls of one transaction, while others get through, before only it backs off. */
 const refusedPollsMax = 2
 
 /**
  * Decides what an answer to a GET means for its transaction (docs/why/guarantee.md, "What each status means"). Never
  * throws.
  *
- * No number of questions that go wrong fails the transaction. Only the service can: by saying so, or by not knowing
- * it for ten minutes on end.
+ * Failed polls never fail the transaction. Only the service can: by saying so, or by not knowing it for ten minutes.
  *
  * @see docs/reference/interface.md, 2.4, 3 and 7
  */
@@ -102,15 +97,12 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
 }
 
-/**
- * A transaction whose polls are refused while others get through waits alone, because its pause would come back for
- * ever.
- */
+/** If others get through, only this transaction waits: its pause would come back for ever. */
 function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
   const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
   if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }
-  const reason = `${summary}; refused again while others got through, so it is this transaction`
+  const reason = `${summary}; refused again while others got through, so the cause is this transaction`
   const alone = askAgain(reason, null, now)
   return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
 }
@@ -123,7 +115,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'completed', result: read.result }
     case 'failed':
       return decideFailed(read.errorCode, now)
-    // Whether `accepted` is a state here too is not shown (docs/reference/interface.md, 3.1).
+    // The interface does not show if `accepted` is a state here (docs/reference/interface.md, 3.1).
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }
@@ -137,9 +129,9 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 }
 
 /**
- * E002 and E003 get a new idempotency key, because under the old one the service would answer with the failed
- * transaction for ever. But a duplicate of our own earlier attempt must not get one: it would be there twice. Nor is
- * a record sent again because of a transaction that a person named, which may be another record's.
+ * Under its old key the service would repeat the failed transaction for ever. A duplicate of our own earlier attempt
+ * gets no new key: it would be there twice. A transaction that an operator named may be another record's, so it sends
+ * nothing again.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, limits } = now
@@ -147,7 +139,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   if (code === 'E002' && history.earlierInDoubt)
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
   if (history.idByPerson)
-    return { kind: 'failed', code, reason: `${reason}; that ${now.transactionId} is its transaction, a person said` }
+    return { kind: 'failed', code, reason: `${reason}; an operator said that ${now.transactionId} is its transaction` }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
   if (history.resubmissions >= resubmissionsMax && history.earlierInDoubt)
     return { kind: 'failed', code, reason: `${reason}; it may have been submitted again already` }
@@ -156,18 +148,18 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
 }
 
-/** An id that a person gave may be a slip. One that the service gave may yet be there. */
+/** An id that an operator gave may be a slip. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
     return { ...askAgain(summary, null, now), unknown: true }
   const reason = idByPerson
-    ? `the service does not know ${now.transactionId}, the transaction that a person gave: ${summary}`
-    : `the service accepted it and does not know it any more: ${summary}`
+    ? `the service does not know ${now.transactionId}, the transaction that an operator named: ${summary}`
+    : `the service accepted it, but no longer knows it: ${summary}`
   return { kind: 'lost', idByPerson, reason }
 }
 
-/** The longest wait is a quarter of the age, so that a thousand old transactions leave slots for new records. */
+/** A thousand old transactions must leave slots for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
   const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
   const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)

@@ -11,14 +11,10 @@ export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' |
 
 export type PollPlanner = ReturnType<typeof createPollPlanner>
 
-/** Chance explores once a poll: drawn again for each replan it would end with the earliest plan. */
+/** Exploration is drawn once per poll: drawn again at each replan, the earliest plan would win. */
 const noChance = 1 - Number.EPSILON
 
-/**
- * Plans polls from what was learned last and how scarce slots are.
- *
- * @param random in [0, 1), fresh for each call
- */
+/** @param random in [0, 1), fresh for each call */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
@@ -48,7 +44,6 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
       pressure = { ...seen, inflow: inflow.perWindow(seen) }
       prices.clear()
     },
-    /** Milliseconds from now until a transaction of that age should be asked for. */
     nextPollMs: (resource: Resource, notDoneAgeMs: number): number =>
       nextPollMs(models[resource], notDoneAgeMs, priceMs(resource), random()),
     mayReplan: (): boolean => pressure.accepted > 0 && pressure.submissionsWaiting === 0,
@@ -67,8 +62,8 @@ export function createPollPlanner(windowMs: number, capacity: number, random: ()
 const memoryWindows = 5
 
 /**
- * Averages once a window how many records came: those sent, and those that wait and did not before. A window counts
- * at most what it can carry, so that a batch is not taken for an inflow.
+ * Averages how many records come per window. A window counts at most what it can carry, so that a batch is not taken
+ * for an inflow.
  */
 export function createInflow(windowMs: number) {
   let average = 0
@@ -87,15 +82,9 @@ export function createInflow(windowMs: number) {
   }
 }
 
-/** The part of its wait that a move must save. */
 const worthwhileShare = 0.2
 
-/**
- * Brings polls forward that were planned when slots were short: a burst plans its polls late, and then slots lie
- * idle. Pure. Never puts a poll off.
- *
- * @param nextPollMs milliseconds from the age at which a transaction was not done until it should be asked for
- */
+/** Brings polls forward that were planned when slots were short. Never puts a poll off. Pure. */
 export function replan(
   polls: readonly PlannedPoll[],
   nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,
@@ -123,7 +112,7 @@ const replanMax = 200
 const learnFromMax = 600
 const ends: ReadonlySet<State> = new Set(endStates)
 
-/** Learns from ended transactions when to ask for the others, and moves their polls if slots lie idle. */
+/** Learns processing times, and moves polls forward if slots are idle. */
 export function createLearning(deps: LearningDeps) {
   const { planner, windowMs } = deps
   let completions = 0

@@ -3,22 +3,20 @@ import { expectedPolls } from './schedule.ts'
 
 export interface Pressure {
   readonly capacity: number
-  /** Records that wait for their first request, in outbox and ledger. */
   readonly submissionsWaiting: number
   readonly accepted: number
-  /** Records that come in a window, averaged over the last few. */
+  /** Records that come per window, a moving average. */
   readonly inflow: number
 }
 
 /**
- * Returns what a poll costs, in milliseconds of delay: how much longer all others wait because it takes a slot. Pure.
+ * Returns what a poll costs, as milliseconds of delay for all others, because it takes a slot (docs/why/schedule.md).
+ * Pure.
  *
- * A taken slot delays all behind it by window / limit, until none waits. While submissions wait, that is at least all
- * of them. Otherwise slots are short only as far as the polls of all under way do not fit the slots of their horizon.
- * The price is the one at which they fit, at most as if all under way waited for this slot.
+ * While submissions wait, the slot delays at least all of them by window / limit. Otherwise the price is the one at
+ * which the polls of all accepted records fit the slots of their horizon.
  *
- * @param awaitedAgesMs ages at which accepted transactions were last seen pending, as far as they were looked at
- * @see docs/why/schedule.md
+ * @param awaitedAgesMs ages at which accepted transactions were last seen pending, as far as known
  */
 export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[], model: ProcessingTimes): number {
   const { submissionsWaiting, accepted } = pressure
@@ -37,15 +35,11 @@ export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[]
   return enough
 }
 
-/**
- * 0.24 s at a window of 60 s, although nothing waits: the slot is missing for a window, and a batch that comes
- * meanwhile loses half a window for one record. Right if a batch comes every 125 windows.
- */
+/** 0.24 s at a window of 60 s: right if a batch comes every 125 windows. */
 const FLOOR_WINDOWS = 1 / 250
-/** Slots in sight that are left to the next batch: as many as the dispatcher keeps from polls. */
+/** As many slots as the dispatcher keeps from polls. */
 const RESERVE_SHARE = 0.1
 const HORIZON_SHARE = 0.95
-/** Keeps the queue from growing for ever on paper near the limit. */
 const LOAD_MAX = 0.9
 const SLOTS_LEAST = 2
 const PRECISION = 1.1
@@ -56,15 +50,11 @@ function delayEachMs({ capacity, inflow }: Pressure, { windowMs }: ProcessingTim
   return windowMs / slots / (1 - load)
 }
 
-/** In the time in which what is accepted now will nearly all be done. */
 function slotsInSight({ capacity }: Pressure, model: ProcessingTimes): number {
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/**
- * The requests in that time: of records that come as they came of late, and polls of accepted ones beyond the usual
- * number (mean / window), which are what is left of a batch.
- */
+/** Requests in that time: for the usual inflow, and the polls of a batch beyond it. */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: Pressure,
   awaitedAgesMs: readonly number[],

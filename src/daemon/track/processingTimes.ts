@@ -1,6 +1,6 @@
 /**
- * One transaction's processing time as age since acceptance: pending at `afterMs` (0 if never seen pending), done at
- * `untilMs` (Infinity if not yet seen done).
+ * One transaction's processing time: pending at age `afterMs` (0 if never seen pending), done at `untilMs` (Infinity
+ * if not yet).
  */
 export interface Observation {
   readonly afterMs: number
@@ -9,7 +9,7 @@ export interface Observation {
 
 /** `mass[i]` is the probability of being done at an age in (edgesMs[i], edgesMs[i + 1]]. */
 export interface ProcessingTimes {
-  /** Every bound below scales with the rate limit's window, so compressed time behaves alike. */
+  /** All bounds scale with the rate limit's window, so that compressed time behaves alike. */
   readonly windowMs: number
   readonly edgesMs: readonly number[]
   readonly mass: readonly number[]
@@ -19,10 +19,9 @@ export interface ProcessingTimes {
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * Each observation is an interval, shared out over its bins in proportion to what is known by then: a late poll
- * narrows nothing and so teaches no slowness. Each keeps 98.5 % of its weight when the next comes, so a change is
- * followed within 50 to 100 observations. The prior is broad and weighs two observations. Its slow tail stays, so
- * that "certainly done by now" is never concluded.
+ * Each observation is an interval, spread over its bins in proportion to what is known so far: a late poll teaches no
+ * slowness. Each keeps 98.5 % of its weight when the next comes, so 50 to 100 follow a change. The prior's slow tail
+ * keeps "certainly done" from being concluded.
  *
  * @param observations newest last; the newest 300 count, impossible ones are ignored
  */
@@ -45,7 +44,6 @@ export function fitProcessingTimes(observations: readonly Observation[], windowM
   return { windowMs, edgesMs, mass: spread(spread(normalised(weights))), observations: intervals.length }
 }
 
-/** The age by which it is done with this probability. */
 export function quantileMs(model: ProcessingTimes, probability: number): number {
   let left = probability
   for (let i = 0; i < BINS; i++) {
@@ -77,7 +75,7 @@ export function ageAtPosition({ edgesMs }: ProcessingTimes, position: number): n
   return lowMs + (position - bin) * ((edgesMs[bin + 1] ?? 0) - lowMs)
 }
 
-/** Each bin is 6 % wide: 1.8 s at 30 s, as fine as an idle budget can poll. From 50 ms to 6 h at a window of 60 s. */
+/** 6 % wide: 1.8 s at 30 s, as fine as an idle budget can poll. */
 const BINS = 224
 const FIRST_EDGE_WINDOWS = 1 / 1200
 const LAST_EDGE_WINDOWS = 360
@@ -89,7 +87,6 @@ const KEPT_PER_OBSERVATION = 0.985
 const PRIOR_WEIGHT = 2
 const PRIOR_MEDIAN_WINDOWS = 1 / 5
 const PRIOR_SIGMA = 1.2
-/** The part of the prior that is spread evenly over the logarithm of all ages. */
 const TAIL_SHARE = 0.05
 
 function edgeMs(i: number, windowMs: number): number {
@@ -107,7 +104,6 @@ function prior(edgesMs: readonly number[], windowMs: number): number[] {
   return logNormal.map((share) => (1 - TAIL_SHARE) * share + TAIL_SHARE / BINS)
 }
 
-/** A few dozen observations are not exact to 6 %. */
 function spread(mass: readonly number[]): number[] {
   const at = (i: number) => mass[Math.min(BINS - 1, Math.max(0, i))] ?? 0
   return normalised(mass.map((_, i) => (at(i - 2) + 4 * at(i - 1) + 6 * at(i) + 4 * at(i + 1) + at(i + 2)) / 16))

@@ -1,16 +1,12 @@
 import { ageAtPosition, binPosition, type ProcessingTimes } from './processingTimes.ts'
 
 /**
- * Returns how long to wait before asking for this transaction next, in milliseconds after it was seen pending at
- * `notDoneAgeMs`.
+ * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
+ * `notDoneAgeMs`. Minimises delay plus price: polls as many early as the price allows, the others late.
  *
- * The schedule keeps the sum of delay and price small: it weighs a poll against waiting at one price for all ages. If
- * most are done in seconds and a few in minutes, it asks early of as many as the price allows, and late of the
- * others.
- *
- * @param notDoneAgeMs age since acceptance; 0 if it has not been asked for yet
+ * @param notDoneAgeMs age since acceptance; 0 before the first poll
  * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md
- * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and makes 2 % of first polls explore
+ * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
 export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
@@ -33,25 +29,22 @@ export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, pric
   return plan.polls[bin] ?? 1
 }
 
-/**
- * No price makes a record cheaper: what is all but certain is so only in the prior's tail, which nobody has measured.
- */
+/** A lower value would rest on the prior's tail, which was not measured. */
 const POLLS_LEAST = 1.03
-/** Without data the first polls teach more than they cost. */
+/** Without data, first polls teach more than they cost. */
 const POLLS_UNLEARNED = 1.5
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
 
-/** The cheapest schedule at a price: from each bin's lower edge, the edge to poll at next. */
 interface Plan {
-  /** From each bin's lower edge on, if it is not done there. */
+  /** By bin: polls still to expect from its lower edge on, and the edge to poll at next. */
   readonly polls: readonly number[]
   readonly next: readonly number[]
 }
 
 const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** Depends on the model only, so one computation serves every poll. */
+/** Depends on the model only, so polls share it. */
 function planFor(model: ProcessingTimes, step: number): Plan {
   const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)
@@ -66,7 +59,6 @@ function stepOf(priceMs: number, { windowMs }: ProcessingTimes): number {
   return Math.min(STEPS - 1, STEPS_PER_DOUBLING * Math.log2(windows / PRICE_MIN_WINDOWS))
 }
 
-/** The lowest step at which a record costs at most `pollsPerRecord`. */
 function stepFor(model: ProcessingTimes, pollsPerRecord: number): number {
   let [low, high] = [0, STEPS - 1]
   while (low < high) {
@@ -82,11 +74,12 @@ const STEPS_PER_DOUBLING = 2
 const STEPS = 25 * STEPS_PER_DOUBLING + 1
 
 /**
- * The schedule with the least expected sum of delay and `priceMs` a poll, by dynamic programming from the last edge back.
+ * The schedule with the least expected sum of delay and `priceMs` a poll, by dynamic programming from the last edge.
  *
  * cost(i) = the least over j > i of  priceMs * P(not done at i) + E[delay of those done between i and j] + cost(j)
  *
- * The best j never falls as i rises (the delay term is a Monge array), so the search for i ends at the answer for i + 1.
+ * The best j never falls as i rises (the delay term is a Monge array), so the search for i ends at the answer for i +
+ * 1.
  */
 function planAt(model: ProcessingTimes, priceMs: number): Plan {
   const { edgesMs, mass } = model

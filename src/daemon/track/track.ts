@@ -7,7 +7,7 @@ export interface TrackDeps extends RequestDeps {
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
 }
 
-/** Asks once for a transaction, and works out what the answer means. Writes nothing. */
+/** Polls a transaction once, and decides what the answer means. Writes nothing. */
 export async function track(
   deps: TrackDeps,
   submission: Submission,
@@ -52,10 +52,8 @@ export async function track(
 const probeUnknownMs = 60_000
 
 /**
- * Returns the step that a verdict means for a submission that is accepted or probed for. Pure.
- *
- * @param freshKey the idempotency key to use if the record is submitted again under a new one
- * @param askedMs its age when it was asked for; `answeredMs` when the answer was there
+ * @param freshKey the idempotency key to use if the record is sent again under a new one
+ * @param now.askedMs the record's age when it was polled; `answeredMs` when the answer was there
  */
 export function advanceTrack(
   submission: Submission,
@@ -77,14 +75,14 @@ export function advanceTrack(
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
-          // The id of a person may be another record's.
+          // An operator's id may be another record's.
           mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
         verdict.reason,
       )
     case 'lost': {
       if (submission.probing) return notKnown(submission)
-      // The service forgot it: that says nothing about how long it takes.
+      // A forgotten transaction says nothing about processing times.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
@@ -132,7 +130,7 @@ export function advanceTrack(
           errorCode: verdict.code,
           error: verdict.reason,
           notDoneMs: null,
-          // Under its key it could only fail again.
+          // Under the old key it could only fail again.
           idempotencyKey: now.freshKey,
           inDoubt: false,
         },
@@ -158,8 +156,7 @@ export function advanceTrack(
 }
 
 /**
- * The service does not know a probed id. If the mapping sent it, the request never arrived and may be sent again. If
- * it came with an answer that the request was performed, nobody knows under which id.
+ * If the mapping sent the unknown id, the request never arrived. An id from Location belongs to a performed request.
  */
 function notKnown(submission: Submission): Step {
   const { id, transactionId } = submission
@@ -170,7 +167,7 @@ function notKnown(submission: Submission): Step {
       cause: 'the service does not know it: it had not arrived',
       pause: null,
     }
-  const error = `the service answered that it performed the request, and does not know ${transactionId}, which its Location names`
+  const error = `the service answered that it performed the request, but does not know ${transactionId}, which its Location named`
   return {
     change: { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
     cause: error,
@@ -178,7 +175,7 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-/** Makes the next poll of a transaction long past its time one of those that get few slots. */
+/** Lets the next poll compete only for the few slots of rare polls. */
 export function asRarePoll(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
@@ -191,7 +188,6 @@ export function neverAskedStep(submission: Submission, why: string): Step {
   }
 }
 
-/** Asks for the transaction again at once; all else stays. */
 function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
   return {
     state: submission.probing ? 'sending' : 'accepted',

@@ -72,7 +72,7 @@ test('`resolve --arrived --unchecked` with a wrong id, then 404: uncertain again
   )
   await harness.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'`)
   const outcome = await harness.becomes('mistyped-', 'uncertain')
-  expect(outcome.error).toContain('does not know no-such-id, the transaction that a person gave')
+  expect(outcome.error).toContain('does not know no-such-id, the transaction that an operator named')
 
   const { rows } = (await harness.control('GET', 'transactions?limit=1')) as { rows: { transactionId: string }[] }
   await output((context) => resolve.action(context, name, { arrived: rows[0]?.transactionId ?? '' }))
