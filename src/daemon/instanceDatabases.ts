@@ -11,7 +11,7 @@ import { assertService, claimService, readLedgerName } from '../ledger/servedSer
 import {
   agreeOnSettings,
   type InstanceSettings,
-  isFileInForce,
+  isFileInUse,
   outboxFile,
   withdrawSettings,
 } from '../ledger/settings.ts'
@@ -129,7 +129,7 @@ async function connect(
   const { windowMs } = config.rateLimit
   const { requestTimeoutMs } = config.service
   const reachMs = slotReachMs(windowMs, requestTimeoutMs)
-  const isOurFileInForce = () => isFileInForce(ledger, digest)
+  const isOurFileInForce = () => isFileInUse(ledger, digest)
   return {
     ...{ ledger, heartbeats, queue, listener, instance, settings, reachMs },
     outbox,

@@ -66,7 +66,7 @@ interface CommittedClaim extends Claim {
 const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], proves: false }
 
 async function claim(deps: Claimant, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
-  const granted = request.trial ? await grantTrial(deps, db, request) : await grant(deps, db, request)
+  const granted = await grant(deps, db, request)
   if (granted === null) return nothing
   const { permits } = granted
   const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
@@ -80,15 +80,12 @@ interface Grant extends ClaimRequest {
   proves: boolean
 }
 
-async function grantTrial({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
-  return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
-}
-
 /** After a trial, records go one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
-  const way = await pauses.readSendingState(db)
-  if (way === 'paused') return null
-  if (way === 'open' || request.submissions === 0) return { ...request, proves: false }
+  if (request.trial) return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
+  const sending = await pauses.readSendingState(db)
+  if (sending === 'paused') return null
+  if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
   const proves = await pauses.claimProof(db, leaseMs)
   return { ...budget.wantedUntilProven(request, proves), proves }
 }

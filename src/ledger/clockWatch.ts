@@ -29,7 +29,7 @@ export async function checkClock(pool: Pool, host: string, nowMs: () => number):
   const [seen] = rows
   if (seen === undefined) return inTransaction(pool, followJump)
   const aheadMs = clockLeadMs(beforeMs, nowMs(), seen.dbMs)
-  if (seen.isTold || aheadMs !== 0) await tellHost(pool, host, aheadMs)
+  if (seen.isTold || aheadMs !== 0) await writeHostProblem(pool, host, aheadMs)
   return 0
 }
 
@@ -58,7 +58,7 @@ async function followJump(db: Database): Promise<number> {
 }
 
 /** A host's clock is a problem while an instance runs there. */
-async function tellHost(db: Database, host: string, aheadMs: number): Promise<void> {
+async function writeHostProblem(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
        then seen_at not between clock_timestamp() - $2 * interval '1 ms' and clock_timestamp()

@@ -49,7 +49,7 @@ async function writeBatch(
   batch: OutcomeBatch,
 ): Promise<WrittenOutcomes> {
   const written = await writeUnderFence(deps, db, batch.transitions)
-  const mass = await hearRefusals(deps, db, batch, written)
+  const mass = await noteRefusals(deps, db, batch, written)
   await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.returnSlots(db, batch.slots)
   if (batch.trialSucceeded) await pauses.endPauses(db)
@@ -69,7 +69,7 @@ async function writeBatch(
 }
 
 /** Notes refusals of records that this batch rejected. */
-async function hearRefusals(
+async function noteRefusals(
   { instance: { who }, keyOnFailure }: Writer,
   db: Database,
   { passages, refusals }: OutcomeBatch,

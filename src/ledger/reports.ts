@@ -44,7 +44,7 @@ export async function readReports(
 }
 
 /** Skips submissions that have taken a step since, because that step has its own report. */
-async function writeTold(db: Database, told: readonly ReportResult[]): Promise<ReportResult[]> {
+async function writeResults(db: Database, told: readonly ReportResult[]): Promise<ReportResult[]> {
   const { rows } = await db.query<{ id: string }>(
     `update outboxd.submission s set report_due = r."againInMs" is not null,
        report_put_off = case when r."againInMs" is not null then s.revision end,
@@ -96,7 +96,7 @@ const rowKinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_mi
 
 export function writeReports(ledger: pg.Pool, told: readonly ReportResult[]): Promise<void> {
   return inTransaction(ledger, async (db) => {
-    const written = await writeTold(db, told)
+    const written = await writeResults(db, told)
     const before = written.filter(({ report }) => report.failures > 0)
     for (const kind of rowKinds) {
       const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)

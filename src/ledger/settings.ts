@@ -16,14 +16,14 @@ export interface AgreedSettings extends Agreement {
  * different instance.
  */
 export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
-  const standing = await sayAgain(pool, own)
-  return standing === null ? agreeAnew(pool, own) : { ...standing, before: null }
+  const standing = await repeatSettings(pool, own)
+  return standing === null ? renewAgreement(pool, own) : { ...standing, before: null }
 }
 
 const isSilentSql = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
 
 /** The usual round locks nothing. @returns null if something changed */
-async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
+async function repeatSettings(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
   const { rowCount } = await db.query(
     `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
        and not exists (select from outboxd.outbox where is_current and file_digest is distinct from $3)
@@ -36,11 +36,11 @@ async function sayAgain(db: Database, { instanceId, given }: InstanceSettings): 
   return agreement.differences.length === 0 && (await isBudgetFitted(db, agreement)) ? agreement : null
 }
 
-async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
+async function renewAgreement(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   return inTransaction(pool, async (db) => {
-    await saySettings(db, own)
-    await takeFileIntoForce(db, own)
-    const agreement = combineSettings(await readSettings(db), await readFileInForce(db))
+    await writeSettings(db, own)
+    await useOwnFile(db, own)
+    const agreement = combineSettings(await readSettings(db), await readFileInUse(db))
     const before = await fitSlots(db, agreement)
     await replaceProblems(
       db,
@@ -57,7 +57,7 @@ export async function withdrawSettings(db: Database, instanceId: string): Promis
 }
 
 /** Locks the table, so that two instances see each other's settings. */
-async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
+async function writeSettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
   await db.query(`delete from outboxd.instance_setting where ${isSilentSql}`)
   await db.query(
@@ -80,7 +80,7 @@ async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
  * Puts this instance's outbox.yaml in use, unless a running daemon has the one in use. A daemon that has just started
  * has no heartbeat yet.
  */
-async function takeFileIntoForce(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
+async function useOwnFile(db: Database, { instanceId, host, given }: InstanceSettings): Promise<void> {
   await db.query(
     `update outboxd.outbox o set file_digest = $1, file_since = clock_timestamp(), file_by = $2
      where is_current and $1::text is not null and file_digest is distinct from $1 and not exists (
@@ -91,15 +91,15 @@ async function takeFileIntoForce(db: Database, { instanceId, host, given }: Inst
   )
 }
 
-async function readFileInForce(db: Database): Promise<FileInForce | null> {
-  const { rows } = await db.query<FileInForce>(
+async function readFileInUse(db: Database): Promise<FileInUse | null> {
+  const { rows } = await db.query<FileInUse>(
     `select file_digest as digest, ${epochMsSql('file_since')} as "sinceMs", file_by as by
      from outboxd.outbox where is_current and file_digest is not null`,
   )
   return rows[0] ?? null
 }
 
-export async function isFileInForce(db: Database, digest: string): Promise<boolean> {
+export async function isFileInUse(db: Database, digest: string): Promise<boolean> {
   const { rowCount } = await db.query(
     'select from outboxd.outbox where is_current and file_digest is distinct from $1 and file_digest is not null',
     [digest],
@@ -121,19 +121,15 @@ async function readSettings(db: Database): Promise<InstanceSettings[]> {
   return rows
 }
 
-/** Settings that instances on one ledger should share. */
-export interface SharedSettings {
+export interface InstanceSettings {
+  instanceId: string
+  host: string
   requests: number
   windowMs: number
   requestTimeoutMs: number
   keyOnFailure: KeyOnFailure
-  /** Other settings by variable or file. An instance of 0.2.0 has none. */
+  /** Other settings that instances should share, by variable or file. An instance of 0.2.0 has none. */
   given: Readonly<Record<string, string>>
-}
-
-export interface InstanceSettings extends SharedSettings {
-  instanceId: string
-  host: string
 }
 
 /** What holds while instances differ, and their differences. */
@@ -144,7 +140,7 @@ export interface Agreement {
 }
 
 /** The digest of the outbox.yaml that is in use. */
-export interface FileInForce {
+export interface FileInUse {
   digest: string
   sinceMs: number
   by: string
@@ -154,7 +150,7 @@ export interface FileInForce {
 export const outboxFile = 'outbox.yaml'
 
 /** Limit and window take the safest value, other settings stay each instance's own. Pure. */
-export function combineSettings(instances: readonly InstanceSettings[], file: FileInForce | null): Agreement {
+export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
   const all = instances.map((each) => ({ ...each, settings: settingsOf(each) }))
@@ -201,7 +197,7 @@ function differing(
   }))
 }
 
-function fileDetail(digest: string, file: FileInForce): string {
+function fileDetail(digest: string, file: FileInUse): string {
   const since = new Date(file.sinceMs).toISOString()
   if (digest === file.digest) return `${outboxFile} is ${digest} here, in use since ${since}`
   return `${outboxFile} is ${digest} here, but ${file.digest} is in use since ${since} (daemon ${file.by}). This daemon captures nothing and writes nothing back, until all daemons have its file (\`outboxd reload\`) or the others have stopped`

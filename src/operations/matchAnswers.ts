@@ -78,7 +78,7 @@ async function findSubmission(
   const [first, second] =
     submissionId !== null
       ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
-      : await findSubmissions(ledger, { kind: 'outbox', outboxId: outboxId ?? '' }, 2)
+      : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
   if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
   // Sorting only one column of a spreadsheet gives every record the answer of another.

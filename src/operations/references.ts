@@ -34,9 +34,9 @@ export function readRecordName(text: string | undefined, problems: string[]): Re
 type ReferenceByPrefix = (name: string) => SubmissionReference
 
 const byPrefix: Record<string, ReferenceByPrefix> = {
-  outbox: (outboxId) => ({ kind: 'outbox', outboxId }),
-  transaction: (transactionId) => ({ kind: 'transaction', transactionId }),
-  key: (key) => ({ kind: 'key', key }),
+  outbox: (value) => ({ kind: 'outbox', value }),
+  transaction: (value) => ({ kind: 'transaction', value }),
+  key: (value) => ({ kind: 'key', value }),
 }
 
 /**
@@ -47,7 +47,7 @@ export function readReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
   const reference = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined
   if (reference !== undefined) return rest === '' ? [] : [reference(rest)]
-  return name.trim() === '' ? [] : [...readHexDigits(name), { kind: 'transaction', transactionId: name }]
+  return name.trim() === '' ? [] : [...readHexDigits(name), { kind: 'transaction', value: name }]
 }
 
 function readHexDigits(name: string): SubmissionReference[] {
@@ -55,8 +55,8 @@ function readHexDigits(name: string): SubmissionReference[] {
   if (!/^[0-9a-f]{6,32}$/.test(digits)) return []
   const range = { kind: 'range', from: digits.padEnd(32, '0'), to: digits.padEnd(32, 'f') } as const
   return digits.length === 32
-    ? [range, { kind: 'idempotency-key', idempotencyKey: digits }]
-    : [range, { kind: 'ending', digits }]
+    ? [range, { kind: 'idempotency-key', value: digits }]
+    : [range, { kind: 'ending', value: digits }]
 }
 
 export interface NamedSubmissions {
@@ -117,8 +117,8 @@ export async function explainMissing(databases: Databases, name: string): Promis
   const [reference] = readReferences(name)
   if (reference?.kind === 'outbox')
     return (
-      (await explainMissingRow(databases, reference.outboxId)) ??
-      `there is no submission ${name}, and no row ${reference.outboxId} in the outbox`
+      (await explainMissingRow(databases, reference.value)) ??
+      `there is no submission ${name}, and no row ${reference.value} in the outbox`
     )
   return (
     (await explainMissingRow(databases, name)) ??

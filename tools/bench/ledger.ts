@@ -203,12 +203,16 @@ async function statements(): Promise<void> {
       'what persons did',
       () => readOperatorLog(command, { sinceMs: null, untilMs: null, who: null, key: null, record: null }, null, 50),
     ],
-    ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', outboxId: '4711' }, 50)],
+    ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', value: '4711' }, 50)],
     ['show', 'by its first digits', () => findSubmissions(command, { kind: 'range', from: id, to: id }, 50)],
-    ['show', 'by its last digits', () => findSubmissions(command, { kind: 'ending', digits: id.slice(-8) }, 50)],
-    ['show', 'by transaction', () => findSubmissions(command, { kind: 'transaction', transactionId }, 50)],
-    ['show', 'by idempotency key', () => findSubmissions(command, { kind: 'idempotency-key', idempotencyKey }, 50)],
-    ['show', 'by key', () => findSubmissions(command, { kind: 'key', key: 'C4712' }, 50)],
+    ['show', 'by its last digits', () => findSubmissions(command, { kind: 'ending', value: id.slice(-8) }, 50)],
+    ['show', 'by transaction', () => findSubmissions(command, { kind: 'transaction', value: transactionId }, 50)],
+    [
+      'show',
+      'by idempotency key',
+      () => findSubmissions(command, { kind: 'idempotency-key', value: idempotencyKey }, 50),
+    ],
+    ['show', 'by key', () => findSubmissions(command, { kind: 'key', value: 'C4712' }, 50)],
     ['show', 'all of one', () => readSubmissionDetail(command, id, 'continue')],
   ]
   const lines: string[][] = []

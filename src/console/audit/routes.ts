@@ -53,8 +53,8 @@ async function recordsOf(databases: Databases, { key, record }: AuditSpan): Prom
   if (record !== null)
     return 'id' in record
       ? findSubmissions(databases.ledger, { kind: 'range', from: record.id, to: record.id }, countedMax)
-      : findSubmissions(databases.ledger, { kind: 'outbox', outboxId: record.outboxId }, countedMax)
-  return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', key }, countedMax)
+      : findSubmissions(databases.ledger, { kind: 'outbox', value: record.outboxId }, countedMax)
+  return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', value: key }, countedMax)
 }
 
 /** The log notes it if a key has more records. */

@@ -20,7 +20,7 @@ export async function findRecordByName(databases: Databases, name: string): Prom
   const [submission] = submissions
   if (submission === undefined) {
     const [reference] = readReferences(name)
-    const outboxId = reference?.kind === 'outbox' ? reference.outboxId : null
+    const outboxId = reference?.kind === 'outbox' ? reference.value : null
     return { kind: 'none', message: await explainMissing(databases, name), outboxId }
   }
   if (submissions.length === 1) return { kind: 'one', submission }

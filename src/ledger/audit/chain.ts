@@ -59,10 +59,25 @@ function eventEntry(row: EventRow): ChainEntry {
   const contents = row.contentsDigest ?? digestOf(row.body, row.payload)
   const told = ['event', id, submissionId, at, from, to, attempt, who, keptCause, amounts, detail, contents]
   const isReduced = row.detailDigest !== null || row.contentsDigest !== null
-  return { kind: 'event', id, submissionId, leaf: sha256(JSON.stringify(told)), pretence: pretenceOf(row), isReduced }
+  return {
+    kind: 'event',
+    id,
+    submissionId,
+    leaf: sha256(JSON.stringify(told)),
+    pretence: falseReductionOf(row),
+    isReduced,
+  }
 }
 
-function pretenceOf({ who, cause, detail, body, payload, detailDigest, contentsDigest }: EventRow): string | null {
+function falseReductionOf({
+  who,
+  cause,
+  detail,
+  body,
+  payload,
+  detailDigest,
+  contentsDigest,
+}: EventRow): string | null {
   const isErased = detail === null && (who.startsWith('operator') ? !cause.includes(':') : cause === 'erased')
   if (detailDigest !== null && !isErased) return 'is marked as erased, but is not'
   if (contentsDigest !== null && (body !== null || payload !== null)) return 'is marked as emptied, but is not'

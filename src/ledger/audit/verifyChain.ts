@@ -43,7 +43,7 @@ interface Block extends BlockHead, BlockBefore {
 
 const blocksAtOnce = 20
 
-function unverified(): ChainVerdict {
+function emptyVerdict(): ChainVerdict {
   return { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
 }
 
@@ -53,7 +53,7 @@ export async function verifyChain(
   noted: ChainHead | null,
   onProgress: (verdict: ChainVerdict) => void,
 ): Promise<ChainVerdict> {
-  const verdict = unverified()
+  const verdict = emptyVerdict()
   let last = beginning
   let isNotedSeen = noted === null
   for await (const block of verifyBlocks(db, beginning, verdict)) {
@@ -86,7 +86,7 @@ export function createDayVerification(db: Database): (goOn: () => boolean) => Pr
   let wasBroken = false
   return async (goOn) => {
     if (!goOn()) return { end: 'begun' }
-    const verdict = unverified()
+    const verdict = emptyVerdict()
     next ??= await readBlockBeforeLastDay(db)
     for await (const block of verifyBlocks(db, next, verdict)) {
       next = block

@@ -50,7 +50,7 @@ export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'
 async function writeAdoption(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
-  if (rows === 'same') await sayRowsAreSame(db)
+  if (rows === 'same') await declareRowsSame(db)
   else {
     await db.query(
       'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
@@ -76,7 +76,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
 }
 
 /** Compares earlier rows no more. A conflict means that the ERP edits rows. */
-async function sayRowsAreSame(db: Database): Promise<void> {
+async function declareRowsSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
   )

@@ -98,7 +98,7 @@ export const transactionTakenMessage = (transactionId: string, outboxId: string)
   `its outbox row names transaction ${transactionId}, which outbox:${outboxId} already has`
 
 /** @param why what is wrong with the transaction that the row names */
-const wentBack = (why: string | null): string =>
+const lostDataMessage = (why: string | null): string =>
   `the ledger lost data and had this record as queued${why === null ? '' : `; ${why}`}. It may have arrived`
 
 /** Tracks records by the transactions that their rows name. Safe to repeat. */
@@ -121,7 +121,7 @@ export function recoverNamed(operator: Operator, records: readonly NamedRecord[]
         const doubts = records.flatMap(({ id, revision, transactionId, whyNot }) => {
           const holder = holders.get(id)
           const why = whyNot ?? (holder === undefined ? null : transactionTakenMessage(transactionId, holder))
-          return why === null ? [] : [{ id, revision, error: boundText(wentBack(why)) }]
+          return why === null ? [] : [{ id, revision, error: boundText(lostDataMessage(why)) }]
         })
         await writeUncertain(db, doubts, actor)
       })
@@ -240,7 +240,7 @@ export async function recoverHistory(
   if (!(await isSameFinding(db, seenAtMs))) return null
   let queued = 0
   for (let after: string | null = '-1'; after !== null; ) {
-    const taken = await takeQueued(db, { as, after }, actor)
+    const taken = await decideQueued(db, { as, after }, actor)
     queued += taken.count
     after = taken.after
   }
@@ -256,7 +256,7 @@ export async function recoverHistory(
 const takenMax = 5_000
 
 /** @param after a `seq` */
-async function takeQueued(
+async function decideQueued(
   db: Database,
   { as, after }: { as: RecoveredAs; after: string },
   actor: Actor,
@@ -273,7 +273,7 @@ async function takeQueued(
        select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetailSql('$3', '$4')} from taken
      )
      select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
-    [as, actor.who, actor.reason, actor.account, after, wentBack(null)],
+    [as, actor.who, actor.reason, actor.account, after, lostDataMessage(null)],
   )
   const { count, last } = rows[0] as (typeof rows)[number]
   return { count, after: count < takenMax ? null : last }

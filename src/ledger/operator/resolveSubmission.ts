@@ -76,7 +76,7 @@ export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord):
  * SQL: an operator may settle it. Includes ends under an id that an operator gave, because that id may be another
  * record's.
  */
-const settleable = `s.emptied_at is null and (
+const settleableSql = `s.emptied_at is null and (
   s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
@@ -88,7 +88,7 @@ export interface Settled {
 }
 
 const former = `former as (
-  select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and ${settleable} for update
+  select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and ${settleableSql} for update
 )`
 
 const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
@@ -114,7 +114,7 @@ export async function resolveArrived(
        select * from json_to_recordset($1) as r(id uuid, revision int, "transactionId" text, "jobId" uuid)
      ), former as (
        select s.* from outboxd.submission s join arrival a on a.id = s.id and a.revision = s.revision
-       where ${settleable} or ($2 = 'recovered' and s.state in ('queued', 'sending', 'failed', 'rejected')) order by s.id for update of s
+       where ${settleableSql} or ($2 = 'recovered' and s.state in ('queued', 'sending', 'failed', 'rejected')) order by s.id for update of s
      ), written as (
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
@@ -176,7 +176,7 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
      ), written as (
        update outboxd.submission s set
          state = 'uncertain', revision = s.revision + 1, in_doubt = true, transaction_id = null, id_by_person = false,
-         ${resetColumnsSql('transaction', { error: takenBack })},
+         ${resetColumnsSql('transaction', { error: takenBackSql })},
          accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp(), report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
@@ -191,7 +191,7 @@ async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: A
   return rows[0] ?? null
 }
 
-const takenBack = "'an operator took back the transaction id. The record may have arrived'"
+const takenBackSql = "'an operator took back the transaction id. The record may have arrived'"
 
 export const firstPolls = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>
   arrived.filter(({ tracked }) => tracked).map(({ id, jobId }) => ({ jobId, submissionId: id, inMs: 0, rarely: false }))

@@ -82,11 +82,7 @@ export async function selectSubmissions(
   limit: number,
   order: ListOrder = 'longest',
 ): Promise<ListedSubmission[]> {
-  const { rows } = await db.query<ListedSubmission & { seq?: number }>(selectSql[order], [
-    ...filterValues(filter),
-    limit,
-  ])
-  return rows.map(({ seq: _, ...row }) => row)
+  return (await selectPage(db, filter, { order, from: null, limit })).submissions
 }
 
 /** Newest first. */
@@ -237,16 +233,11 @@ const fromPosition = {
   newest: matchingSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
+/** `ending`: six or more hex digits. `range`: inclusive. */
 export type SubmissionReference =
-  | { kind: 'outbox'; outboxId: string }
+  | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
   | { kind: 'ids'; ids: readonly string[] }
-  /** Inclusive. */
   | { kind: 'range'; from: string; to: string }
-  /** Six or more hex digits. */
-  | { kind: 'ending'; digits: string }
-  | { kind: 'idempotency-key'; idempotencyKey: string }
-  | { kind: 'transaction'; transactionId: string }
-  | { kind: 'key'; key: string }
 
 /** Those of a key newest first. */
 export async function findSubmissions(
@@ -259,24 +250,8 @@ export async function findSubmissions(
 }
 
 function valuesOf(reference: SubmissionReference): (string | readonly string[])[] {
-  switch (reference.kind) {
-    case 'ids':
-      return [reference.ids]
-    case 'outbox':
-      return [reference.outboxId]
-    case 'range':
-      return [reference.from, reference.to]
-    case 'ending':
-      return [reference.digits]
-    case 'idempotency-key':
-      return [reference.idempotencyKey]
-    case 'transaction':
-      return [reference.transactionId]
-    case 'key':
-      return [reference.key]
-    default:
-      return reference satisfies never
-  }
+  if ('ids' in reference) return [reference.ids]
+  return 'value' in reference ? [reference.value] : [reference.from, reference.to]
 }
 
 const find = (condition: string, order = 's.id') => `
