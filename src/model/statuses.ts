@@ -4,19 +4,21 @@ import type { Outcome } from './service.ts'
 export type PostMeaning =
   /** Accepted if the answer has an id. */
   | 'taken'
-  /** The answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5). */
+  /** Uncertain, or asked for by the id in Location (RFC 9110, 15.4.1, 15.4.4, 15.4.5). */
   | 'performed'
-  /** Sending pauses. The record may have arrived. */
+  /** Sending pauses; the record may have arrived. */
   | 'moved'
-  /** An earlier attempt would have been judged the same way. */
+  /** Rejected, because the data was judged. An earlier attempt would have been judged the same way. */
   | 'invalid'
-  /** The daemon fetches a new token, then pauses. */
+  /** Repeated with a new token; then sending pauses. */
   | 'token-refused'
+  /** Sending pauses. */
   | 'forbidden'
   /** Sending pauses, unless the body has an error code of the service. */
   | 'nothing-there'
-  /** The record may have been stored. */
+  /** Rejected, but the record may have arrived. */
   | 'refused-in-doubt'
+  /** Rejected; ten equal refusals in a row pause sending. */
   | 'refused'
   | 'throttled'
   /** Sent again at most three times (docs/reference/interface.md, 7.1). */
@@ -40,6 +42,7 @@ export type TokenMeaning =
   | 'answered'
   | 'moved'
   | 'wrong-address'
+  /** Rejected; ten equal refusals in a row pause sending. */
   | 'refused'
   | 'throttled'
   | 'unavailable'
