@@ -108,7 +108,7 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
 
 /** One is enough, because each statement would wait again. */
 const locked =
-  'is locked by another session, so that we could not ask Postgres to plan our statements: outboxd status says whose lock that is'
+  'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 
 /**
  * Prepares the statement, because Postgres then says how many parameters it has. NULL is enough for each.
@@ -164,6 +164,6 @@ async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableS
   const { rowCount } = await sessionsOf(db, shape).query(`select from ${shape.qualified} where ${flag} is null limit 1`)
   if (rowCount === 0) return []
   return [
-    `rows whose ${flag} is NULL do not wait, and are never taken: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make it not null`,
+    `rows whose ${flag} is NULL are never captured: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make the column not null`,
   ]
 }

@@ -92,7 +92,7 @@ export function createFailingRows(ledger: Database): FailingRows {
 }
 
 const detail =
-  'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'
+  'the filter in outbox.yaml, or a column of the payload, raises an error for this row, so the daemon cannot tell whether to send it. Rows of its key wait behind it. Fix the row or the filter'
 
 export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRowStatements {
   const { from, mayWait, stamp, id, idType, idText } = ideal

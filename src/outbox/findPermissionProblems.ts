@@ -110,7 +110,10 @@ export async function readOutboxGrants(
 }
 
 const missing = (role: string, may: readonly string[], grants: readonly string[]) =>
-  [`${role} must not ${may.join(', nor ')}; the owner grants it so:`, ...grants.map((grant) => `${grant};`)].join('\n')
+  [
+    `${role} has no permission to ${may.join(', or to ')}. The owner grants it with:`,
+    ...grants.map((grant) => `${grant};`),
+  ].join('\n')
 
 const missingSchema = ({ role, schema }: FoundSchema) =>
   missing(role, [`use the schema ${schema}`], [`grant usage on schema ${schema} to ${role}`])

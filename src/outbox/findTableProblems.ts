@@ -54,7 +54,7 @@ export async function findKindProblem(
   if (!needsMark(kind) || (kind !== 'm' && isMarkedOnCapture(table))) return null
   const other = suggestInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
   if (kind === 'm') return `is ${relationKindNames[kind]}, in which no row can be locked or marked: ${other}`
-  return `is ${relationKindNames[kind]}, whose rows have to be marked as they are taken, since it does not show by which transactions they were written: let it show a column that we can set then (state with set: [queued], or a value for queued), or ${other}`
+  return `is ${relationKindNames[kind]}, which does not show the transactions that wrote its rows, so they must be marked on capture. Give it a column that outboxd can set (state with set: [queued], or a value for queued), or ${other}`
 }
 
 interface IdState {
@@ -91,21 +91,21 @@ export async function findIdProblems(db: Database, qualified: string, table: Out
   if (isCertain && (notNull || kind === 'm')) return []
   if (!catalogCan && idPromised) return []
   if (!catalogCan)
-    return [`${cannotSay(kind, inherited)} that "${id}" is unique: if it is, promise it (id_unique: promised)`]
+    return [`${cannotSay(kind, inherited)} that "${id}" is unique. If it is, promise it (id_unique: promised)`]
   const quoted = `"${id}"`
   return [
     isCertain
       ? null
       : `has no unique index on exactly ${quoted}, and two rows of one id would count as one: ${create(qualified, id)}, or name another column as id`,
-    notNull || kind === 'm' ? null : `allows NULL in ${quoted}, by which rows are known: make it not null`,
+    notNull || kind === 'm' ? null : `allows NULL in ${quoted}, by which rows are recognised: make it not null`,
   ].filter((problem) => problem !== null)
 }
 
 const create = (qualified: string, id: string) => `create unique index concurrently on ${qualified} ("${id}")`
 
 function cannotSay(kind: string, inherited: boolean): string {
-  if (inherited) return 'has tables that inherit from it, so that no index can say'
-  return kind === 'p' ? 'is partitioned by another column, so that no index says' : 'is no table, so that no index says'
+  if (inherited) return 'has tables that inherit from it, so no index can show'
+  return kind === 'p' ? 'is partitioned by another column, so no index shows' : 'is not a table, so no index shows'
 }
 
 /**
@@ -175,7 +175,7 @@ const changingParts = `
 
 function problem(parts: readonly string[]): string {
   const which = parts.length === 0 ? 'a cast that depends on settings or catalogs' : parts.join(', ')
-  return `has a filter that depends on more than the row (${which}): a row for which it comes true with time would never be found, since the ledger remembers how far the table was read. Mark rows as they are taken (set: [queued]), or let the ERP write a column when the time has come`
+  return `has a filter that depends on more than the row (${which}). The ledger keeps a cursor, so a row for which the filter becomes true later would never be captured. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come`
 }
 
 /**

@@ -102,7 +102,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
     const { rows } = await db.query<{ whole: boolean }>(
       `select ${whole ?? 'v is not null'} as whole from (select ${written} as v) written`,
     )
-    return rows[0]?.whole === false ? 'it would be cut short, and the row would say something else' : null
+    return rows[0]?.whole === false ? 'the value would be cut' : null
   } catch (error) {
     await db.query('rollback to savepoint written')
     return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
@@ -115,13 +115,13 @@ function findNullProblems({ state, write }: OutboxTable, shape: TableShape): str
     state !== null && mustBeSet(state.column) && formOf(state)?.waiting.every((value) => value === null)
   return [
     ...(neverWaits
-      ? [`says that a row waits while "${state.column}" is NULL, and that column is not null: no row would ever wait`]
+      ? [`says that a row waits while "${state.column}" is NULL, but that column is not null: no row would ever wait`]
       : []),
     ...write
       .filter((each) => mustBeSet(each.column) && mayBeEmptied(each))
       .map(
         ({ column }) =>
-          `has "${column}" not null, and we write NULL to it where there is nothing to say: drop the not null, or name another column`,
+          `has "${column}" not null, but outboxd writes NULL to it if it has no value. Drop the not null, or name another column`,
       ),
   ]
 }
@@ -137,7 +137,7 @@ export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): str
     .filter(({ column, what }) => what === 'transaction_id' && columnOf(shape, column).baseType === 'uuid')
     .map(
       ({ column }) =>
-        `"${column}" is a uuid, and the interface calls ids of transactions strings: one that is no uuid could not be written`,
+        `"${column}" is a uuid, but the interface allows any string as a transaction id. An id that is not a uuid could not be written`,
     )
 }
 

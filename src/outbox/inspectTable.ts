@@ -84,7 +84,7 @@ export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<Tab
       nearest === null ? null : `did you mean "${nearest}"?`,
       table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
     ].filter((hint) => hint !== null)
-    const missing = `there is no table ${qualifiedName(named)} in the outbox's database, or this user must not see it`
+    const missing = `there is no table ${qualifiedName(named)} in the outbox's database, or this user has no permission to see it`
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))

@@ -32,7 +32,7 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
   const sessions = daemons.map(({ pid, user, address, since }) =>
     [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
   )
-  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or different, here or there: compare \`outboxd config --effective\` of both, and stop the daemon whose ledger is wrong. Rows that it has sent are unknown to the other ledger: with \`state: none\` in outbox.yaml, give \`outboxd adopt --same --start id:N\` for the right ledger, with N the first row that the wrong one has not sent, before you start its daemon`
+  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or wrong for one of the two: compare \`outboxd config --effective\`, and stop the daemon with the wrong ledger. With \`state: none\`, then run \`outboxd adopt --same --start id:N\` for the right ledger, where N is the first row that the stopped daemon has not sent`
 }
 
 /**
@@ -80,8 +80,9 @@ async function describeBlockers(db: Database, key: readonly [number, number]): P
     [...key],
   )
   const who = rows.map(({ pid, user }) => (pid === null ? 'a prepared transaction' : `pid ${pid} ${user ?? ''}`.trim()))
-  const end = rows.flatMap(({ pid }) => (pid === null ? [] : [`select pg_terminate_backend(${pid});`])).join(' ')
-  return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but a daemon of another ledger may not be noticed now. End that session: \`${end || 'none is left'}\``
+  const ends = rows.flatMap(({ pid }) => (pid === null ? [] : [`select pg_terminate_backend(${pid});`]))
+  const advice = ends.length === 0 ? '' : `. End that session: \`${ends.join(' ')}\``
+  return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but may not notice a daemon of another ledger${advice}`
 }
 
 /** Finds daemons of other ledgers that serve a table. @param table quoted */

@@ -141,12 +141,12 @@ export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => 
 
 const problemOf = ({ outboxId, holder }: LockedRow) => ({
   subject: outboxId,
-  detail: `locked for longer than ${lockedLongMs / 1000} s ${heldBy(holder)}; we capture it when that lets go, and rows of its key behind it wait with it`,
+  detail: `locked for longer than ${lockedLongMs / 1000} s ${heldBy(holder)}; the daemon captures it when the lock is released, and rows of its key wait behind it`,
   retryInMs: null,
 })
 
 function heldBy(holder: LockHolder | null): string {
-  if (holder === null) return 'by several sessions, or one that cannot be seen'
+  if (holder === null) return 'by several sessions, or by one that our user may not see'
   const { pid, application, state } = holder
   const known = [application, state].filter((part) => part !== null && part !== '')
   return `by pid ${pid}${known.length > 0 ? ` (${known.join(', ')})` : ''}`

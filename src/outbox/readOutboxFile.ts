@@ -74,11 +74,14 @@ function judge(
 ): void {
   // The cursor would pass a row before it waits.
   if (top.sequence !== undefined && state !== null) {
-    const why = '"sequence" goes with "state: none" alone, where a row waits from its insert on: remove it'
+    const why = '"sequence" is only for "state: none", where a row waits from its insert on: remove it'
     entry.reportKey(['sequence'], why)
   }
   if (top.sequence !== undefined && top.order !== undefined && top.order !== top.sequence)
-    entry.reportKey(['order'], '"order" and "sequence" are both given: rows are taken in that of "sequence"')
+    entry.reportKey(
+      ['order'],
+      '"order" and "sequence" are both given, and rows are captured in the order of "sequence": remove "order"',
+    )
   for (const { column } of write)
     if (column === state?.column) entry.reportKey(['write', column], `"${column}" is written by "state" already`)
 }
@@ -102,8 +105,8 @@ function judgeWritten(
   },
 ): void {
   const known = new Map<string | undefined, string>([
-    [id, 'is what the row is known by ("id")'],
-    [createdAt?.column, 'is when the row was recorded ("created_at"), by which it is known'],
+    [id, 'is what the row is recognised by ("id")'],
+    [createdAt?.column, 'is when the row was recorded ("created_at"), by which it is recognised'],
     [sequence, 'is what rows are put in order by ("sequence")'],
   ])
   const read = new Map<string | undefined, string>([

@@ -74,5 +74,5 @@ async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
 
 export function secondLedgerMessage({ records, open }: SecondLedger): string {
   const many = records >= countMax ? `${countMax} or more records` : `${records} records`
-  return `the outbox's own database has a second ledger (schema outboxd) that took ${many} of this outbox; ${open} of them have not ended. A daemon without STATE_DATABASE_URL made it. Rows that it took are not lost, so recover leaves them out. With \`state: none\` this ledger does not know them and sends them again: first give \`outboxd adopt --same --start id:N\`, with N the first row that the second ledger has not sent. See them with \`outboxd list\` without STATE_DATABASE_URL. When none is open, its owner drops the schemas outboxd and pgboss there`
+  return `the outbox's own database has a second ledger (schema outboxd) that captured ${many} of this outbox; ${open} of them have not ended. A daemon without STATE_DATABASE_URL made it, and \`recover\` leaves its rows out. With \`state: none\`, first run \`outboxd adopt --same --start id:N\`, where N is the first row that the second ledger has not sent: otherwise this ledger sends its rows again. \`outboxd list\` without STATE_DATABASE_URL shows them. When all have ended, drop the schemas outboxd and pgboss there`
 }

@@ -63,12 +63,12 @@ export async function findStartRefusal(outbox: Outbox, start: StartPosition): Pr
     await sessionsOf(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
     if (start.id !== null && isInvalidValue(error))
-      return `--start id:${start.id}: that is no value of the column ${described.id}`
+      return `--start id:${start.id}: not a value of the column ${described.id}`
     throw error
   }
   if (start.at !== null) {
     const { rowCount } = await pool.query('select where $1::timestamptz > clock_timestamp()', [start.at])
-    if ((rowCount ?? 0) > 0) return `--start since:${start.at}: that is still to come`
+    if ((rowCount ?? 0) > 0) return `--start since:${start.at}: this time is in the future`
   }
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
@@ -79,7 +79,7 @@ export async function findStartRefusal(outbox: Outbox, start: StartPosition): Pr
   )
   const highest = rows[0]?.highest ?? '0'
   return Number(start.id) > Number(highest) + aheadMax
-    ? `--start id:${start.id}: that is still to come, the highest id is ${highest}`
+    ? `--start id:${start.id}: this id is in the future, the highest is ${highest}`
     : null
 }
 
@@ -106,7 +106,7 @@ export async function readStartOfNow(outbox: Outbox): Promise<StartPosition> {
   if (isNumber && rows[0]?.sequence != null) return { id: await nextId(outbox, shape), at: null }
   if (described.createdAt !== null) return { id: null, at: rows[0]?.now ?? null }
   throw new OutboxTableUnusable(
-    `the table ${qualified} has neither an id drawn from a sequence of its own nor a created_at that is described: give the first row that is ours as --start id:N`,
+    `the table ${qualified} has no id from its own sequence, and its description names no created_at. Give the first row to send as --start id:N`,
   )
 }
 
@@ -120,6 +120,6 @@ async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<s
     await setTimeout(lookEveryMs)
   }
   throw new OutboxTableUnusable(
-    `the table ${qualified} is being written all the time, so "now" cannot be told apart from before: give --start id:N or since:D`,
+    `sessions write the table ${qualified} without a pause, so "now" cannot be determined. Give --start id:N or since:D`,
   )
 }

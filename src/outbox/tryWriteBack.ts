@@ -92,7 +92,7 @@ async function tryStep(
 }
 
 const changesRow =
-  'this changes what the row is known by, so that it would be taken for another and told nothing more: a trigger, or a generated column, writes to its created_at or to what the payload is made of. Leave that column out of the payload (a list of columns, not all), or name a created_at that stays'
+  'a trigger or a generated column then changes the created_at or the payload, by which the row is recognised, so nothing more would be written back to it. Leave that column out of the payload (a list of columns, not all), or name a created_at that stays'
 
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])

@@ -234,7 +234,7 @@ test('what check would say is a warning: row-level security, rights, and columns
   expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t see rows: create policy/)
   expect(reader.messages).toContain('no policy lets reader_of_t update rows')
   const ofW = await runOn(asReader.href)('w')
-  expect(ofW.messages).toMatch(/warning: reader_of_t must not write sent_at of public\.w; the owner grants it so:/)
+  expect(ofW.messages).toMatch(/warning: reader_of_t has no permission to write sent_at of public\.w\. The owner grants it with:/)
   expect(ofW.messages).toContain('grant update (sent_at) on public.w to reader_of_t;')
   await pool.query('drop owned by reader_of_t; drop role reader_of_t')
 })
@@ -320,7 +320,7 @@ test('a schema that our user must not use is said to be so, with the grant to pa
     const { code, messages } = await run(table)
     expect({ code, messages }).toEqual({
       code: 1,
-      messages: `outboxd: ${role} must not use the schema "my Schema"; the owner grants it so:\ngrant usage on schema "my Schema" to ${role};\n`,
+      messages: `outboxd: ${role} has no permission to use the schema "my Schema". The owner grants it with:\ngrant usage on schema "my Schema" to ${role};\n`,
     })
   }
   expect(JSON.parse((await run('my Schema.x', { json: true })).printed)).toMatchObject({

@@ -177,7 +177,7 @@ test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends n
   await using lacking = startProgram({ args: ['run'], env: given.env })
   const { code, stderr } = await lacking.ended()
   expect(stderr).toMatch(
-    /a daemon of another ledger serves the outbox \S*outbox"? \(pid \d+ postgres.*STATE_DATABASE_URL is probably missing/,
+    /a daemon of another ledger serves the outbox \S*outbox"? \(pid \d+ postgres.*STATE_DATABASE_URL is probably missing or wrong/,
   )
   expect(code).toBe(2)
   await eventually(async () => expect(await given.arrivals()).toHaveLength(20))
@@ -244,7 +244,7 @@ test('a daemon without `STATE_DATABASE_URL` ran alone: its ledger is named, its 
   const checked = testContext(env)
   await check.action(checked, {})
   expect(checked.printed()).toMatch(
-    /PROBLEM {2}ledgers: the outbox's own database has a second ledger.*took 3 records.*3 of them have not ended/,
+    /PROBLEM {2}ledgers: the outbox's own database has a second ledger.*captured 3 records.*3 of them have not ended/,
   )
   expect(checked.printed()).not.toContain('Nobody will send them')
   const recovering = testContext(env)

@@ -52,7 +52,7 @@ test('the role lacks rights: `check` prints each `grant`, no more than needed', 
 state: { status: State, new: new, queued: queued, completed: completed }\nwrite: { tx id: transaction_id }`)
   const first = await examineTable(clerk, table)
   expect(first).toEqual([
-    `${role} must not use the schema "Sales Dept"; the owner grants it so:\ngrant usage on schema "Sales Dept" to ${role};`,
+    `${role} has no permission to use the schema "Sales Dept". The owner grants it with:\ngrant usage on schema "Sales Dept" to ${role};`,
   ])
   await pasteGrants(given.pool, first)
   const second = await examineTable(clerk, table)
@@ -73,7 +73,7 @@ test('columns that are granted one by one are not enough where locks are looked 
     grant update (status, transaction_id, error_code, error) on outbox to ${role}`)
   const problems = await examineTable(clerk, ours)
   expect(problems).toEqual([
-    expect.stringMatching(/must not read xmax of public\.outbox, nor write updated_at of public\.outbox/),
+    expect.stringMatching(/has no permission to read xmax of public\.outbox, or to write updated_at of public\.outbox/),
   ])
   expect(await pasteGrants(given.pool, problems)).toHaveLength(2)
   expect(await examineTable(clerk, ours)).toEqual([])
@@ -110,7 +110,7 @@ test.each([
     'status varchar(5)',
     status,
     '',
-    /"status" of type character varying\(5\), which cannot take "queued", "completed": it would be cut short/,
+    /"status" of type character varying\(5\), which cannot take "queued", "completed": the value would be cut/,
   ],
   ['an enum without our values', 'status mood', status, '', /cannot take "queued", "completed": SQLSTATE 22P02/],
   ['a number for a state', 'status int', status, '', /"status" of type integer, which cannot take "queued"/],
@@ -176,7 +176,7 @@ test.each([
     `status text, note text not null default ''`,
     status,
     'write: { note: error }',
-    /"note" not null, and we write NULL/,
+    /"note" not null, but outboxd writes NULL/,
   ],
   [
     'NULL at an end',

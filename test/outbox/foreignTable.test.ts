@@ -21,7 +21,7 @@ test('a foreign table that cannot be marked: refused', async () => {
   const { outbox, capture, pool } = await farTable('none')
   await pool.query(`insert into near (id, payload) values (5, '{}')`)
   await expect(outbox.identify()).rejects.toThrow(
-    /is a foreign table, whose rows have to be marked as they are taken.*let DATABASE_URL lead to the database where the table itself is/,
+    /is a foreign table, which does not show the transactions that wrote its rows.*let DATABASE_URL lead to the database where the table itself is/,
   )
   await expect(capture()).rejects.toThrow(/is a foreign table/)
 })

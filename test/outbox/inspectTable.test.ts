@@ -51,7 +51,7 @@ test.each([
 
 test('an id that may be NULL is refused', async () => {
   const ddl = `${table(taken)}; alter table source alter doc_no drop not null; create unique index on source (doc_no)`
-  expect(await refusal(ddl, yaml(''))).toContain('allows NULL in "doc_no", by which rows are known')
+  expect(await refusal(ddl, yaml(''))).toContain('allows NULL in "doc_no", by which rows are recognised')
 })
 
 test.each([
@@ -79,7 +79,7 @@ test.each([
 ])('a filter that comes true with time, and the ledger remembers (%s): refused', async (filter, part) => {
   const message = await refusal(table(unique), remembered(filter))
   expect(message).toContain(`has a filter that depends on more than the row (${part})`)
-  expect(message).toContain('Mark rows as they are taken (set: [queued])')
+  expect(message).toContain('Mark rows on capture (set: [queued])')
 })
 
 test.each([

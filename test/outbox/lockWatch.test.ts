@@ -89,7 +89,7 @@ test('a row that two sessions share, or one through a savepoint, is told too', a
   await nested.query('begin; savepoint s; update outbox set key = key where id = 2; release s')
   await look()
   await lookAfter(60_000)
-  const bySome = expect.stringContaining('by several sessions, or one that cannot be seen')
+  const bySome = expect.stringContaining('by several sessions, or by one that our user may not see')
   expect(await told()).toMatchObject([
     { subject: '1', detail: bySome },
     { subject: '2', detail: bySome },

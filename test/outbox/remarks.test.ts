@@ -50,5 +50,5 @@ test('the flag of a row is NULL: `check` says that it is never captured', async 
   await pool.query('insert into source (id) values (1)')
   expect(await findRemarks(outbox)).toEqual([])
   await pool.query('insert into source (id, taken) values (2, null)')
-  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is NULL do not wait')])
+  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is NULL are never captured')])
 })

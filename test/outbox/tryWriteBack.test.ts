@@ -113,8 +113,8 @@ state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: 
     kind: 'tried',
     // An edit of a rejected or failed row is its repair, so what the trigger changes there does no harm.
     refusals: [
-      { state: 'uncertain', why: expect.stringContaining('changes what the row is known by') },
-      { state: 'discarded', why: expect.stringContaining('changes what the row is known by') },
+      { state: 'uncertain', why: expect.stringContaining('by which the row is recognised') },
+      { state: 'discarded', why: expect.stringContaining('by which the row is recognised') },
     ],
   })
   const named = given.describedAs(`table: source\nid: id\ntype: { constant: data }\npayload: { columns: [amount] }

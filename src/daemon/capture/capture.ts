@@ -274,10 +274,10 @@ async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promis
 async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: CaptureFailure): Promise<'again'> {
   const { code, blame } = deps.faultOf(error, isCaptured)
   const detail = isCaptured
-    ? `captured, and sent once; its table refuses our mark (${code}), so the row still says that it waits: look at the table's triggers and constraints`
+    ? `the row was captured and is sent once, but the table refuses its mark (${code}), so it still looks new. Check the table's triggers and constraints`
     : blame === 'moment'
-      ? `it could not be captured just then (${code}: a lock on it or on our tables, or too little time or memory), and rows of its key behind it wait: it is tried again by itself`
-      : `it can be neither captured nor rejected (${code}), and rows of its key behind it wait: mend the row, or take it out of the outbox`
+      ? `the row could not be captured just then (${code}: a lock, or too little time or memory), and rows of its key wait behind it. The daemon tries again by itself`
+      : `the row can be neither captured nor rejected (${code}), and rows of its key wait behind it. Fix the row, or delete it from the outbox`
   await deps.skip([{ outboxId, isCaptured, detail }])
   deps.onRowSkipped(outboxId, error)
   return 'again'
@@ -287,5 +287,5 @@ const ignored = (outboxId: string) => ({
   outboxId,
   isCaptured: true,
   detail:
-    "captured, and sent once; its table ignores our mark, so the row still says that it waits: look at the table's triggers and row-level security",
+    "the row was captured and is sent once, but the table ignores its mark, so it still looks new. Check the table's triggers and row-level security",
 })

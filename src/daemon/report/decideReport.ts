@@ -54,13 +54,13 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd 
   }
 }
 
-const anotherMessage = 'the ledger knows a different row of this id, so this row is not told its outcome'
+const anotherMessage = 'the ledger knows a different row of this id, so nothing is written back to this row'
 
 const differsMessage =
-  'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
+  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If their ids began anew, run `outboxd adopt --new`'
 
 const slowMessage =
-  'the update of this row takes longer than 10 s, so outboxd ended it: look at the triggers of the table'
+  'the update of this row took longer than 10 s, so the daemon ended it. Check the triggers of the table'
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 

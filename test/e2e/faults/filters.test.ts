@@ -37,7 +37,7 @@ test('the filter raises an error for one row: `row_skipped`, the others are sent
   const names = testContext(env)
   await list.action(names, {})
   expect(names.messages()).toMatch(
-    /outbox:2 is put off.*the filter of the description, or a column of its payload, raises an error for it/,
+    /outbox:2 is put off.*the filter in outbox.yaml, or a column of the payload, raises an error for this row/,
   )
   await pool.query(`update source set note = '1' where id = 2`)
   // It is asked about once a minute, by the clock that never goes back.
