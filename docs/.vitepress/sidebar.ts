@@ -4,7 +4,16 @@ import { join } from 'node:path'
 const docs = join(import.meta.dirname, '..')
 
 const groups = {
-  Start: inFolder('start', ['tutorial', 'tutorial-erp', 'install', 'outbox', 'other-databases', 'mapping', 'discover', 'sandbox']),
+  Start: inFolder('start', [
+    'tutorial',
+    'tutorial-erp',
+    'install',
+    'outbox',
+    'other-databases',
+    'mapping',
+    'discover',
+    'sandbox',
+  ]),
   Run: inFolder('run', ['operations', 'runbook', 'console', 'restore', 'retention', 'slo']),
   Why: inFolder('why', ['guarantee', 'contract', 'budget', 'schedule', 'security', 'performance', 'architecture']),
   Reference: inFolder('reference', pagesIn('reference')),

@@ -234,7 +234,9 @@ test('what check would say is a warning: row-level security, rights, and columns
   expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t see rows: create policy/)
   expect(reader.messages).toContain('no policy lets reader_of_t update rows')
   const ofW = await runOn(asReader.href)('w')
-  expect(ofW.messages).toMatch(/warning: reader_of_t has no permission to write sent_at of public\.w\. The owner grants it with:/)
+  expect(ofW.messages).toMatch(
+    /warning: reader_of_t has no permission to write sent_at of public\.w\. The owner grants it with:/,
+  )
   expect(ofW.messages).toContain('grant update (sent_at) on public.w to reader_of_t;')
   await pool.query('drop owned by reader_of_t; drop role reader_of_t')
 })
