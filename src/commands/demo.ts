@@ -17,16 +17,16 @@ export const command = defineCommand({
       'how many records the ERP writes',
       { read: wholeNumber(1, recordsMax), default: recordsDefault },
     ],
-    ['--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses'],
+    ['--keep', 'keep everything running until Ctrl-C, with the console, and print the addresses'],
   ],
-  help: `Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
+  help: `Needs no configuration, no installed Postgres and no network. Everything is on loopback and in temporary folders, and is removed at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
-Exit code 0 says that each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
+Exit code 0 if each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; otherwise 1.
 
 Examples:
   outboxd demo                        40 records, in under 30 seconds
-  outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
-  outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
+  outboxd demo --records 200          more than the limit of 100 requests a minute allows: takes minutes
+  outboxd demo --keep                 to look around: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
   /** @returns 1 if a record did not end as it should, or the demo was stopped before that was known */
   async action(context, { records, keep = false }): Promise<number> {
@@ -45,7 +45,7 @@ Examples:
       return isAsItShouldBe(outcome) ? 0 : 1
     } catch (error) {
       if (!signal.aborted) throw error
-      print('demo: stopped before the end; nothing of it is left')
+      print('demo: stopped before the end; everything was removed')
       return 1
     }
   },

@@ -21,11 +21,7 @@ export const command = defineCommand({
   withoutMappings: true,
   description: 'run the service itself as a test environment, on loopback',
   options: [
-    [
-      '--port <number>',
-      'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)',
-      { read: Number },
-    ],
+    ['--port <number>', 'port to listen on; 0 takes any free one (default: SANDBOX_PORT, else 8080)', { read: Number }],
     ['--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)'],
     [
       '--seed <number>',
@@ -38,10 +34,10 @@ export const command = defineCommand({
     ['--insecure-defaults', 'listen beyond loopback although the default secret is public'],
     [
       '--scenario <file>',
-      'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
+      'file with settings, faults, scripts for records and expectations (default: SANDBOX_SCENARIO)',
     ],
-    ['--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed'],
-    ['--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them'],
+    ['--embedded', 'start a PostgreSQL in a temporary folder, removed at the end; no other database is needed'],
+    ['--data <folder>', 'the same, but keep the data in this folder for the next start'],
     ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
   ],
   help: help(),
@@ -99,13 +95,16 @@ function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: 
 /** Says at once which of the daemon's variables are used, because this may be a shell of production. */
 function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string {
   const effects: Partial<Record<Borrowed['setting'], string>> = {
-    databaseUrl: `the schemas sandbox and sandbox_queue are made in ${databaseOf(settings.databaseUrl)}`,
-    clientId: 'tokens are given for this client_id',
-    clientSecret: 'whoever has this client_secret is given tokens',
+    databaseUrl: `the schemas sandbox and sandbox_queue are created in ${databaseOf(settings.databaseUrl)}`,
+    clientId: 'tokens are issued to this client_id',
+    clientSecret: 'every program with this client_secret gets tokens',
   }
   return borrowed
     .filter(({ setting }) => setting !== 'databaseUrl' || !isEmbedded(settings))
-    .map(({ setting, from, own }) => `sandbox: ATTENTION: ${from} is used, for want of ${own}: ${effects[setting]}\n`)
+    .map(
+      ({ setting, from, own }) =>
+        `sandbox: ATTENTION: ${from} is used, because ${own} is not set: ${effects[setting]}\n`,
+    )
     .join('')
 }
 
@@ -136,16 +135,16 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
       : "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
   if (settings.controlToken !== undefined) {
-    lines.push('All below /_sandbox/ wants the token: curl -H "Authorization: Bearer $SANDBOX_CONTROL_TOKEN"')
+    lines.push('Requests to /_sandbox/ need the token: curl -H "Authorization: Bearer $SANDBOX_CONTROL_TOKEN"')
   }
   if (isEmbedded(settings)) {
-    const lasts = settings.dataDir === undefined ? 'gone when it ends' : `kept in ${settings.dataDir}`
+    const lasts = settings.dataDir === undefined ? 'removed when it ends' : `kept in ${settings.dataDir}`
     lines.push(`Its data, ${lasts}`, `  psql '${databaseUrl}'`)
   }
   if (changedSettings.length > 0) {
     lines.push(
-      `Changed at run time, before this start, and kept: ${changedSettings.join(', ')}`,
-      `  back to the settings of this start: curl -X DELETE ${url}/_sandbox/settings`,
+      `Settings changed before this start, still in use: ${changedSettings.join(', ')}`,
+      `  to undo them: curl -X DELETE ${url}/_sandbox/settings`,
     )
   }
   return `${lines.join('\n')}\n`
@@ -173,9 +172,9 @@ function help(): string {
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })
-  return `What happens to a record is told by the record:
+  return `The record decides what happens to it:
   data.field2 that begins with fail:CODE   the transaction ends failed with that code, such as fail:E003
-  customerId that begins with UNKNOWN or X answered 400 E001 (orders: a uuid that begins with 00000000-0000-)
+  customerId that begins with UNKNOWN or X gets 400 E001 (orders: a uuid that begins with 00000000-0000-)
 
 Settings, from the environment (defaults in parentheses):
 ${settings.join('\n')}
@@ -184,7 +183,7 @@ Examples:
   outboxd sandbox --embedded                          nothing but Node is needed
   outboxd sandbox --embedded --port 0 --json          for scripts: one line of JSON, when it listens
   outboxd sandbox --data ./sandbox                    goes on where it was
-  outboxd sandbox --embedded --scenario test.yaml     does what the file says; POST /_sandbox/verify asks what it expects
+  outboxd sandbox --embedded --scenario test.yaml     does what the file says; POST /_sandbox/verify checks it
 
 While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/start/sandbox.md lists them.
 `

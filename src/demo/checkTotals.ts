@@ -59,7 +59,7 @@ export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
       .flatMap((all) => all.slice(0, 1).map(({ kind }) => ({ kind, written: all.length, right: countRight(all) }))),
     problems: [
       ...wrong.map(({ reference, wanted, found }) => `${reference} should be ${wanted}, and is ${found}`),
-      ...unknown.map((reference) => `${reference ?? 'something unreadable'} arrived, and the ERP never wrote it`),
+      ...unknown.map((reference) => `${reference ?? 'something unreadable'} arrived, but the ERP never wrote it`),
     ],
   }
 }

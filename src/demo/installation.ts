@@ -76,7 +76,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   const sandboxUrl = await sandbox.announced
   signal.throwIfAborted()
 
-  say('outboxd run, which begins when its database has been up for some seconds')
+  say('outboxd run (it starts to send when its database has been up for some seconds)')
   const variables = {
     ...databases,
     SERVICE_BASE_URL: sandboxUrl,
@@ -100,7 +100,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
       })
     : null
   const consoleUrl = served === null ? null : await served.announced
-  if (consoleUrl !== null) say(`outboxd console: watch it at ${consoleUrl}`)
+  if (consoleUrl !== null) say(`outboxd console: ${consoleUrl}`)
   signal.throwIfAborted()
   const parts = [failure(daemon, 'run'), failure(sandbox, 'sandbox'), ...(served ? [failure(served, 'console')] : [])]
   const broken = Promise.race(parts)

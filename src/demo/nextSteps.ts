@@ -10,7 +10,7 @@ const demo = isCheckout ? 'npm run demo --' : 'outboxd demo'
 export function nextWithoutKeep(): string {
   return `
 Try next
-  ${`${demo} --keep`.padEnd(32)} the same, and everything stays up to look around in
+  ${`${demo} --keep`.padEnd(32)} the same, and everything keeps running
   ${`${demo} --records 200`.padEnd(32)} more than the limit allows in a minute: watch the budget
   ${`${outboxd} --help`.padEnd(32)} all commands
 `
@@ -19,7 +19,7 @@ Try next
 export function nextWithKeep({ variables, sandboxUrl, daemonUrl, consoleUrl, folder }: Installation): string {
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`)
   return `
-Everything stays up until you press Ctrl-C here:
+Everything keeps running until you press Ctrl-C here:
   the console          ${consoleUrl}    to look, rather than read
   the ERP's database   ${variables.DATABASE_URL}
   the sandbox          ${sandboxUrl}/_sandbox/ledger
@@ -32,10 +32,10 @@ ${exports.join('\n')}
 
 Try next
   ${outboxd} status                 states, budget, pauses
-  ${outboxd} list                   what waits for a person
-  ${outboxd} show outbox:3          one record: what happened to it, and why
+  ${outboxd} list                   what needs attention
+  ${outboxd} show outbox:3          one record: what happened, and why
   ${outboxd} map --outbox 1         the request that a record becomes
-  with psql, where it is installed:
+  if psql is installed:
   psql "$DATABASE_URL" -c "insert into sales_order (number, type, customer, category, amount) values ('SO-MINE', 'data', 'C-1', 'value1', 19.99)"
   psql "$DATABASE_URL" -c 'select id, type, key, status, transaction_id, error from outbox order by id desc limit 10'
   curl -X PATCH --json '{"failureShare": 0.5}' "$SERVICE_BASE_URL/_sandbox/settings"    from now on half of the transactions fail

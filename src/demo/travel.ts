@@ -95,7 +95,7 @@ async function readServiceCount(sandboxUrl: string): Promise<ServiceCount> {
 
 async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
   const answer = await fetch(`${sandboxUrl}/_sandbox/${what}`, { signal: AbortSignal.timeout(30_000) })
-  if (!answer.ok) throw new Error(`the sandbox did not say what it has: /_sandbox/${what} answered ${answer.status}`)
+  if (!answer.ok) throw new Error(`cannot read the sandbox's records: /_sandbox/${what} answered ${answer.status}`)
   return (await answer.json()) as T
 }
 
@@ -120,16 +120,16 @@ export function outcomeText(outcome: Outcome): string {
   const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
   if (isAsItShouldBe(outcome)) {
     return `${totalsText(totals)}
-All ${records} records are through after ${Math.round(tookMs / 1000)} s. Those that are wrong were rejected, and their outbox rows say why.
-The service's own ledger holds each of the others exactly once, and no other.
-Every amount that arrived is equal to the cent to what the ERP wrote (digits compared with digits).
+All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
+The service's ledger has each of the others exactly once, and no other record.
+Every amount that arrived equals the ERP's to the cent (compared digit by digit).
 ${counted}`
   }
   const more = totals.problems.length - problemsShown
   const problems = [
     ...totals.problems.slice(0, problemsShown),
     ...(more > 0 ? [`and ${more} more`] : []),
-    ...(mostInAMinute > allowedInAMinute ? ['the service was sent more requests than the limit allows'] : []),
+    ...(mostInAMinute > allowedInAMinute ? ['the service got more requests than the limit allows'] : []),
   ]
-  return `${totalsText(totals)}\nIt is NOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
+  return `${totalsText(totals)}\nNOT all is as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
 }

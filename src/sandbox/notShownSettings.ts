@@ -47,19 +47,19 @@ export type ErrorShape = (typeof errorShapeNames)[number]
 /** Tokens, and how the issuer refuses: docs/reference/interface.md, 2.1 and 4.1. */
 const ofTokens = {
   expiresInUnit: oneOf(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
-  expiresInForm: oneOf(['number', 'text', 'absent'], 'expires_in is a number, the same as text, or not there'),
-  tokenForm: oneOf(['jwt', 'opaque'], 'access_token is a JWT, or a word without meaning for a client'),
+  expiresInForm: oneOf(['number', 'text', 'absent'], 'expires_in is a number, a number as text, or missing'),
+  tokenForm: oneOf(['jwt', 'opaque'], 'access_token is a JWT, or an opaque word'),
   tokenType: oneOf(['Bearer', 'bearer'], 'how token_type is written'),
-  tokenMoreFields: flag(false, 'whether the answer with a token has fields that the interface does not name'),
+  tokenMoreFields: flag(false, 'the answer with a token has fields that the interface does not name'),
   tokenHeldSeconds: optional(
     z.int().min(1).max(31_536_000),
-    'how long a token is really valid, whatever expires_in says; without it, as long as expires_in says',
+    'how long a token is really valid; without it, as long as expires_in says',
   ),
-  wrongSecretStatus: status(401, 'HTTP status for a client id or secret that is wrong'),
-  newTokenEndsOld: flag(false, 'whether a new token of a client ends those before it'),
+  wrongSecretStatus: status(401, 'HTTP status for a wrong client id or secret'),
+  newTokenEndsOld: flag(false, 'a new token of a client ends its earlier ones'),
   tokenErrorShape: oneOf(
     ['oauth', 'api'],
-    'the token endpoint refuses as in RFC 6749, 5.2, or as the API does (errorShape)',
+    'the token endpoint refuses like RFC 6749, 5.2, or like the API (errorShape)',
   ),
 }
 
@@ -68,15 +68,15 @@ const ofRefusals = {
   errorShape: oneOf(errorShapeNames, 'the body of a refusal'),
   unauthorizedShape: oneOf(
     ['same', ...errorShapeNames],
-    'the body of a 401, if not errorShape: a gateway may send its own',
+    'the body of a 401, if it differs from errorShape, as that of a gateway',
   ),
   wwwAuthenticate: oneOf(
     ['error', 'scheme', 'none'],
     'the header of a 401: with the error, only the scheme, or missing',
   ),
   addressStatus: status(401, 'HTTP status for an address that is not allow-listed'),
-  addressNamed: flag(true, 'whether the answer says that the address is the reason'),
-  wrongMethodStatus: status(405, 'HTTP status for another method of a known path; 405 has Allow with it'),
+  addressNamed: flag(true, 'the answer says that the address is the reason'),
+  wrongMethodStatus: status(405, 'HTTP status for another method on a known path; 405 comes with Allow'),
   tooLargeStatus: status(413, 'HTTP status for a body larger than bodyLimitBytes'),
   unknownIdStatus: z
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
@@ -84,7 +84,7 @@ const ofRefusals = {
     .describe('HTTP status for an unknown transactionId or orderId; if 200, the body is the refusal'),
   oddIdStatus: optional(
     errorStatus,
-    'the same, if the transactionId has a character other than A-Z a-z 0-9 . _ -; without it, unknownIdStatus',
+    'the same if the id has a character other than A-Z a-z 0-9 . _ -; without it, unknownIdStatus',
   ),
   e001Status: status(400, 'HTTP status that goes with E001'),
   invalidCustomerCode: oneOf(
@@ -93,36 +93,36 @@ const ofRefusals = {
   ),
   e002Status: status(409, 'HTTP status that goes with E002'),
   e003Status: status(503, 'HTTP status that goes with E003'),
-  e003RetryAfterSeconds: whole({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After that goes with E003; 0: none'),
-  retryAfterForm: oneOf(['seconds', 'date', 'none'], 'Retry-After is a number of seconds, an HTTP date, or not there'),
+  e003RetryAfterSeconds: whole({ min: 0, max: 86_400, byDefault: 300 }, 'Retry-After with E003; 0 for none'),
+  retryAfterForm: oneOf(['seconds', 'date', 'none'], 'Retry-After is a number of seconds, an HTTP date, or missing'),
 }
 
 /** What a record may look like: docs/reference/interface.md, 2.2, 2.5 and 2.6. */
 const ofRecords = {
   customerIdUnit: oneOf(
     ['characters', 'utf16', 'bytes'],
-    'a customerId may have 10 of these: characters, UTF-16 units, or bytes of UTF-8',
+    'unit in which a customerId may have 10: characters, UTF-16 units, or bytes of UTF-8',
   ),
-  field2Empty: flag(true, 'whether field2 may be empty'),
+  field2Empty: flag(true, 'field2 may be empty'),
   field2LengthMax: optional(
     z.int().min(1).max(1_000_000),
-    'how many characters field2 may have; without it as many as the body',
+    'characters that field2 may have; without it, only the body limits it',
   ),
   field2Pattern: optional(
     z.string().refine(isRegularExpression, 'must be a regular expression'),
-    'a regular expression that field2 has to match, as ^[A-Z]{3}; without it any text',
+    'regular expression that field2 must match, such as ^[A-Z]{3}; without it, any text',
   ),
   mappedFields: oneOf(
     ['data', 'top', 'refused', 'ignored'],
     'customer_id, order_date, total_amount are read in data, read beside data, refused, or ignored',
   ),
-  mappedFieldsRequired: flag(false, 'whether they have to be there, if they are read'),
+  mappedFieldsRequired: flag(false, 'these three fields are required, if they are read'),
   amountForm: oneOf(['either', 'number', 'text'], 'total_amount may be either, only a number, or only text'),
-  dateFractions: flag(true, 'whether order_date may have a fraction of a second'),
+  dateFractions: flag(true, 'order_date may have a fraction of a second'),
   dateOffsets: oneOf(['utc', 'z', 'any'], 'order_date ends in Z or +00:00, only in Z, or in any offset'),
   orderItems: oneOf(
     ['any', 'filled', 'objects', 'sku'],
-    'items may be any list, must not be empty, must be objects, or objects with sku and quantity',
+    'items may be any list, must not be empty, must be objects, or must be objects with sku and quantity',
   ),
 }
 
@@ -130,20 +130,20 @@ const ofRecords = {
 const ofRepetition = {
   idempotency: oneOf(
     ['e002', 'replay', 'ignore'],
-    'an idempotency key used before: answer E002, give the first answer again, or ignore the key',
+    'for an idempotency key used before: answer E002, repeat the first answer, or ignore the key',
   ),
   idempotencyHeaders: z
     .array(z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'must be names of headers'))
     .min(1, 'must have at least one name')
     .default(['Idempotency-Key'])
-    .describe('headers that carry such a key; the first that is there counts'),
+    .describe('headers that may carry the key; the first one present counts'),
   idempotencyDemanded: oneOf(
     ['none', 'any', 'bare', 'quoted', 'uuid'],
-    'the key that a POST must carry: none, any, one without quotes, one in quotes ("k1"), or a uuid without quotes',
+    'key that a POST must have: none, any, without quotes, in quotes ("k1"), or a uuid without quotes',
   ),
   ownIds: oneOf(
     ['taken', 'required', 'ignored', 'refused'],
-    'a transactionId or orderId that the client sends is taken, has to be there, is ignored, or is refused as an unknown field',
+    'a transactionId or orderId from the client is used, is required, is ignored, or is refused as an unknown field',
   ),
 }
 
@@ -151,47 +151,41 @@ const ofRepetition = {
 const ofTransactions = {
   transactionIdForm: oneOf(
     ['uuid', 'digits', 'odd'],
-    'ids of transactions are uuids, digits, or have characters that a path must encode',
+    'transaction ids are uuids, digits, or have characters that a path must encode',
   ),
-  firstStatus: word('pending', 'what a transaction is called in the first half of its processing'),
-  resultShape: oneOf(['object', 'absent', 'text', 'list'], 'result of a transaction that has ended'),
-  errorCodeShown: flag(true, 'whether a transaction that failed says why in errorCode'),
-  orderFirstStatus: word('pending', 'what an order is called while it is processed'),
-  orderLastStatus: word('completed', 'what an order is called after that'),
+  firstStatus: word('pending', 'status of a transaction in the first half of its processing'),
+  resultShape: oneOf(['object', 'absent', 'text', 'list'], 'result of an ended transaction'),
+  errorCodeShown: flag(true, 'a failed transaction has an errorCode'),
+  orderFirstStatus: word('pending', 'status of an order while it is processed'),
+  orderLastStatus: word('completed', 'status of an order after that'),
   visibleAfterSeconds: z
     .number()
     .min(0)
     .max(86_400)
     .default(0)
-    .describe('how long GET of a new transaction or order is answered like an unknown id'),
-  createdAtOnRead: flag(true, 'whether an order that is read has its createdAt'),
+    .describe('how long a new transaction or order looks like an unknown id'),
+  createdAtOnRead: flag(true, 'GET of an order has its createdAt'),
 }
 
 /** What the limit counts, and says: docs/reference/interface.md, 8. */
 const ofTheLimit = {
   rateLimitScope: oneOf(
     ['client', 'token', 'address'],
-    'whose requests are counted together; for token and address, a restart sets the count to 0',
+    'whose requests count together; with token or address, a restart sets the count to 0',
   ),
-  rateLimitKind: oneOf(
-    ['sliding', 'fixed'],
-    'the limit holds for any window, or for fixed windows one after the other',
-  ),
-  rateLimitPolls: flag(true, 'whether GET counts'),
-  rateLimitTokens: flag(false, 'whether a request for a token counts'),
-  rateLimitOrders: oneOf(['shared', 'apart'], 'whether orders have a limit of their own'),
+  rateLimitKind: oneOf(['sliding', 'fixed'], 'the limit holds in any window, or in consecutive fixed windows'),
+  rateLimitPolls: flag(true, 'GET counts'),
+  rateLimitTokens: flag(false, 'a request for a token counts'),
+  rateLimitOrders: oneOf(['shared', 'apart'], 'orders share the limit, or have their own'),
   rateLimitPerSecond: optional(
     z.int().min(1).max(1_000_000),
-    'counted requests allowed in a second, besides the limit of the window; without it, as many as the window allows',
+    'counted requests allowed per second, beside the limit of the window; without it, no such limit',
   ),
-  rateLimitFailures: flag(
-    true,
-    'whether a request that is answered 400 or above counts; a 429 only by rateLimitRefused',
-  ),
-  rateLimitRefused: flag(false, 'whether a request that was answered 429 counts, too'),
+  rateLimitFailures: flag(true, 'a request that gets 400 or above counts; rateLimitRefused decides about 429'),
+  rateLimitRefused: flag(false, 'a request that gets 429 counts, too'),
   remainingHeader: oneOf(
     ['all', 'api', 'none'],
-    'X-RateLimit-Remaining is on all answers, on those of the API, or none',
+    'X-RateLimit-Remaining is on all answers, on those of the API, or on none',
   ),
   remainingValue: oneOf(
     ['true', 'double', 'full', 'zero'],
@@ -200,7 +194,10 @@ const ofTheLimit = {
 }
 
 const ofAnswers = {
-  compression: oneOf(['never', 'asked', 'always'], 'answers are gzip never, if Accept-Encoding has it, or always'),
+  compression: oneOf(
+    ['never', 'asked', 'always'],
+    'answers are compressed (gzip) never, if Accept-Encoding asks for it, or always',
+  ),
 }
 
 /** These cannot be set for one client. */
@@ -210,10 +207,10 @@ export const serverWide = {
     .min(-86_400)
     .max(86_400)
     .default(0)
-    .describe('seconds that Date and the times in answers are fast; tokens use the true time'),
+    .describe('seconds by which Date and the times in answers are fast; tokens use the true time'),
   keepAliveSeconds: whole(
     { min: 0, max: 3600, byDefault: 72 },
-    'how long a connection stays open after an answer; 0: it is closed',
+    'how long a connection stays open after an answer; 0 closes it',
   ),
 }
 

@@ -73,7 +73,8 @@ function fromFile(
 function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, string>, problems: string[]): void {
   for (const key of ['clientId', 'clientSecret']) {
     const from = takenFrom[key]
-    if (from?.startsWith('SANDBOX_')) problems.push(`${from}: not beside SANDBOX_CLIENTS, which lists all clients`)
+    if (from?.startsWith('SANDBOX_'))
+      problems.push(`${from}: must not be set together with SANDBOX_CLIENTS, which lists all clients`)
     delete raw[key]
     delete takenFrom[key]
   }
@@ -83,7 +84,7 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
   const names = environment[key as keyof SandboxSettings]?.names ?? [String(key)]
   return String(key) in given
     ? [names[0], within.join('.'), message].filter((part) => part !== '').join(': ')
-    : `${names.join(' or ')} is not set; with --embedded no database is needed`
+    : `${names.join(' or ')} is not set: set it, or use --embedded`
 }
 
 /** Variables of the daemon that serve if the sandbox's own is not set. */

@@ -13,7 +13,7 @@ export const errorCodeSchema = z
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
 
 export const liveSettingsSchema = z.strictObject({
-  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls that a client may make in a window'),
+  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client allowed per window'),
   rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
   ledgerRows: whole(
     { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
@@ -27,11 +27,8 @@ export const liveSettingsSchema = z.strictObject({
     )
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
-    .describe('addresses and networks (CIDR) that may call the API; any other is answered addressStatus'),
-  tokenLifetimeSeconds: whole(
-    { min: 1, max: 31_536_000, byDefault: 3600 },
-    'how long the tokens issued from now on are valid',
-  ),
+    .describe('addresses and networks (CIDR) that may call the API; others get addressStatus'),
+  tokenLifetimeSeconds: whole({ min: 1, max: 31_536_000, byDefault: 3600 }, 'how long new tokens are valid'),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
@@ -48,8 +45,8 @@ export const liveSettingsSchema = z.strictObject({
     .min(0)
     .nullable()
     .default(null)
-    .describe('fixes ids and every other random draw; without it, ids are random'),
-  down: flag(false, 'answer every API call E003'),
+    .describe('fixes ids and everything else that is random; without it, ids are random'),
+  down: flag(false, 'answer every API call with E003'),
   ...notShownSettings,
 })
 
@@ -93,42 +90,37 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('Postgres, for the schemas sandbox and sandbox_queue; needed without embedded and dataDir'),
-  embedded: flag(false, 'start a PostgreSQL of its own instead, in a temporary folder that is removed at the end'),
-  dataDir: z.string().min(1).optional().describe('as embedded, but keep the data in this folder for the next start'),
+    .describe('Postgres for the schemas sandbox and sandbox_queue; required without embedded and dataDir'),
+  embedded: flag(false, 'start a PostgreSQL in a temporary folder, which is removed at the end'),
+  dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder for the next start'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
-  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, '0 takes any that is free'),
+  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0 takes any free one'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
   clients: clientsSchema
     .optional()
-    .describe('several clients instead: a list of id, secret and live settings of their own, as JSON or YAML'),
+    .describe('several clients: a list, as JSON or YAML, of id, secret and their own live settings'),
   insecureDefaults: flag(false, 'listen beyond loopback although the client secret is public'),
   controlToken: z
     .string()
-    .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it is not found by trying')
+    .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
     .describe(
-      'opens /_sandbox/ to requests from anywhere that send it, and then every request needs it; at least 16 characters',
+      'lets requests from any host use /_sandbox/ with this token, and every request then needs it; at least 16 characters',
     ),
-  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger request body is answered 413'),
-  clock: clockSchema
-    .default('system')
-    .describe('the clock: system, or a time at which it stands until it is moved on (/_sandbox/clock)'),
+  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger request body gets 413'),
+  clock: clockSchema.default('system').describe('system, or a fixed time that only /_sandbox/clock moves on'),
   startWaitSeconds: z
     .number()
     .min(0)
     .max(3600)
     .default(5)
-    .describe('how long to wait at the start for another sandbox to leave the database'),
+    .describe('how long to wait at the start until another sandbox releases the database'),
   requestTimeoutSeconds: whole(
     { min: 1, max: 3600, byDefault: 30 },
-    'how long a request may take to arrive, with its body; then it is answered 408 and its connection closed',
+    'how long a request may take to arrive with its body; after that it gets 408 and its connection is closed',
   ),
-  connectionsMax: whole(
-    { min: 1, max: 65_535, byDefault: 2000 },
-    'connections at the same time; a further one is closed at once',
-  ),
+  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'open connections; a further one is closed at once'),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
@@ -137,7 +129,7 @@ const fixedSettingsSchema = z.strictObject({
     .describe('a file (YAML) with settings, faults, scripts for records and expectations (docs/start/sandbox.md)'),
   synchronousCommit: oneOf(
     ['on', 'off'],
-    'off is faster, and forgets up to a second of answered requests when Postgres itself crashes',
+    'off is faster, but loses up to a second of answered requests if Postgres crashes',
   ),
 })
 

@@ -67,7 +67,7 @@ function mannerOf(parts: Parts, { header }: Arrival, { client, headers }: Admiss
   }
 }
 
-const stopped = problem(500, 'The sandbox was told to fail before applying the request.')
+const stopped = problem(500, 'A fault of the sandbox stopped the request before it was applied.')
 
 async function decide(
   parts: Parts,
@@ -91,7 +91,7 @@ async function decide(
     }
     const message = error instanceof Error ? error.stack : String(error)
     process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
-    return { answer: problem(500, 'The sandbox made a mistake; its own words are on its stderr.') }
+    return { answer: problem(500, 'The sandbox failed. Its stderr has the error.') }
   }
 }
 

@@ -96,7 +96,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
-      return sendAnswer(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
+      return sendAnswer(reply, problem(500, 'The sandbox failed. Its stderr has the error.'))
     }
     const text = refusalText(error, parts.bodyLimitBytes)
     return otherwise(request, reply, ({ tooLargeStatus }) => problem(status === 413 ? tooLargeStatus : status, text))

@@ -165,7 +165,7 @@ describe('the check of totals', () => {
     [
       'the service has what the ERP never wrote',
       ({ arrivals }) => void arrivals.push(arrival({ body: '{"data":', transactionId: 't-5' })),
-      /something unreadable arrived, and the ERP never wrote it/,
+      /something unreadable arrived, but the ERP never wrote it/,
     ],
   ]
 

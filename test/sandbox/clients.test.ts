@@ -91,7 +91,7 @@ test('where several have the id, whose is meant must be said: nothing is changed
     const answer = await s.call('PATCH', `/_sandbox${path}`, { hold: true })
     expect({ status: answer.status, detail: answer.json.detail }).toEqual({
       status: 409,
-      detail: `The ${of} ${id} is of several clients: ci-2, sandbox. Say whose with ?client=ID.`,
+      detail: `The ${of} ${id} belongs to several clients: ci-2, sandbox. Choose one with ?client=ID.`,
     })
     const { rows } = await s.control('GET', `/${of}s`)
     expect(rows.map(({ held }: Json) => held)).toEqual([false, false])
@@ -163,7 +163,7 @@ describe('parallel jobs share a sandbox', () => {
       1, 1, 1,
     ])
     expect(await s.control('GET', '/rate?client=ci-2')).toMatchObject({ requests: 2, maxArrived: 2, maxAdmitted: 2 })
-    await expect(s.control('GET', '/ledger?client=ci-3')).rejects.toThrow('there are sandbox, ci-2')
+    await expect(s.control('GET', '/ledger?client=ci-3')).rejects.toThrow('the clients are sandbox, ci-2')
   })
 
   test('each resets what is its own and nothing else', async () => {

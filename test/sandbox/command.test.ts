@@ -31,7 +31,7 @@ test('prints where it listens and what to set, serves, and ends with 0 when told
   const message = await text(running.stderr)
   expect(message).toContain(`SERVICE_BASE_URL=${url}`)
   expect(message).toContain(`SERVICE_AUTH_URL=${url}`)
-  expect(message).toContain('All below /_sandbox/ wants the token')
+  expect(message).toContain('Requests to /_sandbox/ need the token')
   expect(message).not.toMatch(/not for print|nor-this/)
 })
 
@@ -96,9 +96,9 @@ test("says which of the daemon's variables it takes, before it does anything wit
   shell.stderr.end()
   const message = await text(shell.stderr)
   expect(message).toContain(
-    'ATTENTION: STATE_DATABASE_URL is used, for want of SANDBOX_DATABASE_URL: the schemas sandbox and sandbox_queue are made in the database erp at 127.0.0.1:1\n',
+    'ATTENTION: STATE_DATABASE_URL is used, because SANDBOX_DATABASE_URL is not set: the schemas sandbox and sandbox_queue are created in the database erp at 127.0.0.1:1\n',
   )
-  expect(message).toContain('ATTENTION: SERVICE_CLIENT_SECRET is used, for want of SANDBOX_CLIENT_SECRET')
+  expect(message).toContain('ATTENTION: SERVICE_CLIENT_SECRET is used, because SANDBOX_CLIENT_SECRET is not set')
   expect(message).not.toContain('SERVICE_CLIENT_ID')
   expect(message).not.toMatch(/of-production|pw-of-erp/)
 })

@@ -45,11 +45,11 @@ describe('the decision', () => {
     ['a name that the network may answer for', { host: 'evil.localhost' }, 'The Host'],
     ['the address that is none', { host: '0.0.0.0:8080' }, 'The Host'],
     ['no Host', { host: '' }, 'The Host'],
-    ['a page elsewhere', { origin: 'http://evil.example' }, 'A page of http://evil.example'],
-    ['a page that hides where it is from', { origin: 'null' }, 'A page of null'],
-    ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'A page of'],
-    ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'A page of another site'],
-    ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'A page of another site'],
+    ['a page elsewhere', { origin: 'http://evil.example' }, 'A web page of http://evil.example'],
+    ['a page that hides where it is from', { origin: 'null' }, 'A web page of null'],
+    ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'A web page of'],
+    ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'A web page of another site'],
+    ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'A web page of another site'],
     ...[
       'forwarded',
       'via',
@@ -72,7 +72,7 @@ describe('the decision', () => {
     ].map((name): [string, Headers, string] => [
       `a proxy that says ${name}`,
       { [name]: 'x' },
-      `The header ${name} says`,
+      `The header ${name} shows that a proxy sent this`,
     ]),
   ])('%s is refused, and told what to do', (_, headers, says) => {
     const refusal = judge(headers)

@@ -73,7 +73,7 @@ test('one that is finished cannot be changed, and it says when and how it ended'
   await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
   for (const patch of [{ finish: 'failed' }, { hold: true }])
     await expect(on.control('PATCH', `/transactions/${id}`, patch)).rejects.toThrow(
-      /"status":409,"detail":"The transaction \S+ was completed at \S+Z, and what is finished stays so\."/,
+      /"status":409,"detail":"The transaction \S+ was completed at \S+Z\. A finished one cannot change\."/,
     )
   expect((await statusOf(`data/${id}`)).status).toBe('completed')
 })
@@ -125,7 +125,7 @@ test('an order can be held and finished, and never failed', async () => {
   await on.control('PATCH', `/orders/${id}`, { hold: true })
   await on.control('POST', '/clock', { advanceSeconds: 900 })
   expect((await statusOf(`orders/${id}`)).status).toBe('pending')
-  await expect(on.control('PATCH', `/orders/${id}`, { finish: 'failed' })).rejects.toThrow('knows no failed order')
+  await expect(on.control('PATCH', `/orders/${id}`, { finish: 'failed' })).rejects.toThrow('has no failed order')
   expect(await on.control('PATCH', `/orders/${id}`, { finish: 'completed' })).toMatchObject({
     orderId: id,
     held: false,

@@ -198,8 +198,14 @@ test.each<[Record<string, unknown>, string]>([
   [{ kind: 'drop', sometimes: true }, 'sometimes'],
   [{ kind: 'answer', status: 429, headers: { 'retry-after': '1\n' } }, 'headers'],
   [{ kind: 'answer', status: 429, headers: { 'retry after': '1' } }, 'headers'],
-  [{ kind: 'answer', status: 200, headers: { 'Transfer-Encoding': 'chunked' } }, 'follow from the body'],
-  [{ kind: 'answer', status: 200, headers: { 'content-length': '5' } }, 'follow from the body'],
+  [
+    { kind: 'answer', status: 200, headers: { 'Transfer-Encoding': 'chunked' } },
+    'must not have content-length or transfer-encoding',
+  ],
+  [
+    { kind: 'answer', status: 200, headers: { 'content-length': '5' } },
+    'must not have content-length or transfer-encoding',
+  ],
   [{ kind: 'answer', status: 429, contentType: 'text/\u2028' }, 'contentType'],
   [{ kind: 'redirect', location: 'http://elsewhere/\r\n' }, 'location'],
 ])('%j is no fault, and the answer says why', async (spec, word) => {

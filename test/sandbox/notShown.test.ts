@@ -148,7 +148,7 @@ describe('a refusal', () => {
   test('of a fault has that shape, too, unless the fault brings a body', async () => {
     await set({ errorShape: 'code' })
     await s.control('POST', '/faults', { kind: 'answer', status: 500, code: 'E003', times: 1 })
-    expect((await submit()).json).toEqual({ code: 'E003', message: 'The sandbox was told to answer so.' })
+    expect((await submit()).json).toEqual({ code: 'E003', message: 'A fault of the sandbox gave this answer.' })
     await s.control('POST', '/faults', { kind: 'answer', status: 500, body: { own: 1 }, times: 1 })
     expect((await submit()).json).toEqual({ own: 1 })
   })

@@ -164,7 +164,7 @@ describe('several clients', () => {
 
   test('do not stand beside the one of SANDBOX_CLIENT_ID', () => {
     expect(problems({ SANDBOX_CLIENTS: list, SANDBOX_CLIENT_ID: 'a' })).toEqual([
-      'SANDBOX_CLIENT_ID: not beside SANDBOX_CLIENTS, which lists all clients',
+      'SANDBOX_CLIENT_ID: must not be set together with SANDBOX_CLIENTS, which lists all clients',
     ])
   })
 

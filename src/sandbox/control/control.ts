@@ -55,13 +55,13 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
     if (error instanceof DatabaseAway) {
       parts.outage.met(error)
-      return refuse(reply, 503, `The database does not serve: ${error.message}`)
+      return refuse(reply, 503, `The database cannot be used: ${error.message}`)
     }
-    if (isOneEntrysFault(error)) return refuse(reply, 400, 'The request holds what Postgres cannot keep or look for.')
+    if (isOneEntrysFault(error)) return refuse(reply, 400, 'The request has a value that Postgres cannot store.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )
-    return refuse(reply, 500, 'The sandbox made a mistake; its own words are on its stderr.')
+    return refuse(reply, 500, 'The sandbox failed. Its stderr has the error.')
   })
 
   app.get('/health', { config: { isOpen: true } }, async (_request, reply) => {
@@ -134,7 +134,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
 }
 
 const advanceSchema = z.strictObject({
-  advanceSeconds: z.number().min(0, 'the clock goes only on; DELETE /_sandbox/ledger?everything=true sets it back'),
+  advanceSeconds: z.number().min(0, 'the clock cannot go back; DELETE /_sandbox/ledger?everything=true resets it'),
 })
 
 export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
@@ -142,7 +142,7 @@ export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   app.post('/clock', async ({ body }, reply) => {
     const { advanceSeconds } = advanceSchema.parse(readJson(body))
     if (await clock.advance(advanceSeconds)) return clock.read()
-    return refuse(reply, 400, `The clock goes no further than ${isoTime(latestUs)}.`)
+    return refuse(reply, 400, `The clock cannot go beyond ${isoTime(latestUs)}.`)
   })
 }
 

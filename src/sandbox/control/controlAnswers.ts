@@ -25,7 +25,9 @@ export function refuse(reply: FastifyReply, status: number, detail: string): Fas
 
 /** Refuses an unknown id, because a misspelt id would look like a client without requests. */
 export function knownClient(clients: Clients) {
-  return z.string().refine((id) => clients.has(id), `there is no such client; there are ${clients.ids.join(', ')}`)
+  return z
+    .string()
+    .refine((id) => clients.has(id), `there is no such client; the clients are ${clients.ids.join(', ')}`)
 }
 
 export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {

@@ -5,22 +5,21 @@ import { type CourseChange, changeCourse, ownersOf, type Which } from '../proces
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, refuse } from './controlAnswers.ts'
 
-const hold = z.boolean().optional().describe('true: pending until it is let go (false) or finished')
+const hold = z.boolean().optional().describe('true keeps it pending until false or finish')
 
 const transactionPatch = z
   .strictObject({
-    finish: z.enum(['completed', 'failed']).optional().describe('ends now, so'),
+    finish: z.enum(['completed', 'failed']).optional().describe('ends it now'),
     errorCode: errorCodeSchema.optional(),
     hold,
   })
   .refine(isOne, 'either finish or hold must be given')
   .refine(({ finish, errorCode }) => errorCode === undefined || finish === 'failed', {
     path: ['errorCode'],
-    error: 'goes only with "finish":"failed"',
+    error: 'is allowed only with "finish":"failed"',
   })
 
-const never =
-  'must be "completed": the interface knows no failed order (3.2); the fault unknown_status makes one say so'
+const never = 'must be "completed", because the interface has no failed order (3.2); use the fault unknown_status'
 const orderPatch = z
   .strictObject({ finish: z.literal('completed', never).optional(), hold })
   .refine(isOne, 'either finish or hold must be given')
@@ -60,13 +59,13 @@ async function changeOne(
   const [owner] = owners
   if (owner === undefined) return refuse(reply, 404, `There is no ${of} ${id}.`)
   if (owners.length > 1) {
-    const detail = `The ${of} ${id} is of several clients: ${owners.join(', ')}. Say whose with ?client=ID.`
+    const detail = `The ${of} ${id} belongs to several clients: ${owners.join(', ')}. Choose one with ?client=ID.`
     return refuse(reply, 409, detail)
   }
   const changed = await changeCourse(parts, { of, id, client: owner }, change(owner))
   if (changed.kind === 'changed') return changed.row
   if (changed.kind === 'unknown') return refuse(reply, 404, `There is no ${of} ${id}.`)
-  const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}, and what is finished stays so.`
+  const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished one cannot change.`
   return refuse(reply, 409, detail)
 }
 

@@ -44,8 +44,7 @@ export function judgeControl(request: ControlRequest, token: string | undefined)
 function judgeToken(authorization: string | undefined, token: string): Answer | undefined {
   const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
   if (given !== undefined && sameSecret(given, token)) return undefined
-  const detail =
-    'Send the token that the sandbox was started with (SANDBOX_CONTROL_TOKEN): Authorization: Bearer TOKEN.'
+  const detail = 'Send the token of SANDBOX_CONTROL_TOKEN: Authorization: Bearer TOKEN.'
   return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
 }
 
@@ -54,15 +53,18 @@ function judgeStranger(request: ControlRequest): Answer | undefined {
   if (!isOfThisHost(request)) return fromElsewhere(address)
   const trace = Object.keys(headers).find((name) => isForwarding(name))
   if (trace !== undefined) {
-    return problem(403, `The header ${trace} says that a proxy sent this: ask on this host without it, ${orToken}.`)
+    return problem(
+      403,
+      `The header ${trace} shows that a proxy sent this. Send it from this host without the proxy, ${orToken}.`,
+    )
   }
   if (httpVersion === '1.0') {
-    return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
+    return problem(403, `HTTP/1.0 is probably from a proxy. Use HTTP/1.1 from this host, ${orToken}.`)
   }
   const { host = '' } = headers
-  if (hosts > 1) return problem(403, `The request has ${hosts} Hosts: ask for one, ${orToken}.`)
+  if (hosts > 1) return problem(403, `The request has ${hosts} Host headers. Send one, ${orToken}.`)
   if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
-    return problem(403, `The Host is not this machine: ask for localhost or by its address, ${orToken}.`)
+    return problem(403, `The Host is not this machine. Use localhost or its address, ${orToken}.`)
   }
   const page = foreignPage(headerOf(headers))
   return page === undefined ? undefined : fromPage(page)
@@ -73,13 +75,13 @@ function headerOf(headers: IncomingHttpHeaders) {
 }
 
 function fromPage(page: string): Answer {
-  return problem(403, `A page of ${page} sent this, and only the sandbox's own may: ask without a page, ${orToken}.`)
+  return problem(403, `A web page of ${page} sent this, which is not allowed. Send it from a program, ${orToken}.`)
 }
 
 function fromElsewhere(address: string): Answer {
   return problem(
     403,
-    `/_sandbox/ answers programs on its own host, and this comes from ${address}: ask there, ${orToken}.`,
+    `/_sandbox/ answers only programs on its own host, and this comes from ${address}. Send it from there, ${orToken}.`,
   )
 }
 
@@ -87,7 +89,7 @@ function fromElsewhere(address: string): Answer {
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
-  return problem(415, 'Send JSON and say so: Content-Type: application/json (with curl, --json instead of -d).')
+  return problem(415, 'Send JSON with Content-Type: application/json (curl: --json instead of -d).')
 }
 
 function isOfThisHost({ address, localAddress }: ControlRequest): boolean {

@@ -50,7 +50,7 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Man
       return present(
         problem(
           spec.status,
-          'The sandbox was told to redirect.',
+          'A fault of the sandbox redirects this request.',
           {},
           { location: located(spec.location, answer.body) },
         ),
@@ -83,7 +83,7 @@ function located(location: string, body: unknown): string {
 function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
   const told = problem(
     spec.status,
-    'The sandbox was told to answer so.',
+    'A fault of the sandbox gave this answer.',
     spec.code === undefined ? {} : { code: spec.code },
     spec.headers,
   )

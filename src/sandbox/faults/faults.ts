@@ -6,22 +6,22 @@ import type { Draws } from '../processing/draws.ts'
 
 const endpointName = z.enum(endpoints)
 
-const times = z.int().min(1).optional().describe('how many requests it is applied to; without it, until it is removed')
-const delayMs = z.int().min(0).max(3_600_000).default(0).describe('milliseconds to hold the answer back')
+const times = z.int().min(1).optional().describe('number of requests; without it, until the fault is removed')
+const delayMs = z.int().min(0).max(3_600_000).default(0).describe('milliseconds by which the answer is delayed')
 const which = {
   endpoint: z
     .union([endpointName, z.array(endpointName).min(1)])
     .optional()
-    .describe('which endpoints; without it, the four of the API, so never token'),
+    .describe('endpoints; without it, the four of the API, not token'),
   times,
-  share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
+  share: z.number().gt(0).max(1).default(1).describe('share of the requests, by the seed'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
   client: z.string().min(1).optional().describe('only requests of this client, by its id'),
   pathContains: z
     .string()
     .min(1)
     .optional()
-    .describe('only requests whose path contains this text, as a transaction’s id'),
+    .describe('only requests whose path contains this text, such as a transaction’s id'),
 }
 const when = (fallback: 'before' | 'after') =>
   z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
@@ -43,14 +43,11 @@ function passes(check: () => void): boolean {
 const answer = {
   status: z.int().min(200).max(599),
   code: z.string().optional().describe('an error code for the problem document'),
-  body: z.unknown().optional().describe('instead of the problem document; text goes out as it is'),
+  body: z.unknown().optional().describe('instead of the problem document; text is sent as it is'),
   contentType: headerText.optional(),
   headers: z
     .record(headerName, headerText)
-    .refine(
-      (headers) => !Object.keys(headers).some(isOfBody),
-      'content-length and transfer-encoding follow from the body',
-    )
+    .refine((headers) => !Object.keys(headers).some(isOfBody), 'must not have content-length or transfer-encoding')
     .default({}),
 }
 
@@ -64,7 +61,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
       status: z.int().min(300).max(308).default(307),
       location: headerText
         .default('http://127.0.0.1:9/')
-        .describe('{id} stands for the id of the transaction or order, with when: after'),
+        .describe('{id} becomes the id of the transaction or order, with when: after'),
       when: when('before'),
       ...common,
     }),
@@ -93,7 +90,7 @@ export const faultSchema = kindsWith(which)
 
 /** A fault within a script, which selects the requests. */
 export const faultActionSchema = kindsWith({
-  times: times.describe('how often, one after the other; without it once'),
+  times: times.describe('number of times in a row; without it, once'),
 })
 export type FaultAction = z.infer<typeof faultActionSchema>
 

@@ -50,7 +50,7 @@ export function foreignPage(header: (name: string) => string | undefined): strin
 function refusePage({ header }: Arrival): Admission | undefined {
   const page = foreignPage(header)
   if (page === undefined) return undefined
-  const refusal = problem(403, `A page of ${page} sent this, and web pages are not clients of the service.`)
+  const refusal = problem(403, `A page of ${page} sent this. Web pages may not use the service.`)
   return { client: null, counted: false, headers: {}, refusal }
 }
 

@@ -84,11 +84,10 @@ export class Tokens {
     if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
     const token = asJwt(shown)
     const claims = isCanonical(shown) ? (this.#genuine.get(token) ?? (await this.#verify(token))) : undefined
-    if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
+    if (claims === undefined) return refused('The access token was not issued here, or has expired.')
     const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
     if (endsUs <= this.#parts.clock.nowUs()) return refused('The access token has expired.')
-    if (!this.#parts.clients.has(claims.clientId))
-      return refused('The access token is of a client that is no longer known.')
+    if (!this.#parts.clients.has(claims.clientId)) return refused('The access token belongs to an unknown client.')
     if (claims.generation !== this.#generationOf(claims.clientId)) return refused('The access token has been revoked.')
     return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
   }

@@ -107,7 +107,7 @@ export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }
     const { client } = readQuery(parts.clients, query, {})
     const asked = body ? bodySchema.parse(readExpectations(body)).expectations : expectations
     if (asked.length === 0) {
-      return refuse(reply, 400, 'There is nothing to verify: the request has no expectations, nor has a scenario.')
+      return refuse(reply, 400, 'There is nothing to verify: neither the request nor a scenario has expectations.')
     }
     await parts.journal.idle()
     const verdicts = await verify(pool, asked, client)

@@ -9,7 +9,7 @@ export const patternSchema = z
     pattern: z
       .string()
       .refine(isRegularExpression, 'must be a regular expression, as new RegExp(…, "u") takes it')
-      .describe('a regular expression that the text, or the digits of the number, must contain'),
+      .describe('a regular expression for the text or the digits of the number'),
   })
   .describe('something like this')
 export type Pattern = z.infer<typeof patternSchema>
@@ -22,14 +22,14 @@ const exactNumber = z.custom<Digits>(isDigits).meta({ type: 'number' })
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
 
 const fieldMatch = z.union(
-  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: is not there') })],
+  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: it is missing') })],
   { error: fieldWords },
 )
 export type FieldMatch = z.infer<typeof fieldMatch>
 
 export const bodyMatch = z
   .record(z.string().min(1), fieldMatch)
-  .describe('fields of the body by their path, as data.field1 or items.0.sku, and what each must hold')
+  .describe('fields of the body by their path, such as data.field1 or items.0.sku, and their values')
 
 const status = z.union([z.int().min(100).max(599), z.literal('dropped')], {
   error: 'must be an HTTP status, or dropped for a connection that was closed without an answer',
@@ -48,8 +48,8 @@ export const requestMatch = z.strictObject({
   status: z
     .union([status, z.array(status).min(1)])
     .optional()
-    .describe('what it was answered'),
-  applied: z.boolean().optional().describe('whether it made a transaction or an order'),
+    .describe('the status of the answer'),
+  applied: z.boolean().optional().describe('it created a transaction or an order'),
   idempotencyKey: fieldMatch.optional(),
   body: bodyMatch.optional(),
 })

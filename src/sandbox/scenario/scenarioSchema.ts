@@ -15,61 +15,62 @@ export type Step = z.infer<typeof step>
 
 const recordScript = z
   .strictObject({
-    endpoint: z.enum(['submit', 'order']).default('submit').describe('where the record is sent to'),
+    endpoint: z.enum(['submit', 'order']).default('submit').describe('endpoint to which the record is sent'),
     client: z.string().optional().describe('only records of this client'),
     match: bodyMatch,
     answers: z
       .array(faultActionSchema)
       .optional()
-      .describe('what becomes of each such record as it is sent again and again; after the last it is taken as usual'),
+      .describe(
+        'faults for the first, second … time that such a record is sent; after the last it is accepted as usual',
+      ),
     statuses: z
       .array(step)
       .min(1)
       .refine((steps) => typeof steps.at(-1) === 'string', 'must end with pending, completed or failed')
       .optional()
-      .describe('what each poll finds, one after the other; the last stays'),
+      .describe('what the first, second … poll finds; the last stays'),
   })
   .refine(({ endpoint, statuses = [] }) => endpoint === 'submit' || !statuses.some(isFailure), {
     path: ['statuses'],
-    error:
-      'must not fail an order: the interface knows no failed order (3.2); the fault unknown_status makes one say so',
+    error: 'must not fail an order, because the interface has no failed order (3.2); use the fault unknown_status',
   })
 export type RecordScript = z.infer<typeof recordScript>
 
 const whole = () => z.int().min(0)
 export const expectationSchema = z
   .strictObject({
-    name: z.string().optional().describe('how the answer calls it'),
+    name: z.string().optional().describe('its name in the answer'),
     requests: requestMatch.describe('which requests are counted'),
     count: whole().optional().describe('exactly this many; 0 for none'),
-    atLeast: whole().optional().describe('without count and atMost, 1'),
+    atLeast: whole().optional().describe('1 without count and atMost'),
     atMost: whole().optional(),
   })
   .refine(({ count, atLeast, atMost }) => count === undefined || (atLeast ?? atMost) === undefined, {
     path: ['count'],
-    error: 'cannot stand beside atLeast or atMost',
+    error: 'cannot be combined with atLeast or atMost',
   })
   .refine(({ atLeast = 0, atMost = atLeast }) => atLeast <= atMost, {
     path: ['atMost'],
-    error: 'must not be less than atLeast: nothing could be as expected',
+    error: 'must not be less than atLeast',
   })
 export type Expectation = z.infer<typeof expectationSchema>
 
 export const scenarioSchema = z.strictObject({
   clock: clockSchema.optional(),
-  clients: clientsSchema.optional().describe('as SANDBOX_CLIENTS: id, secret and live settings of their own'),
+  clients: clientsSchema.optional().describe('like SANDBOX_CLIENTS: id, secret and their own live settings'),
   customers: z
     .strictObject({
-      unknown: z.array(z.string().min(1)).describe('customer ids that begin so are answered E001'),
+      unknown: z.array(z.string().min(1)).describe('customer ids that begin so get E001'),
     })
     .optional(),
-  settings: settingsPatchSchema.optional().describe('as at /_sandbox/settings; they win over variables and options'),
+  settings: settingsPatchSchema.optional().describe('like /_sandbox/settings; they win over variables and options'),
   faults: z
     .array(faultSchema)
     .optional()
-    .describe('switched on from the start; the first that concerns a request and is not used up (times) is applied'),
-  records: z.array(recordScript).optional().describe('scripts for records; the first that matches'),
-  expectations: z.array(expectationSchema).optional().describe('what POST /_sandbox/verify asks'),
+    .describe('active from the start; the first that matches a request and is not used up is applied'),
+  records: z.array(recordScript).optional().describe('scripts for records; the first that matches is used'),
+  expectations: z.array(expectationSchema).optional().describe('what POST /_sandbox/verify checks'),
 })
 export type Scenario = z.infer<typeof scenarioSchema>
 export type ScenarioInput = z.input<typeof scenarioSchema>

@@ -134,14 +134,14 @@ export class Outage {
     if (this.#isTold || this.#closing.aborted) return
     this.#isTold = true
     process.stderr.write(
-      `sandbox: the database does not serve: ${error.message}. Requests are answered 503 E003 until it does.\n`,
+      `sandbox: the database cannot be used: ${error.message}. Requests get 503 E003 until it is back.\n`,
     )
   }
 
   over(): void {
     if (!this.#isTold) return
     this.#isTold = false
-    process.stderr.write('sandbox: the database serves again.\n')
+    process.stderr.write('sandbox: the database is back.\n')
   }
 }
 

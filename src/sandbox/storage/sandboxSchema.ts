@@ -98,11 +98,11 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   const newest = baseStep + steps.length
   if (done > newest)
     throw new Error(
-      `the database is of a newer outboxd (step ${done} of its schema, and this one knows ${newest}): take that one, or another database`,
+      `the database has the schema of a newer outboxd (step ${done}, this one has ${newest}): use that version, or another database`,
     )
   if (done > 0 && done < baseStep)
     throw new Error(
-      'the schema sandbox is of an outboxd before 0.2.0. Drop it (`drop schema sandbox, sandbox_queue cascade`), or take another database',
+      'the schema sandbox is older than outboxd 0.2.0. Drop it (`drop schema sandbox, sandbox_queue cascade`), or use another database',
     )
   for (const [index, step] of [base, ...steps].entries()) {
     const number = baseStep + index

@@ -122,5 +122,5 @@ function describeHolder(holder: Holder | undefined): string {
   const who = holder
     ? `: "${holder.name}" from ${holder.address} since ${holder.since}, Postgres backend ${holder.pid}`
     : ''
-  return `Another sandbox serves this database${who}. One serves a database at a time: end it, or give this one a database of its own (SANDBOX_DATABASE_URL).`
+  return `Another sandbox serves this database${who}. Stop it, or give this one another database (SANDBOX_DATABASE_URL).`
 }

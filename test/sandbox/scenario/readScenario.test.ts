@@ -57,7 +57,7 @@ expectations:
     '15:44 unknown key "endpoint": known are kind, status, code, body, contentType, headers, when, times, delayMs',
     '16:15 "statuses" must end with pending, completed or failed',
     '16:39 unknown key "share": known are kind, when, times, delayMs',
-    '17:45 "statuses" must not fail an order: the interface knows no failed order (3.2); the fault unknown_status makes one say so',
+    '17:45 "statuses" must not fail an order, because the interface has no failed order (3.2); use the fault unknown_status',
     '19:27 "status" must be at least 100',
     '20:19 unknown key "enpoint"; did you mean "endpoint"?',
     '20:45 "count" must be at least 0',
