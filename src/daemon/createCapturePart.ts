@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { boundText, textMax } from '../boundText.ts'
-import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../ledger/capture.ts'
+import { forgetSkipped, holdType, readAgenda, releaseTypes, skipRows, withCaptureLock } from '../ledger/capture.ts'
 import { publishTypes } from '../ledger/instances.ts'
 import { renewReports } from '../ledger/reports.ts'
 import { fieldFaults, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { ClaimedRows } from '../model.ts'
 import { showError } from '../observe/redact.ts'
 import { claimRow, claimRows } from '../outbox/claimRows.ts'
+import { SourceFailed } from '../outbox/contentQueries.ts'
 import { readContents } from '../outbox/readContents.ts'
 import { hasNew } from '../outbox/readRows.ts'
 import { blameFor } from '../postgres/database.ts'
@@ -73,6 +74,12 @@ function captureDeps({ clock, config, databases, mappings, log, telemetry, wakeu
       log.warn('batch of rows could not be captured: the daemon tries smaller batches', { count, error }),
     onRowRejected: (outboxId, error) =>
       log.warn('outbox row could not be captured and was rejected', { outboxId, error }),
+    async holdType(type, error) {
+      const detail = error instanceof SourceFailed ? error.detail : ''
+      await holdType(ledger, type, detail)
+      log.error('record type is held: its query fails for all rows', { type, error })
+    },
+    releaseTypes: (types) => releaseTypes(ledger, types),
     onRowSkipped: (outboxId, error) =>
       log.error('outbox row was skipped: the daemon tries it again later', { outboxId, error }),
   }
@@ -95,8 +102,10 @@ const noRows: ClaimedRows = {
 export function captureFault(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)
   const message = error instanceof Error ? error.message : String(error)
+  const failed = error instanceof SourceFailed ? error : null
   return {
-    blame: blameFor(error, isMark ? 'mark' : 'claim'),
+    blame: failed?.blame ?? blameFor(error, isMark ? 'mark' : 'claim'),
+    type: failed?.blame === 'type' ? failed.type : null,
     code: code ?? name,
     message: boundText(message, textMax.message),
   }

@@ -73,7 +73,7 @@ async function insert(
   return { inConflict, discarded }
 }
 
-interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown'> {
+interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown' | 'heldTypes'> {
   instances: { name: string; types: string[] | null }[]
   /** Rows recorded before this may have been sent by a ledger that went back since. */
   doubtfulBeforeMs: number | null
@@ -112,12 +112,23 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
           select outbox_id as id, captured from outboxd.skipped_row where ${isOfServedOutboxSql}
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
+       (select coalesce(json_agg(json_build_object('type', subject, 'isDue', retry_at <= clock_timestamp())), '[]')
+        from outboxd.problem where kind = 'source_failing') as "heldTypes",
        (select ${epochMsSql('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isAliveSql('i')}) as instances`,
   )
-  const standing = rows[0] ?? { queued: 0, waitingKeys: [], skipped: [], instances: [], doubtfulBeforeMs: null }
+  const standing = rows[0] ?? nothingStanding
   return { ...standing, typesKnown: unionOfTypes(standing.instances) }
+}
+
+const nothingStanding = {
+  queued: 0,
+  waitingKeys: [],
+  skipped: [],
+  heldTypes: [],
+  instances: [],
+  doubtfulBeforeMs: null,
 }
 
 async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
@@ -274,6 +285,16 @@ export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> 
   })
 }
 
+/** Each try may write a hundred errors into the log of the ERP's server. */
+const heldTypeMs = 30_000
+
+/** Captures no row of the type for a while, on any instance. @param detail why, without the client's data */
+export const holdType = (db: Database, type: string, detail: string): Promise<void> =>
+  raiseProblems(db, [{ kind: 'source_failing', subject: type, detail, retryInMs: heldTypeMs }])
+
+export const releaseTypes = (db: Database, types: readonly string[]): Promise<void> =>
+  clearProblems(db, 'source_failing', types)
+
 /** What capture does even if the outbox has no new rows. */
 export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
@@ -284,7 +305,7 @@ export async function readAgenda(db: Database): Promise<Agenda> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,
     `(select outbox_id from outboxd.skipped_row where ${isOfServedOutboxSql} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
-    `exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
+    `exists (select from outboxd.problem where kind in ('unknown_type', 'source_failing')) as "leavesTypes"`,
   )
   return { dueId, leavesTypes, served }
 }

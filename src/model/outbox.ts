@@ -125,6 +125,8 @@ export interface CaptureSession {
   waitingKeys: readonly WaitingKey[]
   skipped: readonly SkippedRow[]
   typesKnown: KnownTypes['elsewhere']
+  /** Types whose query failed for all of their rows. Due types are tried again. */
+  heldTypes: readonly { type: string; isDue: boolean }[]
   /** False if the ledger may have lost commits. Then nothing is captured until `outboxd recover`. */
   hasHistory: boolean
   /** Notes that rows of these types are left to other instances. */

@@ -3,6 +3,7 @@ export const problemKinds = [
   'row_skipped',
   'row_locked',
   'unknown_type',
+  'source_failing',
   'report_refused',
   'report_locked',
   'mark_ineffective',

@@ -15,6 +15,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
       .slice(0, subjectsShown)
       .map(({ subject, detail }) => `${subject}: ${detail}`)
       .join(' / ')}): give all instances the same MAPPINGS_DIR, and send SIGHUP to those that lack a file.`,
+  source_failing: (types) =>
+    `No row of ${types.length === 1 ? 'the type' : 'the types'} ${first(types)} is captured: ${firstDetails(types)}. Other types go on. Fix the query or its rights: \`outboxd check\` prints a missing grant. The daemon tries again every 30 seconds.`,
   report_refused: (rows) =>
     `The outbox table refuses the outcome of ${pluralize(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints; the daemon tries again by itself.`,
   report_locked: (rows) =>

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { SourceQuery } from '../mapping/mapping.ts'
 import { begin, type Database, quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import type { CapturedTable } from './documents.ts'
@@ -40,23 +41,55 @@ export interface ContentRow {
   json: string | null
 }
 
-/** A query for contents failed. Whose fault it is, is read from its SQLSTATE, as of any statement. */
+/** The records of a type cannot be read. */
 export class SourceFailed extends Error {
   override name = 'SourceFailed'
+  readonly type: string
+  /** SQLSTATE. */
   readonly code: string
-  /** @param code the SQLSTATE of the cause; `wrongQuery` if the query is wrong, whatever the records */
-  constructor(what: string, cause: Error, code: string) {
+  /** `moment`: fewer records, or a later time, may succeed. `type`: the query fails for every record of the type. */
+  readonly blame: 'moment' | 'type'
+  /** For the operator, without the client's data. */
+  readonly detail: string
+  constructor(type: string, blame: 'moment' | 'type', { what, code, cause }: QueryFailed) {
     super(`${what} failed: ${cause.message}`, { cause })
+    this.type = type
+    this.blame = blame
     this.code = code
+    this.detail = `${what} fails for all rows (${code}${quotesNoValues.test(code) ? `: ${cause.message}` : ''})`
   }
 }
 
-/** Syntax error or access rule violation: class 42 is about everyone. */
-export const wrongQuery = '42000'
+/** The messages of these classes name columns, tables and rights; others quote values. */
+const quotesNoValues = /^(0A|25|3F|42|53|55)/
+
+/** One run of a query for contents failed on the server. */
+export class QueryFailed extends Error {
+  override name = 'QueryFailed'
+  readonly what: string
+  /** SQLSTATE. */
+  readonly code: string
+  override readonly cause: Error
+  constructor(what: string, code: string, cause: Error) {
+    super(`${what} failed: ${cause.message}`)
+    this.what = what
+    this.code = code
+    this.cause = cause
+  }
+}
 
 const lockMaxMs = 1_000
+/** A query that catches the server's cancel goes on. After this time its session is ended. */
+const cancelMs = 1_000
 
-/** Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long. */
+/** As Postgres says that a statement took too long. */
+const statementTimeout = '57014'
+
+/**
+ * Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long.
+ *
+ * @throws an error with the code 57014 if a statement takes too long, even if its functions catch the server's cancel
+ */
 export async function readOnly<T>(
   { pool }: Pick<Outbox, 'pool'>,
   untilMs: number,
@@ -67,7 +100,34 @@ export async function readOnly<T>(
     isReadOnly: true,
     opening: `set transaction isolation level repeatable read; set local statement_timeout = ${statementMs}; set local lock_timeout = ${lockMaxMs}`,
   })
-  return await work(transaction.db)
+  const mark = `/* outboxd ${randomUUID()} */`
+  let isEnded = false
+  return await work({
+    async query(text, values) {
+      const tooLate = setTimeout(() => {
+        isEnded = true
+        endSession(pool, mark).catch(() => {})
+      }, statementMs + cancelMs)
+      try {
+        return await transaction.db.query(`${mark} ${text}`, values)
+      } catch (error) {
+        throw isEnded ? Object.assign(new Error('canceling statement due to statement timeout'), timedOut) : error
+      } finally {
+        clearTimeout(tooLate)
+      }
+    },
+  })
+}
+
+const timedOut = { code: statementTimeout, severity: 'ERROR' }
+
+/** Ends our own session that runs a marked statement. A pooler may hide its process id, so it is found by the mark. */
+async function endSession(db: Database, mark: string): Promise<void> {
+  await db.query(
+    `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
+     where pg_catalog.starts_with(query, $1) and usename operator(pg_catalog.=) current_user and state operator(pg_catalog.=) 'active'`,
+    [mark],
+  )
 }
 
 /** The documents of the ids in $1 that are there, as rows of `key` and `meets`. The condition's last line may be a comment. */

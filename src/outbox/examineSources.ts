@@ -33,8 +33,8 @@ export async function examineSources(outbox: Outbox, mappings: Mappings): Promis
     examined.warnings.push(...warnings)
   }
   if (examined.problems.length > 0) return { ...examined, read: null }
-  const { read, unreadable } = await tryWaiting(outbox, mappings)
-  return { problems: [], warnings: [...examined.warnings, ...unreadable], read }
+  const { problems, read, unreadable } = await tryWaiting(outbox, mappings)
+  return { problems, warnings: [...examined.warnings, ...unreadable], read }
 }
 
 async function listQueries(outbox: Outbox, mappings: Mappings): Promise<IdsQuery[]> {
@@ -171,7 +171,10 @@ async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> 
 }
 
 /** Reads contents of rows that wait. */
-async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<{ read: string; unreadable: string[] }> {
+async function tryWaiting(
+  outbox: Outbox,
+  mappings: Mappings,
+): Promise<{ problems: string[]; read: string | null; unreadable: string[] }> {
   const waiting = await readNew(outbox, triedMax)
   const sinceMs = performance.now()
   try {
@@ -181,13 +184,17 @@ async function tryWaiting(outbox: Outbox, mappings: Mappings): Promise<{ read: s
     const examples = failed.slice(0, 3).map(({ outboxId, unreadable }) => `  outbox:${outboxId}: ${unreadable}`)
     const which = `${failed.length} of ${records.length} rows that wait will be rejected:`
     return {
+      problems: [],
       read: `${pluralize(records.length, 'waiting row')} read in ${tookMs} ms`,
       unreadable: failed.length === 0 ? [] : [[which, ...examples].join('\n')],
     }
   } catch (error) {
-    // A timeout, or a lock: the daemon asks again for fewer.
     if (!(error instanceof SourceFailed)) throw error
+    if (error.blame === 'type')
+      return { problems: [`${error.detail}, so none is captured`], read: null, unreadable: [] }
+    // A timeout, or a lock: the daemon asks again for fewer.
     return {
+      problems: [],
       read: `${pluralize(waiting.length, 'waiting row')} could not be read at once`,
       unreadable: [error.message],
     }

@@ -1,6 +1,6 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { blameFor } from '../postgres/database.ts'
+import { isStatementError } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
 import {
@@ -8,11 +8,12 @@ import {
   contentsQuery,
   type IdsQuery,
   meetingQuery,
+  QueryFailed,
   readOnly,
   SourceFailed,
-  wrongQuery,
 } from './contentQueries.ts'
 import { type CapturedTable, findCaptured, readCaptured, readReference } from './documents.ts'
+import { findFault } from './findFault.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readRecord } from './readRows.ts'
 
@@ -29,8 +30,7 @@ const sourceMaxMs = 5_000
  * document. One query reads all of a type. Other records are returned as they are, and cost nothing.
  *
  * @returns the first of the records, as many as may be in memory at once
- * @throws SourceFailed if a query fails for several records, or for a reason that is about all of them; of a record that fails alone
- * `unreadable` says why
+ * @throws SourceFailed if a query fails for all records of a type, or takes too long; if it fails for some, their `unreadable` says why
  */
 export async function readContents(
   outbox: Outbox,
@@ -57,7 +57,7 @@ export async function readWholeRecord(
   return record === null ? null : ((await readContents(outbox, sources, [record]))[0] ?? null)
 }
 
-/** Reads the contents of records for a person: a query that fails for several records is asked for each half of them again. */
+/** Reads the contents of all records, however large they are together. */
 export async function readEachContent(
   outbox: Outbox,
   sources: Sources,
@@ -68,7 +68,7 @@ export async function readEachContent(
     const read = await readContents(outbox, sources, records)
     return [...read, ...(await readEachContent(outbox, sources, records.slice(read.length)))]
   } catch (error) {
-    if (records.length === 1 || blameFor(error, 'claim') !== 'piece') throw error
+    if (records.length === 1 || !(error instanceof SourceFailed) || error.blame !== 'moment') throw error
     const half = records.length >> 1
     const first = await readEachContent(outbox, sources, records.slice(0, half))
     return [...first, ...(await readEachContent(outbox, sources, records.slice(half)))]
@@ -77,6 +77,7 @@ export async function readEachContent(
 
 /** Records whose contents the same statements read. */
 interface Group {
+  type: string
   source: SourceQuery | null
   /** Null: the rows stand for no documents. */
   captured: CapturedTable | null
@@ -92,23 +93,35 @@ async function groupRecords(
 ): Promise<Iterable<Group>> {
   const references = new Map(records.map((record) => [record, readReference(record.payload ?? '')]))
   const names = new Set([...references.values()].flatMap((reference) => reference?.document ?? []))
-  const tables = names.size === 0 ? [] : await readTables(outbox, [...names], untilMs)
+  const [firstType = ''] = [...references].flatMap(([{ type }, reference]) => (reference === null ? [] : [type]))
+  const tables = names.size === 0 ? [] : await readTables(outbox, firstType, [...names], untilMs)
   const groups = new Map<string, Group>()
   for (const [record, reference] of references) {
-    const source = sources.get(record.type)?.source ?? null
+    const mapping = sources.get(record.type)
+    const source = mapping?.source ?? null
     const captured = reference === null ? null : findCaptured(tables, reference.document, record.type)
-    if (record.payload === null || (source === null && captured === null)) continue
+    if (record.payload === null || mapping === undefined || (source === null && captured === null)) continue
     const name = JSON.stringify([record.type, captured?.document])
-    const group = groups.get(name) ?? { source, captured, ids: new Map() }
+    const group = groups.get(name) ?? { type: record.type, source, captured, ids: new Map() }
     groups.set(name, group)
     group.ids.set(record, reference?.id ?? readId(record.payload))
   }
   return groups.values()
 }
 
-async function readTables(outbox: Outbox, documents: readonly string[], untilMs: number) {
+/** @param type is to blame if the view cannot be read; others of its batch follow */
+async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
-  return readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
+  try {
+    return await readOnly(outbox, untilMs, (db) => readCaptured(db, shape.qualified, documents))
+  } catch (error) {
+    if (!isStatementError(error)) throw error
+    throw new SourceFailed(
+      type,
+      'type',
+      new QueryFailed('reading outboxd_capture.captured', String(codeOf(error)), error as Error),
+    )
+  }
 }
 
 /** The id by which a query finds the record; null if the payload has none. */
@@ -126,7 +139,7 @@ async function readGroup(
   untilMs: number,
 ): Promise<Map<OutboxRecord, OutboxRecord | null>> {
   const ids = [...new Set([...group.ids.values()].filter((id) => id !== null))]
-  const contents = ids.length === 0 ? new Map<string, Content>() : await readByIds(outbox, group, ids, untilMs)
+  const contents = ids.length === 0 ? new Map<string, Content>() : await readOrBlame(outbox, group, ids, untilMs)
   return new Map(
     [...group.ids].map(([record, id]): [OutboxRecord, OutboxRecord | null] => {
       const document = group.captured === null ? {} : { document: `${group.captured.document} ${id}` }
@@ -159,7 +172,75 @@ type Content =
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
 
-/** Reads the contents of ids, all in one state of the database. */
+/**
+ * Reads the contents of ids. If the query fails, finds the records that it fails for.
+ *
+ * @throws SourceFailed if it fails for all, or may succeed later
+ */
+async function readOrBlame(
+  outbox: Outbox,
+  group: Group,
+  ids: readonly string[],
+  untilMs: number,
+): Promise<Map<string, Content>> {
+  try {
+    return await readByIds(outbox, group, ids, untilMs)
+  } catch (error) {
+    if (!(error instanceof QueryFailed)) throw error
+    const fault = await findFault(ids, error, {
+      tryPart: (part) => tryPart(outbox, group, part, untilMs),
+      failsWithoutRecords: () => failsWithoutRecords(outbox, group, untilMs),
+    })
+    if (fault.kind !== 'records') throw new SourceFailed(group.type, fault.kind, fault.error)
+    const culprits = new Map(
+      fault.records.map(({ id, error: { what, cause } }) => [
+        id,
+        unreadable(`${what} failed for the record ${id}: ${cause.message}`),
+      ]),
+    )
+    const others = ids.filter((id) => !culprits.has(id))
+    if (others.length === 0) return culprits
+    // Read together, because only so much may be in memory at once.
+    const read = await readByIds(outbox, group, others, untilMs).catch((again: unknown) => {
+      throw again instanceof QueryFailed ? new SourceFailed(group.type, 'moment', again) : again
+    })
+    return new Map([...read, ...culprits])
+  }
+}
+
+/** @returns why the query fails for these; null if it does not */
+async function tryPart(
+  outbox: Outbox,
+  group: Group,
+  ids: readonly string[],
+  untilMs: number,
+): Promise<QueryFailed | null> {
+  try {
+    await readByIds(outbox, group, ids, untilMs)
+    return null
+  } catch (error) {
+    if (error instanceof QueryFailed) return error
+    throw error
+  }
+}
+
+async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, untilMs: number): Promise<boolean> {
+  const queries = [captured && meetingQuery(captured), contentsQuery(source, captured, outbox.bytesMax)]
+  try {
+    for (const query of queries)
+      if (query !== null) await readOnly(outbox, untilMs, (db) => db.query(`explain ${query.sql}`, [[]]))
+    return false
+  } catch (error) {
+    if (!isStatementError(error)) throw error
+    return true
+  }
+}
+
+/**
+ * Reads the contents of ids, all in one state of the database.
+ *
+ * @throws QueryFailed if the query fails and the session lives
+ */
 async function readByIds(
   outbox: Outbox,
   { source, captured }: Group,
@@ -197,27 +278,9 @@ async function readByIds(
       return new Map([...none, ...read])
     })
   } catch (error) {
-    // A function that catches the server's cancel goes on: then only our own limit ends the wait.
-    if (error instanceof Error && error.message === 'Query read timeout')
-      throw new SourceFailed(asked.what, error, tooSlow)
-    const code = String(codeOf(error))
-    if (!(error instanceof Error) || !/^[0-9A-Z]{5}$/.test(code)) throw error
-    const [first, ...others] = ids
-    if (blameFor(error, 'claim') !== 'piece' || first === undefined || others.length > 0)
-      throw new SourceFailed(asked.what, error, code === readOnlyState ? wrongQuery : code)
-    // What fails without a record is no record's fault.
-    await readOnly(outbox, untilMs, (db) => db.query(`explain ${asked.sql}`, [[]])).catch((cause: Error) => {
-      throw new SourceFailed(asked.what, cause, wrongQuery)
-    })
-    return new Map([[first, unreadable(`${asked.what} failed for the record ${first}: ${error.message}`)]])
+    throw isStatementError(error) ? new QueryFailed(asked.what, String(codeOf(error)), error as Error) : error
   }
 }
-
-/** As the server's own word for a query that takes too long: fewer contents are asked for at once, and a record that is slow alone is skipped. */
-const tooSlow = '57014'
-
-/** Elsewhere this state says that the server is a standby; here the query tries to write. */
-const readOnlyState = '25006'
 
 function contentOf(what: string, id: string, rows: readonly ContentRow[], bytesMax: number): Content {
   const [row] = rows

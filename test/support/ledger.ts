@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { emptyWork } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
-import { forgetSkipped, readAgenda, skipRows, withCaptureLock } from '../../src/ledger/capture.ts'
+import {
+  forgetSkipped,
+  holdType,
+  readAgenda,
+  releaseTypes,
+  skipRows,
+  withCaptureLock,
+} from '../../src/ledger/capture.ts'
 import { type Claimant, type Claims, createClaims } from '../../src/ledger/claims.ts'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
@@ -19,6 +26,7 @@ import type {
   Submission,
   Transition,
 } from '../../src/model.ts'
+import type { SourceFailed } from '../../src/outbox/contentQueries.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
@@ -193,5 +201,7 @@ export function openCaptureLock(pool: pg.Pool, keyOnFailure: KeyOnFailure = 'con
     readAgenda: () => readAgenda(pool),
     skip: (rows: readonly FailedRow[]) => skipRows(pool, rows),
     forget: (outboxId: string) => forgetSkipped(pool, outboxId),
+    holdType: (type: string, error: unknown) => holdType(pool, type, (error as SourceFailed).detail),
+    releaseTypes: (types: readonly string[]) => releaseTypes(pool, types),
   }
 }

@@ -32,6 +32,9 @@ export interface CaptureDeps extends CaptureRowsDeps {
   forget(outboxId: string): Promise<void>
   /** A batch failed and is split. */
   onBatchFailed(count: number, error: unknown): void
+  /** Captures no row of the type for a while, because its query fails for all of them. */
+  holdType(type: string, error: unknown): Promise<void>
+  releaseTypes(types: readonly string[]): Promise<void>
   onRowRejected(outboxId: string, error: unknown): void
   onRowSkipped(outboxId: string, error: unknown): void
 }
@@ -139,6 +142,11 @@ export function createCapture(deps: CaptureDeps): Capture {
   async function captureNew(): Promise<CaptureRound> {
     const batch = await captureBatch(deps, pace.limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
+    const heldType = batch.kind === 'failed' ? deps.faultOf(batch.error, batch.isCaptured).type : null
+    if (batch.kind === 'failed' && heldType !== null) {
+      await deps.holdType(heldType, batch.error)
+      return 'again'
+    }
     if (batch.kind === 'nothing') {
       if (!pace.isSlow) pace = fullPace
       return 'idle'
@@ -187,12 +195,21 @@ const statementTimeout = '57014'
 
 async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
   let limit = 0
+  let triedTypes: string[] = []
+  const typesRead = new Set<string>()
   const taken = await captureRows(deps, {
     async claim(session) {
       const { limit: room, keyRowsMax, exceptKeys } = limitsFor(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
-      const types = typesIn(session, deps.knownTypes())
+      const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
+      triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
+      const { known, elsewhere } = typesIn(session, deps.knownTypes())
+      // A held type is left as one that only other instances know.
+      const types = {
+        known: known.filter((type) => !heldTypes.includes(type)),
+        elsewhere: elsewhere && [...elsewhere, ...heldTypes],
+      }
       const rows = await deps.claim({
         limit,
         keyRowsMax,
@@ -200,10 +217,14 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
         skipped: [...session.skipped, ...leftToReport],
         types,
       })
-      await session.leave(rows.leftTypes)
+      await session.leave(rows.leftTypes.filter((type) => !heldTypes.includes(type)))
       return rows
     },
-    read: (rows) => readRecords(deps, rows),
+    async read(rows) {
+      const records = await readRecords(deps, rows)
+      for (const { type } of records) typesRead.add(type)
+      return records
+    },
   })
   if (taken.kind === 'busy' || taken.kind === 'waits') return taken
   if (taken.kind === 'failed') {
@@ -213,6 +234,8 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   }
   const { claimed, read, unmarked } = taken
   if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
+  const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
+  if (released.length > 0) await deps.releaseTypes(released)
   if (read === 0) return { kind: 'nothing' }
   const isWhole = read === claimed
   return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }

@@ -13,8 +13,10 @@ import type { Resource } from '../../resources.ts'
 
 /** Why work on rows failed. */
 export interface Fault {
-  /** The cause: it passes by itself, it is this row, or it concerns all rows (src/postgres/sqlState.ts). */
-  blame: 'moment' | 'piece' | 'everyone'
+  /** The cause: it passes by itself, it is this row, a record type, or it concerns all rows (src/postgres/sqlState.ts). */
+  blame: 'moment' | 'piece' | 'type' | 'everyone'
+  /** The record type that is to blame, or else null. */
+  type: string | null
   /** May quote the row: only for the ledger. */
   message: string
   /** SQLSTATE or error class, without the row's data. */

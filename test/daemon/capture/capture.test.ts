@@ -31,6 +31,8 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: captureLock.skip,
     forget: captureLock.forget,
+    holdType: captureLock.holdType,
+    releaseTypes: captureLock.releaseTypes,
     async reportLater() {},
     map: ({ type, payload, unreadable }) =>
       type === 'wrong' || unreadable !== null
@@ -40,6 +42,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     newKey: randomUUID,
     faultOf: (error, isMark) => ({
       blame: blameFor(error, isMark ? 'mark' : 'claim'),
+      type: null,
       message: String(error),
       code: codeOf(error),
     }),

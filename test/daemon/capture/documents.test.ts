@@ -7,6 +7,7 @@ import { chainLogs } from '../../../src/ledger/audit/chain.ts'
 import { failOvertaken } from '../../../src/ledger/documents.ts'
 import { writeDiscards } from '../../../src/ledger/operator/discardSubmissions.ts'
 import { readReplayable, writeReplays } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { readProblems } from '../../../src/ledger/problems.ts'
 import { emptyBatch, pruneBatch } from '../../../src/ledger/retention.ts'
 import type { Mapping } from '../../../src/mapping/mapping.ts'
 import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
@@ -81,6 +82,8 @@ async function captureAll({ mappings = mappingsOf(query), ...changes }: Changes 
     readAgenda: async () => ({ ...(await lock.readAgenda()), hasNew: () => hasNew(outbox) }),
     skip: lock.skip,
     forget: lock.forget,
+    holdType: lock.holdType,
+    releaseTypes: lock.releaseTypes,
     async reportLater() {},
     map: (record, id) => mapOutboxRecord(mappings, record, id),
     newId: randomUUID,
@@ -167,6 +170,33 @@ fields: { total: { from: total, type: "decimal(12,2)", required: true } }\nbody:
     ['queued', '2.00', null],
     ['discarded', null, `unchanged since outbox:${total}`],
   ])
+})
+
+test('rows of other types go on beside a held type, in the same batch and later', async () => {
+  await ledger.pool.query(`insert into outbox (type, payload) select case n % 2 when 0 then 'good' else 'bad' end, jsonb_build_object('id', n)
+    from generate_series(1, 40) n`)
+  const mappingOf = (type: string, sql: string) =>
+    mappingFrom(
+      `type: ${type}\nendpoint: data\nsource: ${JSON.stringify(sql)}\nfields: { total: { from: total, type: integer, required: true } }\nbody: { total: "\${total}" }`,
+    )
+  const mappings = new Map([
+    ['good', mappingOf('good', 'select id, id as total from unnest($1::int[]) id')],
+    ['bad', mappingOf('bad', 'select id, 1 as total from nowhere where id = any($1)')],
+  ])
+  const capture = () => captureAll({ mappings, knownTypes: () => ['good', 'bad'] })
+  await capture()
+  await ledger.pool.query(
+    `insert into outbox (type, payload) select 'good', jsonb_build_object('id', n) from generate_series(41, 45) n`,
+  )
+  await capture()
+  expect(await submissions()).toHaveLength(25)
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'source_failing', subject: 'bad', detail: expect.stringContaining('nowhere') },
+  ])
+  // Its rows are gone: there is nothing to hold.
+  await ledger.pool.query(`delete from outbox where type = 'bad'; update outboxd.problem set retry_at = now()`)
+  await capture()
+  expect(await readProblems(ledger.pool, 10)).toEqual([])
 })
 
 test('without a query the content is the columns that capture was installed with, or all', async () => {
@@ -458,11 +488,18 @@ test('one document that the condition fails for is rejected by name, and the oth
   expect(rows).toEqual([{ type: 'order', key: '7' }])
 })
 
-test('a condition that is wrong stops capture as a whole', async () => {
+test('a condition that is wrong holds up its type', async () => {
   await installed({ condition: 'n.nothing' })
   await sale(1)
   await note(1)
-  await expect(captureAll()).rejects.toThrow('the condition of public.sale failed: column n.nothing does not exist')
+  await captureAll()
+  expect(await submissions()).toEqual([])
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    {
+      ...{ kind: 'source_failing', subject: 'order' },
+      detail: 'the condition of public.sale fails for all rows (42703: column n.nothing does not exist)',
+    },
+  ])
 })
 
 test('a payload of the same shape is a record of its own if its document is not captured, or the view is not believed', async () => {
