@@ -8,7 +8,7 @@ import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpress
 
 export interface OutboxBacklog {
   waiting: number
-  /** Creation of the oldest waiting row, epoch milliseconds; null if unknown. */
+  /** Of the oldest waiting row, epoch milliseconds. */
   oldestMs: number | null
 }
 
@@ -42,7 +42,6 @@ function toMs(iso: string | null | undefined): number | null {
 /** Counting takes some ten milliseconds. */
 const typedMax = 10_000
 
-/** Counts the types among the first `typedMax` waiting rows. */
 export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
   return outbox.ask(async (table) => {
     if (table.scan !== null) return table.scan.countTypes(typedMax)
@@ -62,7 +61,7 @@ export interface OutboxHistory {
 
 const countMs = 1_500
 
-/** Counts the waiting rows within about two seconds; null after the first capture. */
+/** Counts within about two seconds; null after the first capture. */
 export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,

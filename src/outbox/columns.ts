@@ -18,7 +18,6 @@ export interface TableShape {
   /** Quoted, with its schema. */
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
-  /** True for a table, whose rows have xmin and xmax. */
   readonly hasSystemColumns: boolean
   /**
    * True if the client's code or types take part in statements on rows, so that they may need the role's search path.
@@ -26,7 +25,6 @@ export interface TableShape {
   readonly hasClientCode: boolean
 }
 
-/** A column of the row, which has the alias o in all statements. */
 export const columnSql = (name: string): string => `o.${quoteIdentifier(name)}`
 export const literalSql = pg.escapeLiteral
 export const literalsSql = (values: Iterable<string>): string => [...values].map(literalSql).join(', ')
@@ -57,7 +55,6 @@ export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1
 export const textSql = (name: string, shape: TableShape): string =>
   isJson(columnOf(shape, name)) ? `(${columnSql(name)} #>> '{}')` : `(${columnSql(name)})::text`
 
-/** The present time in the type of the column. */
 export function nowSql(shape: TableShape, name: string): string {
   const { baseType } = columnOf(shape, name)
   if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`

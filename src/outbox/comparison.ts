@@ -16,17 +16,16 @@ import { countUnknownStatuses, noUnknownStatuses, updateUnknownStatusProblem } f
 export interface ComparisonOptions {
   ledger: pg.Pool
   outbox: Outbox
-  /** The actor, for the log. */
   who: string
   sliceRows: number
   /** The most slices that a scan reads in one comparison. The next comparison continues there. */
   slicesMax: number
 }
 
-/** A comparison within these bounds takes about four minutes, most of which are pauses. */
+/** Takes about four minutes, most of which are pauses. */
 export const comparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
 
-/** Compares the outbox with the ledger: finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
+/** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
 export interface Comparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
@@ -42,7 +41,7 @@ const gapRowsMax = 10_000
 /** A loop whose round takes long is reported as stuck, so the round ends and the next one continues. */
 const roundMaxMs = 20_000
 
-/** A search through the table that continues where it was stopped. @returns whether it has reached the end */
+/** A search that continues where it was stopped. @returns whether it has reached the table's end */
 type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
 
 export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: ComparisonOptions): Comparison {
@@ -93,7 +92,6 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: 
   }
 }
 
-/** Makes a scan that reads at most `slicesMax` slices in one comparison. */
 function inParts(slicesMax: number, scan: Scan): Scan {
   let slices = 0
   return async (goOn) => {
@@ -105,7 +103,7 @@ function inParts(slicesMax: number, scan: Scan): Scan {
   }
 }
 
-/** Claims the comparison for this instance, unless an instance has compared within `everyMs`. */
+/** Claims the comparison for this instance. */
 async function claimComparison(ledger: Database, everyMs: number): Promise<boolean> {
   const { rowCount } = await ledger.query(
     `update outboxd.outbox set compared_at = clock_timestamp() where is_current
@@ -116,8 +114,9 @@ async function claimComparison(ledger: Database, everyMs: number): Promise<boole
 }
 
 /**
- * Deletes problems that no daemon has renewed for five minutes, because the daemon has ended or its filter was changed: rows that a
- * filter failed for, and daemons of a different table, service or ledger. Rows that are skipped in the ledger keep theirs.
+ * Deletes problems that no daemon has renewed for five minutes: it has ended, or its filter was changed. Rows that are
+ * skipped in the
+ * ledger keep theirs.
  */
 async function clearStaleProblems(ledger: Database): Promise<void> {
   await ledger.query(
@@ -127,12 +126,11 @@ async function clearStaleProblems(ledger: Database): Promise<void> {
   )
 }
 
-/** The most rows of a kind that one round reviews. */
 const reviewedMax = 1_000
 
 /**
- * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected. Ends those of rows that were edited while their records
- * were under way, too, when these records have ended.
+ * Ends the conflicts of rows that the ERP has deleted, renumbered or corrected, and of edited rows whose records have
+ * ended.
  */
 export async function reviewConflicts(outbox: Outbox): Promise<void> {
   const { ledger } = outbox
@@ -162,7 +160,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (rowCount) await updateEditedRowsProblem(ledger)
 }
 
-/** Accepts a row's present contents if it was edited before its end was written back: only a later edit is a conflict. */
+/** Accepts a row's present contents if it was edited before its end was written back. */
 async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp

@@ -184,7 +184,6 @@ export class CursorScan {
     )
   }
 
-  /** Compares the rows at the cursor with those that were captured there. */
   async #judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
     const { db, memory } = this.#table
     const bounds = [...cursor.position, ...this.#valuesOf(cursor.sameUpto)]
@@ -202,7 +201,6 @@ export class CursorScan {
     return verdict
   }
 
-  /** Notices numbers that were drawn again up to the cursor. */
   async #differsBehind(cursor: Cursor): Promise<boolean> {
     if (this.#table.byTransaction) return false
     return (await this.#judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || this.#differences.hasMore()
@@ -240,7 +238,6 @@ const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > Bi
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 
-/** The rows at the cursor, compared with those that were captured there. */
 export interface Sample {
   rows: number
   unknown: number

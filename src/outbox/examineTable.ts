@@ -24,9 +24,7 @@ import { unknownStatusSql } from './unknownStatuses.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
- * Finds what the daemon will fail at, without a ledger: permissions, columns, written values, and every statement. If
- * one problem hides
- * the next, returns the first.
+ * Finds what the daemon will fail at, without a ledger. If one problem hides the next, returns the first.
  *
  * @throws OutboxTableUnusable if the table differs from its description
  */
@@ -39,14 +37,13 @@ export async function examineTable(pool: pg.Pool, described: OutboxTable): Promi
   const written = await findWriteProblems(pool, table, inspected.shape)
   if (written.length > 0) return written.map(named)
   const context = { served: anyServed, failingIds: [] }
-  // the ledger is not asked: only the statements are needed
+  // only the statements are needed
   const open = openTable(pool, table, inspected, context, pool)
   const refused = await findStatementProblems(sessionsOf(pool, inspected.shape), statementsOf(open))
   const grant = await grantOfAll(pool, qualifiedName(described))
   return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
 }
 
-/** Only Postgres knows which columns a filter reads. */
 const deniesTable = (clause: string, { table }: OutboxTable) =>
   new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table)} `).test(clause)
 
@@ -64,7 +61,7 @@ const anyServed: ServedOutbox = {
   readings: 0,
 }
 
-/** Every statement that the daemon runs on the table, by its name in the code. */
+/** Every statement that the daemon runs on the table. */
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)
@@ -88,9 +85,8 @@ function statementsOf(table: OpenTable): NamedStatements {
 type NamedStatements = Readonly<Record<string, string>>
 
 /**
- * Asks Postgres to plan each statement as our role, and runs none. Shows types that cannot be compared, and missing
- * columns, functions
- * and permissions. Each refusal comes once, with its statements.
+ * Asks Postgres to plan each statement as our role, which shows wrong types and missing columns, functions and
+ * permissions.
  */
 async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
@@ -110,11 +106,7 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
 const locked =
   'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 
-/**
- * Prepares the statement, because Postgres then says how many parameters it has. NULL is enough for each.
- *
- * @returns why it would fail; null if it would run
- */
+/** Prepares the statement, because Postgres then says how many parameters it has. @returns why it would fail */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')
   try {
@@ -146,7 +138,6 @@ async function forget(db: Database): Promise<void> {
 export const findRemarks = async (outbox: Outbox): Promise<string[]> =>
   findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
 
-/** The same for a table without an outbox. */
 export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
   return [
     ...(await findPolicyRemarks(db, shape.qualified)),
@@ -155,7 +146,6 @@ export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: 
   ]
 }
 
-/** A row whose flag is NULL does not wait, so it is never captured. */
 async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
   if (state === null || formOf(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)

@@ -8,12 +8,7 @@ import { isMarkedOnCapture } from './outboxTable.ts'
 export interface FailingRows {
   /** Statements leave the filter and the stamp out for these. */
   ids(): readonly string[]
-  /**
-   * Searches after a statement has failed. Concurrent calls share one search.
-   *
-   * @param before the ids that the statement left out
-   * @returns true if there are different ids now
-   */
+  /** Searches after a statement has failed. @returns true if there are different ids now than `before` */
   find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
   /** Checks once a minute whether they still fail. */
   retest(statements: FailingRowStatements): Promise<void>
@@ -21,9 +16,9 @@ export interface FailingRows {
 
 export interface FailingRowStatements {
   readonly db: Database
-  /** The ids of rows that wait if the filter is left out. $1: the id before the first, or null; $2: how many. */
+  /** The ids of waiting rows, without the filter. $1: the id before the first, or null; $2: how many. */
   readonly candidates: string
-  /** Asks the filter, and the stamp if rows are found by it, about the ids in $1. */
+  /** Asks the filter and the stamp about the ids in $1. */
   readonly ask: string
 }
 
@@ -36,7 +31,6 @@ const retestMs = 60_000
 export function createFailingRows(ledger: Database): FailingRows {
   let known: readonly string[] = []
   let testedAt = 0
-  /** A search that took too long continues here. */
   let after: string | null = null
   let learning: Promise<void> | null = null
 
@@ -105,13 +99,12 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
   }
 }
 
-/** True for an error that a row's contents can cause: an invalid value, or a function that raises. */
+/** True for an invalid value, or a function that raises. */
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
 
 /**
  * Returns the rows that a question fails for: asks about all at once, then about halves, down to single rows.
  *
- * @param most ends the search
  * @throws any error that a row cannot cause
  */
 export async function isolateFailingRows(

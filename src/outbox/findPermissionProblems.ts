@@ -8,7 +8,6 @@ export interface NeededPermissions {
   readonly update: readonly string[]
 }
 
-/** Lists the columns that the daemon reads and writes. Pure. */
 function neededRights(table: OutboxTable): NeededPermissions {
   const { payload, type, createdAt, state, write } = table
   const form = formOf(state)
@@ -31,9 +30,7 @@ function neededRights(table: OutboxTable): NeededPermissions {
   return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
 }
 
-/**
- * Describes a missing permission on a table's schema, with the grant; null if our role may use it, or it is unknown.
- */
+/** Describes a missing permission on a table's schema, with the grant; null if our role may use it. */
 export async function findSchemaProblem(
   db: Database,
   name: Pick<OutboxTable, 'schema' | 'table'>,
@@ -42,7 +39,6 @@ export async function findSchemaProblem(
   return found === null || found.mayUse ? null : missingSchema(found)
 }
 
-/** Describes the permissions that our role lacks, with the grants. */
 export async function findPermissionProblems(db: Database, table: OutboxTable): Promise<string[]> {
   const found = await findTable(db, table)
   if (found === null) return []
@@ -80,12 +76,7 @@ export async function findPermissionProblems(db: Database, table: OutboxTable): 
   ]
 }
 
-/**
- * Makes the grants that a role needs for the outbox's table. Any role can ask.
- *
- * @param onlyReads for a role that changes nothing
- * @returns null if there is no such table
- */
+/** Makes the grants that a role needs for the outbox's table. @param onlyReads for a role that changes nothing */
 export async function readOutboxGrants(
   db: Database,
   table: OutboxTable,

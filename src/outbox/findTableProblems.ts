@@ -4,7 +4,6 @@ import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 
-/** Reads which tables and views a view reads, quoted, with their schemas. */
 export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
@@ -18,32 +17,27 @@ export async function findTablesBelow(db: Database, qualified: string): Promise<
   return rows.map(({ name }) => name)
 }
 
-/** @param kind pg_class.relkind @param below quoted, with their schemas */
+/** @param kind pg_class.relkind */
 export function suggestInstead(kind: string, below: readonly string[]): string {
   if (kind === 'f') return 'let DATABASE_URL lead to the database where the table itself is'
   if (below.length === 0) return 'describe the table below it'
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-/** The relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
+/** Relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
 export const relationKindNames: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
   f: 'a foreign table',
 }
 
-/**
- * True if rows must be marked on capture, because they do not show which transactions wrote them. @param kind
- * pg_class.relkind
- */
+/** True if rows must be marked on capture. @param kind pg_class.relkind */
 export const needsMark = (kind: string): boolean => relationKindNames[kind] !== undefined
 
 /**
- * Finds why a view or a foreign table cannot be read as described. Without marks, the ledger tracks rows by the
- * transactions that wrote
- * them. A view does not show these, and a foreign table shows 0, so a row that commits late would be missed.
- *
- * @param kind pg_class.relkind
+ * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
+ * table shows 0, so
+ * a row that commits late would be missed. @param kind pg_class.relkind
  */
 export async function findKindProblem(
   db: Database,
@@ -58,10 +52,9 @@ export async function findKindProblem(
 }
 
 interface IdState {
-  /** pg_class.relkind: r table, p partitioned table, v view, f foreign table. */
   kind: string
   notNull: boolean
-  /** A valid unique index of all rows on exactly this column. It may be deferred, because only committed rows count. */
+  /** A valid unique index of all rows on exactly this column. It may be deferred. */
   unique: boolean
   /** It has inheriting tables, whose rows its own indexes do not cover. */
   inherited: boolean
@@ -76,9 +69,9 @@ const idStateSql = `
   where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
- * Checks that ids are unique. Two rows of one id would count as one: the second would never be sent. If the catalog
- * cannot say so (a
- * view, a foreign table, a table partitioned by a different column), the description must promise it.
+ * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot say so, as
+ * for a view, the
+ * description must promise it.
  */
 export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { id, idPromised } = table
@@ -110,10 +103,9 @@ function cannotSay(kind: string, inherited: boolean): string {
 
 /**
  * Checks that a filter depends on the row only, if the ledger keeps a cursor. A row for which `not_before <= now()`
- * becomes true with
- * time would stay behind the cursor. Postgres is asked whether it accepts the filter as the predicate of a partial
- * index, on an empty
- * copy of the table in a transaction that is rolled back.
+ * becomes true later
+ * would stay behind the cursor. Postgres is asked if it takes the filter as an index predicate, on an empty copy of the
+ * table.
  */
 export async function findFilterProblems(
   pool: pg.Pool,
@@ -154,10 +146,9 @@ function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
   return missing ? didYouMean(missing, columns) : ''
 }
 
-/** invalid_object_definition: "functions in index predicate must be marked IMMUTABLE" */
 const notImmutable = '42P17'
 
-/** No permission for temporary tables, or a standby. Then the filter's text is searched for functions of time. */
+/** No permission for temporary tables, or a standby: the filter's text is searched for functions of time instead. */
 const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
 const timeMessage =
   /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
@@ -178,10 +169,7 @@ function problem(parts: readonly string[]): string {
   return `has a filter that depends on more than the row (${which}). The ledger keeps a cursor, so a row for which the filter becomes true later would never be captured. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come`
 }
 
-/**
- * Row-level security without a fitting policy hides every row without an error: the outbox looks empty, or no row can
- * be marked.
- */
+/** Row-level security without a fitting policy hides every row without an error. */
 export async function findPolicyProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
   if (!isActive) return []
@@ -197,7 +185,6 @@ export async function findPolicyProblems(db: Database, qualified: string, table:
   )
 }
 
-/** Says that policies apply to our role, because it cannot count the rows that they hide. */
 export async function findPolicyRemarks(db: Database, qualified: string): Promise<string[]> {
   const { isActive, role } = await readPolicies(db, qualified)
   if (!isActive) return []
@@ -210,7 +197,6 @@ interface Policies {
   /** False for owners, superusers and roles that bypass row-level security. */
   isActive: boolean
   role: string
-  /** True if a policy applies to the command. */
   allows: { select: boolean; update: boolean }
 }
 

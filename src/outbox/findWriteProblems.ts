@@ -10,9 +10,8 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { formOf } from './stateForms.ts'
 
 /**
- * Finds columns that cannot take what the daemon writes, before any row exists: a wrong type, a state that would be
- * cut, NOT NULL.
- * Returns clauses that follow the table's name.
+ * Finds columns that cannot take what the daemon writes, before any row exists. Returns clauses that follow the table's
+ * name.
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
@@ -28,7 +27,7 @@ export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape
 
 type Refusal = Trial & { why: string }
 
-/** One clause for a column, with the first reason, because the others are mostly the same. */
+/** The first reason is enough, because the others are mostly the same. */
 function explainRefusals(refusals: readonly Refusal[]): string {
   const [{ column, exactType, why }] = refusals as [Refusal]
   const what = [...new Set(refusals.map((refusal) => refusal.what))].join(', ')
@@ -75,7 +74,6 @@ function writeTrials({ column, what, on }: WrittenColumn, shape: TableShape): Tr
   }
 }
 
-/** A usual id. The interface allows any string. */
 export const anyTransactionId = '00000000-0000-4000-8000-000000000000'
 
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
@@ -131,7 +129,6 @@ const mayBeEmptied = ({ what, on }: WrittenColumn): boolean =>
 
 const isAlwaysThere = (what: WrittenColumn['what']) => what === 'state' || what === 'now'
 
-/** Finds what works but may fail later: clauses. */
 export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {
   return write
     .filter(({ column, what }) => what === 'transaction_id' && columnOf(shape, column).baseType === 'uuid')
@@ -159,7 +156,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
   return (await Promise.all(found)).flat()
 }
 
-/** @returns how many characters of the longest id the type keeps; null if it refuses the id, as a domain may */
+/** @returns how many characters of the longest id the type keeps; null if it refuses the id */
 async function keptLength(pool: Database, exactType: string): Promise<number | null> {
   try {
     const sql = `select length($1::text::${exactType}::text)::int as length`

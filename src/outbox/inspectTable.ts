@@ -6,16 +6,11 @@ import { baseTypeSql, type Column, type TableShape } from './columns.ts'
 import { findFilterProblems, findIdProblems, findKindProblem, findPolicyProblems } from './findTableProblems.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
 
-/** The outbox table differs from its description. The message says everything that differs. */
 export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
-/**
- * Adds the schema in which the role's search path finds the table, because our sessions search the catalog only.
- *
- * @returns the same if there is no such table
- */
+/** Adds the schema in which the role's search path finds the table, if there is such a table. */
 export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table'>>(
   db: Database,
   table: T,
@@ -31,9 +26,9 @@ export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table
 }
 
 /**
- * Finds the client's code and types that take part in statements on rows: views, rules, policies, triggers of updates,
- * and columns,
- * defaults, constraints and indexes that need functions, operators or types outside Postgres's own.
+ * Finds the client's code that takes part in statements on rows: views, rules, policies, triggers of updates, and
+ * everything that needs
+ * functions, operators or types outside Postgres's own.
  */
 const clientCodeSql = `
   with recursive part as (
@@ -56,13 +51,12 @@ const clientCodeSql = `
         and d.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid, 'pg_opclass'::regclass::oid)
     ) as "hasClientCode"`
 
-/** @param qualified quoted, with its schema */
 export async function readHasClientCode(db: Database, qualified: string): Promise<boolean> {
   const { rows } = await db.query<{ hasClientCode: boolean }>(clientCodeSql, [qualified])
   return rows[0]?.hasClientCode ?? true
 }
 
-/** Reads the table's columns from the catalog. @throws OutboxTableUnusable if it cannot be read as described */
+/** Reads the table's columns. @throws OutboxTableUnusable if it cannot be read as described */
 export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
   const table = await resolveTable(db, named)
   const qualified = qualifiedName(table)
@@ -137,7 +131,6 @@ const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
 const numberTypes = /^(bigint|integer|numeric|double precision)$/
 const timeTypes = /^(timestamp with(out)? time zone|date)$/
 
-/** Lists every column of the description, with its place there. */
 function namedColumns(table: OutboxTable): [string, string][] {
   const { payload, type, createdAt, state } = table
   const named: [string, string | null | undefined][] = [
@@ -176,7 +169,6 @@ async function findSequenceProblems(db: Database, qualified: string, column: str
   return []
 }
 
-/** @param qualified quoted, with its schema if the description names one */
 export async function readIdentity(db: Database, qualified: string, idColumn: string): Promise<OutboxIdentity> {
   const { rows } = await db.query<{ database: string; table: string }>(
     `select current_database()::text as database, n.nspname || '.' || c.relname as "table"
@@ -188,12 +180,7 @@ export async function readIdentity(db: Database, qualified: string, idColumn: st
 
 const tablesMax = 20_000
 
-/**
- * Finds the table that a wrong name most likely means: the same name in a different schema, or a similar name.
- *
- * @param name as in the catalog, unquoted
- * @returns the name to write instead; null if none is similar
- */
+/** Finds the table that a wrong name most likely means. @returns the name to write instead; null if none is similar */
 export async function findNearestTable(
   db: Database,
   { schema, table }: { schema: string | null; table: string },

@@ -4,37 +4,36 @@ import type { Outbox } from './outbox.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { walkSlices } from './slices.ts'
 
-/** Rows that the ledger has lost: they are marked as captured, and the ledger does not know them. */
+/** Rows that are marked as captured and that the ledger does not know. */
 export interface LedgerGap {
-  /** False if the rows of this table do not show that they were captured, so that no lost row can be found. */
+  /** False if the rows of this table do not show that they were captured. */
   canTell: boolean
-  /** In the order of their ids. */
   rows: RowUnderWay[]
-  /** True if the search was given up at a bound, so that there may be more rows. */
+  /** True if the search was given up at a bound. */
   isCut: boolean
-  /** The id from which to continue a search that was given up. */
   after: string | null
 }
 
 export interface GapSearch {
   outbox: Outbox
-  /** Makes the daemons write back again to rows whose records have ended; null: a command that changes nothing. */
+  /** Writes back again to rows whose records have ended; null: nothing is changed. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
-  /** True to include waiting rows that name a transaction. */
+  /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>
   rowsMax: number
-  /** An earlier search that was given up, to continue. */
+  /** An earlier search to continue. */
   begun: LedgerGap | null
 }
 
-/** The most rows that a command holds in memory; its next run finds the rest. */
+/** The most rows that a command holds in memory. */
 export const commandRowsMax = 100_000
 
 /**
- * Searches the outbox, slice by slice, for rows that the ledger has lost. If a row still shows that it is under way and its record has
- * ended, the row is written back again, because a restored ledger may have lost its note that the report is due.
+ * Searches the outbox for rows that the ledger has lost. If a row is under way and its record has ended, it is written
+ * back again, because
+ * a restored ledger may have lost the note that this is due.
  */
 export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
   const { outbox, reportAgain, isWaitingToo, rowsMax, begun } = search
@@ -55,14 +54,12 @@ export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
   return { canTell, rows, isCut: after !== null, after }
 }
 
-/** Describes the rows for the problem and for `check`, without the client's data. */
 export function ledgerGapMessage({ rows, isCut }: LedgerGap): string {
   const [oldest] = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const many = `${rows.length}${isCut ? ' or more' : ''}`
   return `${many} rows say that they were captured and the ledger does not know them, so they are never sent. The first is ${rows[0]?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. See them with \`outboxd recover --dry-run\``
 }
 
-/** Raises the problem, or clears it if a whole search has found no row. */
 export async function updateLedgerGapProblem(ledger: Database, gap: LedgerGap): Promise<void> {
   if (gap.rows.length > 0)
     await raiseProblems(ledger, [

@@ -7,7 +7,6 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { isSignInRefused } from '../postgres/sessionPool.ts'
 import { daemonSessions } from '../postgres/sessionSettings.ts'
 
-/** A session of a daemon that serves the outbox for a different ledger. */
 export interface OtherDaemon {
   pid: number
   user: string | null
@@ -27,7 +26,6 @@ export class ForeignLedger extends ForeignError {
   }
 }
 
-/** @param daemons not empty */
 export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[]): string {
   const sessions = daemons.map(({ pid, user, address, since }) =>
     [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
@@ -42,8 +40,7 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
  *     served    shared     table: a daemon that holds it without our `own` belongs to a different ledger
  *     starting  exclusive  table: if two ledgers start at once, the second waits and then sees the first
  *
- * Any role can take these locks, so a session counts as a daemon only if its role may read the outbox or is a member of
- * our role.
+ * Any role can take these locks, so a session counts only if its role may read the outbox or is a member of our role.
  * No lock is waited for without a bound.
  */
 const locks = { served: 1_869_968_483, own: 1_869_968_484, starting: 1_869_968_485 } as const
@@ -70,7 +67,6 @@ async function readOthers(db: Database, oid: number, ledger: string): Promise<Ot
   return rows
 }
 
-/** Describes the sessions that hold a lock against ours, and how to end them. */
 async function describeBlockers(db: Database, key: readonly [number, number]): Promise<string> {
   const { rows } = await db.query<{ pid: number; user: string | null }>(
     `select l.pid, a.usename as user from pg_locks l left join pg_stat_activity a using (pid)
@@ -85,7 +81,7 @@ async function describeBlockers(db: Database, key: readonly [number, number]): P
   return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but may not notice a daemon of another ledger${advice}`
 }
 
-/** Finds daemons of other ledgers that serve a table. @param table quoted */
+/** @param table quoted */
 export async function findOtherDaemons(db: Database, table: string, ledger: string): Promise<OtherDaemon[]> {
   const oid = await readOid(db, table)
   return oid === null ? [] : readOthers(db, oid, ledger)
@@ -97,9 +93,7 @@ async function readOid(db: Database, table: string): Promise<number | null> {
 }
 
 const reconnectMs = 250
-/**
- * After a restart of the server, a new daemon waits this long, so that the daemons that served before reconnect first.
- */
+/** After a restart of the server, a new daemon waits this long, so that former daemons reconnect first. */
 const settledMs = 5_000
 const lookEveryMs = 5_000
 const answerMs = 5_000
@@ -107,8 +101,8 @@ const answerMs = 5_000
 const tries = { most: 8, everyMs: 250 }
 
 /**
- * Ends a dead peer's session after 25 s, because it would keep a different ledger out. Switches the server's own
- * timeouts off.
+ * Ends a dead peer's session after 25 s, because it would keep a different ledger out. The server's timeouts must not
+ * end ours.
  */
 const settings = `select set_config(name, case name when 'tcp_keepalives_idle' then '10' when 'tcp_keepalives_interval' then '5'
     when 'tcp_keepalives_count' then '3' else '0' end, $1)
@@ -117,7 +111,6 @@ const settings = `select set_config(name, case name when 'tcp_keepalives_idle' t
 
 export interface RegistrationOptions {
   address: DatabaseAddress
-  /** Quoted, for messages. */
   table: string
   /** Reads its name, quoted, with its schema. */
   readTable(): Promise<string>
@@ -125,11 +118,7 @@ export interface RegistrationOptions {
   onError(error: Error): void
 }
 
-/**
- * Registers in the outbox's database that daemons of this ledger serve the table. The first `hold` opens the session,
- * and every break
- * reopens it.
- */
+/** Registers in the outbox's database that daemons of this ledger serve the table. */
 export class LedgerRegistration {
   readonly #options: RegistrationOptions
   #held: pg.Client | null = null
@@ -137,7 +126,7 @@ export class LedgerRegistration {
   /** A table that was created anew has a new oid. */
   #heldOid: number | null = null
   #hasStood = false
-  /** Why the session could not take its locks; null if it holds them. */
+  /** Null if it holds its locks. */
   #blocked: string | null = null
   #underWay: Promise<void> | null = null
   #timer: NodeJS.Timeout | undefined
@@ -148,7 +137,7 @@ export class LedgerRegistration {
   }
 
   /**
-   * Opens the registration if it is not open.
+   * Opens the registration again if its session broke.
    *
    * @throws ForeignLedger if a daemon of a different ledger serves the table, Error if the database cannot answer
    */
@@ -230,7 +219,6 @@ export class LedgerRegistration {
     return client
   }
 
-  /** @returns the daemons of other ledgers */
   async #takeLocks(client: pg.Client, oid: number, ledger: string): Promise<OtherDaemon[]> {
     let why: string | null = null
     const starting = [locks.starting, oid] as const
@@ -264,7 +252,7 @@ export class LedgerRegistration {
     this.#held = null
     if (this.#isClosed) return
     this.#options.onError(error)
-    this.#lookIn(0) // at once, because nothing keeps another ledger out meanwhile
+    this.#lookIn(0)
   }
 
   #lookIn(ms: number): void {
@@ -272,7 +260,7 @@ export class LedgerRegistration {
     this.#timer = setTimeout(() => void this.#look(), ms).unref()
   }
 
-  /** Checks the session, because a half-open connection reports no error. */
+  /** A half-open connection reports no error, so the session is checked. */
   async #look(): Promise<void> {
     if (this.#held === null)
       await this.#renew().catch(() => {}) // capture gets the error from `hold`
@@ -305,7 +293,7 @@ async function readUnsettledMs(client: pg.Client): Promise<number> {
   return Math.min(settledMs, Math.max(0, settledMs - (results[1]?.rows[0]?.upMs ?? settledMs)))
 }
 
-/** Closes the connection without waiting for the server, because a half-open one never answers. */
+/** A half-open connection never answers a goodbye. */
 function hangUp(client: pg.Client): void {
   void client.end().catch(() => {})
   client.connection.stream.destroy()

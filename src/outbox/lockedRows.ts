@@ -13,11 +13,10 @@ export interface LockedRow {
   holder: LockHolder | null
 }
 
-/** The session's query is left out, because it may hold the client's data. */
+/** Without the session's query, which may hold the client's data. */
 export interface LockHolder {
   pid: number
   application: string | null
-  /** Null if our role may not see it in pg_stat_activity. */
   state: string | null
 }
 
@@ -25,7 +24,6 @@ export interface LockHolder {
 const lookedAtMax = 2_000
 const markedMax = 100
 
-/** Far more than all instances claim at once. */
 const inHandMax = 10_000
 
 export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTable) {
@@ -34,12 +32,10 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
   const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
-    /** The first waiting rows that may be locked. */
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
-    /** Those of the ids in $1 that can be locked. */
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     /** Those of the ids in $1 that wait, with the session that holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
@@ -50,17 +46,13 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
 
 function readMarked(outbox: Outbox): Promise<string[]> {
   return outbox.ask(async (table) => {
-    if (table.scan !== null) return [] // no lock stops a read
+    if (table.scan !== null) return []
     const { rows } = await table.db.query<{ outboxId: string }>(lockedStatements(table).marked)
     return rows.map(({ outboxId }) => outboxId)
   })
 }
 
-/**
- * Finds the rows that a lock keeps from being claimed. It tries to lock them, because a foreign key that refers to a
- * row sets xmax, too,
- * and does not stop a claim.
- */
+/** Tries to lock the rows, because a foreign key that refers to a row sets xmax, too, and does not stop a claim. */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
     const rows = await readHeld(table, outboxIds)
@@ -115,11 +107,10 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
 export const lockedLongMs = 60_000
 
 /**
- * Watches for rows that a session of the ERP keeps locked, which claims leave without a word.
+ * Watches for rows that a session of the ERP keeps locked. Claims leave them without a word.
  *
- * @returns looks once. Raises a problem for each row that stays locked for a minute, or that another instance has
- *   raised one for.
- * Clears the problems of rows that are free or captured.
+ * @returns looks once: raises a problem for each row that stays locked for a minute, and clears those of rows that are
+ *   free
  */
 export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
   const { ledger } = outbox

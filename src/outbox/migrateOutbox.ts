@@ -10,13 +10,12 @@ import { qualifiedName, splitTableName } from './outboxTable.ts'
 export interface OutboxMigration {
   /** True if inserts wake the daemon. */
   wakes: boolean
-  /** The server's max_prepared_transactions. Above 0, the ERP may use two-phase commit, which a NOTIFY makes fail. */
+  /** Above 0, the ERP may use two-phase commit, which a NOTIFY makes fail. */
   preparedMax: number
 }
 
 /**
- * Creates the outbox table of migrations/outbox.sql if it does not exist, and creates or renews its trigger. Waits
- * briefly for locks.
+ * Creates the outbox table of migrations/outbox.sql if it does not exist, and creates or renews its trigger.
  *
  * @param outboxTable name, or schema.name
  * @param wake true for a trigger that wakes the daemon; null: only if no transaction can be prepared
@@ -44,7 +43,6 @@ export async function migrateOutbox(
   })
 }
 
-/** Reads the schema in which the role creates tables. @throws Error if its search path has none */
 async function readCreationSchema(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema')
   const schema = rows[0]?.schema ?? null
@@ -71,7 +69,6 @@ async function outboxStatements(outboxTable: string, schema: string, wakes: bool
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
 
-/** The quoted names that belong to an outbox table. @param name name, or schema.name */
 function ownNamesOf(name: string): { qualified: string; trigger: string; index: string } {
   const split = splitTableName(name)
   return {
@@ -83,9 +80,8 @@ function ownNamesOf(name: string): { qualified: string; trigger: string; index: 
 
 export interface OutboxTableState {
   exists: boolean
-  /** The trigger announces new rows if a daemon sleeps, always (an earlier version), or it is missing or disabled. */
+  /** `always`: the trigger of an earlier version. `never`: it is missing or disabled. */
   wakes: 'sleepers' | 'always' | 'never'
-  /** The server's max_prepared_transactions. */
   preparedMax: number
   columns: string[]
 }

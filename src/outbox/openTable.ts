@@ -24,7 +24,7 @@ export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Pr
   return { shape, identity }
 }
 
-/** A table as it is and as the ledger serves it, with the parts of its statements. */
+/** A table as the ledger serves it, with the parts of its statements. */
 export interface OpenTable extends InspectedTable {
   /** For statements on its rows. Others use `Outbox.pool`, which looks names up in the catalog only. */
   readonly db: Sessions
@@ -38,9 +38,7 @@ export interface OpenTable extends InspectedTable {
   readonly scan: CursorScan | null
 }
 
-/**
- * Returns sessions for statements on rows. They have the role's search path if the client's code or types take part.
- */
+/** Sessions for statements on rows. They have the role's search path if the client's code or types take part. */
 export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 

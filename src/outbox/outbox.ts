@@ -14,19 +14,15 @@ import { describeTable, isMarkedOnCapture, type OutboxTable, qualifiedName } fro
 /** A new trigger may need the role's search path. */
 const codeAgeMaxMs = 10_000
 
-/**
- * The client's outbox table, and what was looked up about it. The functions of this folder take it first:
- * `claimRows(outbox, …)`.
- */
+/** The client's outbox table. The functions of this folder take it first: `claimRows(outbox, …)`. */
 export class Outbox {
   readonly pool: pg.Pool
   readonly ledger: pg.Pool
   readonly described: OutboxTable
   /** Larger payloads are claimed unread. */
   readonly bytesMax: number
-  /** The channel of NOTIFY that announces new rows. */
   readonly channel: string | null
-  /** The table's name, quoted, with its schema if `outbox.yaml` names one. */
+  /** Quoted, with its schema if `outbox.yaml` names one. */
   readonly qualified: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
@@ -48,9 +44,7 @@ export class Outbox {
     this.failingRows = createFailingRows(ledger)
   }
 
-  /**
-   * Looks the table up at first use, and every 10 s whether the client has put code on it. @throws OutboxTableUnusable
-   */
+  /** @throws OutboxTableUnusable */
   async inspect(): Promise<InspectedTable> {
     this.#inspected ??= inspectWithIdentity(this.pool, this.described).then(
       (found) => {
@@ -58,7 +52,7 @@ export class Outbox {
         return found
       },
       (error: unknown) => {
-        this.#inspected = undefined // the table may be corrected by the next call
+        this.#inspected = undefined
         throw error
       },
     )
@@ -74,18 +68,17 @@ export class Outbox {
     return this.#inspected
   }
 
-  /** Reads the table's name, quoted, with the schema that the role's search path finds. */
+  /** Reads the name, quoted, with the schema that the role's search path finds. */
   async readName(): Promise<string> {
     return qualifiedName(await resolveTable(this.pool, this.described))
   }
 
-  /** Returns which table it is, whether or not the ledger belongs to it. @throws OutboxTableUnusable */
   async identify(): Promise<OutboxIdentity> {
     return (await this.inspect()).identity
   }
 
   /**
-   * Opens the table as the ledger serves it now: another instance or the operator may have changed that.
+   * Opens the table as the ledger serves it now, because another instance or the operator may have changed that.
    *
    * @param read the ledger's present answer, if the caller has it
    * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table
@@ -103,11 +96,7 @@ export class Outbox {
     return this.#opened.table
   }
 
-  /**
-   * Binds the ledger to this table if it has none yet.
-   *
-   * @throws OutboxTableUnusable, ForeignOutbox
-   */
+  /** Binds the ledger to this table if it has none yet. @throws OutboxTableUnusable, ForeignOutbox */
   async adopt(who: string): Promise<void> {
     await claimOutbox(this.ledger, await this.identify(), who)
     await this.open()
@@ -119,7 +108,7 @@ export class Outbox {
     if (!this.#isOurs) await this.adopt('daemon')
   }
 
-  /** Asks the table a question. If the filter or a stamp fails for a row, finds that row and asks again without it. */
+  /** If the filter or a stamp fails for a row, finds that row and asks again without it. */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)
@@ -129,7 +118,7 @@ export class Outbox {
     try {
       return await question(table)
     } catch (error) {
-      // Rows that are not marked are read with their stamps, which hash their contents.
+      // Stamps of rows that are not marked hash their contents.
       const mayFail = this.described.filter !== null || !this.isMarkedOnCapture
       if (!mayFail || !canBeCausedByRow(error)) throw error
       if (!(await this.failingRows.find(failingRowStatements(table), known))) throw error

@@ -3,11 +3,7 @@ import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
 
-/**
- * An outbox table as `outbox.yaml` describes it: where the parts of a record are, which rows wait, and what is written
- * back.
- * Names are as in the catalog, unquoted.
- */
+/** An outbox table as `outbox.yaml` describes it. Names are as in the catalog, unquoted. */
 export interface OutboxTable {
   /** The file's name for messages; null for the standard table. */
   readonly file: string | null
@@ -15,7 +11,7 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** The description promises unique ids. This counts only if the catalog cannot say it. */
+  /** Counts only if the catalog cannot say it. */
   readonly idPromised: boolean
   readonly order: string | null
   /** A column that is drawn from a sequence at the insert, so that the ledger can keep a cursor in its order. */
@@ -24,7 +20,6 @@ export interface OutboxTable {
   readonly key: string | null
   readonly createdAt: CreatedAt | null
   readonly payload: PayloadSource
-  /** A condition in SQL; rows outside it are left out. */
   readonly filter: string | null
   /** Null: rows do not show whether they wait. */
   readonly state: StateColumn | null
@@ -34,21 +29,20 @@ export interface OutboxTable {
 
 export type TypeSource =
   | { kind: 'constant'; type: string }
-  /** `values` maps the column's text to a type; a text that is not in it is the type itself. */
+  /** `values` maps the column's text to a type. */
   | { kind: 'column'; column: string; values: ReadonlyMap<string, string> }
 
 export interface CreatedAt {
   readonly column: string
-  /** The unit of a number since 1970; null for a column that holds a time. */
+  /** Null for a column that holds a time. */
   readonly unit: 'seconds' | 'milliseconds' | 'microseconds' | null
-  /** The zone of times without one. */
   readonly timezone: string
 }
 
 export type PayloadSource =
   /** `encoding`: base64, hex, or the character set of a bytea. */
   | { kind: 'column'; column: string; encoding: string }
-  /** A JSON object built of the row, by names in the payload and their columns; null: all columns. */
+  /** A JSON object built from the row: names in the payload and their columns; null: all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
 
 export interface WrittenColumn {
@@ -98,5 +92,5 @@ export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 't
 export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
-/** True if a row is marked as soon as it is captured; otherwise the ledger has to remember it. */
+/** False if the ledger has to remember which rows were captured. */
 export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => formOf(state)?.isMarkedOnCapture ?? false

@@ -10,7 +10,7 @@ import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntr
 import { readStateEntry } from './stateEntries.ts'
 import { formOf, type StateColumn } from './stateForms.ts'
 
-/** Checks the text of an outbox.yaml and reports everything that is wrong. Pure. @param file its name in problems */
+/** Checks the text of an outbox.yaml. Pure. @param file its name in problems */
 export function readOutboxFile(
   file: string,
   text: string,
@@ -61,7 +61,7 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
   }
 }
 
-/** The default payload is the id, for mapping files whose query (`source`) reads the rest. */
+/** For mapping files whose query (`source`) reads the rest. */
 const idAsPayload = (id: PayloadValue | undefined): OutboxTable['payload'] | null =>
   typeof id === 'string' ? { kind: 'columns', columns: new Map([['id', id]]) } : null
 
@@ -87,9 +87,9 @@ function judge(
 }
 
 /**
- * Refuses to write to columns by which a row is recognised or put in order, and to those that the ERP has filled for
- * the record. A
- * payload of several columns is fine, because ours are left out when rows are compared.
+ * Refuses to write to columns by which a row is recognised or ordered, and to those that the ERP has filled. In a
+ * payload of several
+ * columns ours are left out when rows are compared.
  */
 function judgeWritten(
   entry: EntryReader,
@@ -120,16 +120,13 @@ function judgeWritten(
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
   if (state === null || formOf(state)?.writes.length === 0) return
-  // A row that is recognised by its time has had its type and key read before they are written over.
+  // By the time of the write, its type and key were read.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) entry.report(['state'], why(state.column, what))
 }
 
-/**
- * Reads `outbox.yaml` from the folder of mappings; null if there is none. @throws FilesInvalid with line and column of
- * each problem
- */
+/** Reads `outbox.yaml` from the folder of mappings; null if there is none. @throws FilesInvalid */
 export function loadOutboxFile(dir: string): OutboxTable | null {
   const file = path.join(dir, 'outbox.yaml')
   let text: string

@@ -50,7 +50,7 @@ export interface FoundDifferences {
   edited: string[]
 }
 
-/** Further conflicts count as edits: an ERP that changes the keys of all rows does not mean thousands of conflicts. */
+/** Further conflicts count as edits: an ERP that changes all keys does not mean thousands of conflicts. */
 const namedMax = 100
 const editedMax = 10_000
 
@@ -73,7 +73,6 @@ export async function recordDifferences(ledger: Database, { conflicts, edited }:
   await updateEditedRowsProblem(ledger)
 }
 
-/** Renews the table's problem about edited rows. */
 export async function updateEditedRowsProblem(ledger: Database): Promise<void> {
   const { rows } = await ledger.query<{ count: number; examples: string[] }>(
     `select count(*)::int as count, coalesce((array_agg(outbox_id order by length(outbox_id), outbox_id))[1:5], '{}') as examples

@@ -7,14 +7,13 @@ import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTab
 import { stampSql } from './stampSql.ts'
 import { formOf } from './stateForms.ts'
 
-/** Parts of every statement on an outbox table, in SQL. Its rows have the alias o. */
+/** Parts of every statement on an outbox table, whose rows have the alias o. */
 export interface RowExpressions {
   readonly from: string
   /** The condition that a row waits and belongs to this outbox. */
   readonly waits: string
   /** The same without the filter. */
   readonly mayWait: string
-  /** The filter, to follow another condition. */
   readonly filtered: string
   readonly key: string
   /** A hash, because it is short and readable in any encoding. */
@@ -97,7 +96,7 @@ export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** `case` fixes the order of evaluation, which the planner chooses otherwise. */
+/** The planner chooses the order of other conditions. */
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
@@ -193,7 +192,6 @@ export interface TypeCount {
   waiting: number
 }
 
-/** Counts types among the first $1 rows. */
 export const typeCountsSql = (from: string, type: string, condition: string): string => `
   select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
   group by type order by type`

@@ -6,7 +6,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 
-/** Selects the waiting rows of a slice at or before a position. The position's parameters come first, then those of the slice. */
+/** The position's parameters come first, then those of the slice. */
 export function behindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
@@ -15,12 +15,12 @@ export function behindCursorSql({ rows }: OpenTable): string {
 }
 
 /**
- * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger.
+ * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger; null if there is no cursor,
+ * or no time.
  *
- * The ledger knew all rows there when the cursor passed them, so such a row came later: it was loaded with a number of its own, a
+ * The ledger knew all rows there when the cursor passed them, so such a row came later: it was loaded with a number of
+ * its own, a
  * partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
- *
- * @returns null if the table has no cursor, or the slice takes too long to read
  */
 export function readSliceBehindCursor(
   outbox: Outbox,
@@ -41,15 +41,14 @@ export function readSliceBehindCursor(
   )
 }
 
-/** Waiting rows behind the cursor, in the first slice that has some. */
 export interface RowsBehindCursor {
   rows: number
   firstId: string | null
-  /** The id from which to continue; null if the whole table was read, or it has no cursor. */
+  /** The id from which to continue; null if the whole table was read. */
   after: string | null
 }
 
-/** Searches the outbox for waiting rows behind the cursor. @param goOn asked between two slices: false gives up */
+/** Searches for waiting rows behind the cursor, up to the first slice that has some. */
 export async function findRowsBehindCursor(
   outbox: Outbox,
   begin: string | null,
@@ -68,16 +67,16 @@ export async function findRowsBehindCursor(
   return { rows: found.length, firstId: found[0] ?? null, after }
 }
 
-/** Describes the rows for the problem and for `check`, without the client's data. */
+/** Without the client's data. */
 export function rowsBehindCursorMessage({ rows, firstId, after }: RowsBehindCursor): string {
   const many = after === null ? `${rows}` : `${rows} or more`
   return `${many} ${rows === 1 && after === null ? 'row' : 'rows'} waited behind the cursor, where the table had been read (the first is ${firstId}). They were loaded with ids or numbers of their own, or came by a partition, an inheriting table or a policy`
 }
 
-/** Comparisons are an hour apart. The next one comes sooner, so that the problem ends soon. */
+/** The next comparison comes before its hour, so that the problem ends soon. */
 const compareAgainMinutes = 5
 
-/** Raises the problem and makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
+/** Makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */
 export async function rereadFromStart(db: Database, found: RowsBehindCursor): Promise<void> {
   await raiseProblems(db, [
     { kind: 'rows_passed_over', subject: '', detail: rowsBehindCursorMessage(found), retryInMs: null },

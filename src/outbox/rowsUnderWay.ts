@@ -10,7 +10,6 @@ import { findCapturedBySecondLedger } from './secondLedger.ts'
 import { inSliceSql, readSlice, sliceMax } from './slices.ts'
 import { formOf } from './stateForms.ts'
 
-/** A row that shows that it was captured and has not ended. */
 export interface RowUnderWay {
   outboxId: string
   stamp: string
@@ -24,19 +23,19 @@ export interface UnderWayStatements {
   readonly hasEndValues: boolean
   /** The condition that a row is under way; null if a row looks new until its end. */
   readonly underWay: string | null
-  /** The same, or a row that waits and names a transaction, whose record the ledger may have lost. */
+  /** Includes waiting rows that name a transaction, because the ledger may have lost their records. */
   readonly underWayOrNamed: string | null
-  /** Selects rows of the slice between $1 and $2. Reads neither filter nor stamp, because both may fail for a row's contents. */
+  /** Reads neither filter nor stamp, because both may fail for a row's contents. */
   rowsSql(condition: string): string
-  /** Selects those of the ids in $1 that the filter includes, with their stamps. */
+  /** Selects those of the ids in $1 that the filter includes. */
   readonly stamped: string
-  /** The same without their stamps. */
   readonly unstamped: string
 }
 
 /**
- * Makes the statements that find rows under way. If one value means both "under way" and "done", only rows recorded since the ledger
- * serves the table count, because a different program may have handled older ones.
+ * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count. A
+ * different program may have
+ * handled older ones.
  */
 export function underWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
@@ -65,22 +64,17 @@ export function underWayStatements({ table, shape, rows, served }: OpenTable): U
 }
 
 export interface UnderWaySlice {
-  /** Rows that the ledger does not know. */
+  /** Not in the ledger. */
   unknown: RowUnderWay[]
-  /** Ids of rows that show that they are under way although their records have ended. */
+  /** Rows whose records have ended. */
   known: string[]
-  /** The id that ends the slice; null for the last slice. */
+  /** Null for the last slice. */
   upTo: string | null
   /** False if rows of this table never show that they are under way. */
   canTell: boolean
 }
 
-/**
- * Reads the rows of a slice that are under way, in the order of ids.
- *
- * @param after        the id that ended the slice before
- * @param isWaitingToo includes waiting rows that name a transaction
- */
+/** Reads the rows of a slice that are under way. @param isWaitingToo includes waiting rows that name a transaction */
 export async function readRowsUnderWay(
   outbox: Outbox,
   after: string | null,
@@ -109,8 +103,8 @@ async function withoutSecondLedger({ pool, ledger }: Outbox, rows: readonly RowU
 }
 
 /**
- * Keeps the rows that the filter includes, and adds their stamps. A row is left out if the filter fails for it, because it may belong
- * to a different program. A row whose stamp fails gets the stamp `unreadable`, which matches any.
+ * Adds the stamps. Leaves out rows that the filter excludes or fails for, because they may belong to a different
+ * program.
  */
 async function stampOurs(
   db: Database,
@@ -131,7 +125,7 @@ async function stampOurs(
   })
 }
 
-/** An expression for the transaction that a row names; NULL if it names none. */
+/** The transaction that a row names, an expression. */
 export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')

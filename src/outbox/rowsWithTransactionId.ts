@@ -10,18 +10,13 @@ import { transactionSql, type UnderWaySlice } from './rowsUnderWay.ts'
 
 export interface RowWithTransactionId {
   outboxId: string
-  /** The text of its state column. */
   said: string | null
   transactionId: string
 }
 
 type Row = RowWithTransactionId & SeenRow & { waits: boolean }
 
-/**
- * Selects the rows of the ids in $1 that name a transaction, in any state and without the filter. `unstamped` reads
- * nothing that could
- * fail for a row's contents.
- */
+/** In any state and without the filter. `unstamped` reads nothing that could fail for a row's contents. */
 function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
@@ -62,13 +57,13 @@ export async function readRowsWithTransactionId(
 
 /** A loop whose round takes long is reported as stuck, so the next round continues. */
 const searchMs = 1_000
-/** A result of "none" holds for this multiple of the search's time, so that a large table is not read all the time. */
+/** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
 const holdsTimes = 10
 
 type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown' | 'upTo'>>
 
 /**
- * Searches for a row under way, or a waiting row, that names a transaction. A table without an index on the id is not
+ * Searches for a row that waits or is under way and names a transaction. A table without an index on the id is not
  * searched.
  */
 export function createNamedRowSearch(

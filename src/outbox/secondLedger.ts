@@ -11,11 +11,7 @@ export interface SecondLedger {
 
 const countMax = 10_000
 
-/**
- * @param ours  the id of our ledger
- * @param table schema.table
- * @returns null if there is none, or our role may not see it
- */
+/** @param ours the id of our ledger @param table schema.table */
 export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
   if (!(await isThere(db, ours))) return null
   const found = await orUnseen(() =>
@@ -30,9 +26,7 @@ export async function findSecondLedger(db: Database, ours: string, table: string
   return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
 }
 
-/**
- * Returns which of these rows a second ledger has captured, so that they are not lost. @param ours the id of our ledger
- */
+/** Returns which of these rows a second ledger has captured. @param ours the id of our ledger */
 export async function findCapturedBySecondLedger(
   db: Database,
   ours: string,
@@ -62,7 +56,6 @@ async function isThere(db: Database, ours: string): Promise<boolean> {
   return ids !== null && ids.rows[0]?.id !== ours
 }
 
-/** @returns null if our role has no permission to look */
 async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
   try {
     return await look()

@@ -2,11 +2,11 @@ import type { Database } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
-/** A part of a table in the order of its ids. Reading in parts keeps each statement short for the ERP's database. */
+/** A part of a table in the order of its ids, because short statements leave the ERP's database room. */
 export interface Slice {
-  /** The id before the first row; null: the slice begins at the table's first row. */
+  /** Null: the table's first row. */
   readonly after: string | null
-  /** The id of the last row; null: the slice reaches the table's end. */
+  /** Null: the table's last row. */
   readonly upTo: string | null
 }
 
@@ -17,12 +17,11 @@ export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): strin
   `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
    order by ${id} offset $1 limit 1`
 
-/** The condition that a row lies in a slice, to follow another condition. @param first number of the parameter `after`; `upTo` is the next */
+/** To follow another condition. @param first number of the parameter `after`; `upTo` is the next */
 export const inSliceSql = ({ id, idType }: RowExpressions, first: number): string =>
   ` and ($${first}::${idType} is null or ${id} > $${first}::${idType})
     and ($${first + 1}::${idType} is null or ${id} <= $${first + 1}::${idType})`
 
-/** Finds the slice of `sliceRows` rows after an id. */
 export async function readSlice(
   db: Database,
   rows: RowExpressions,
@@ -34,7 +33,7 @@ export async function readSlice(
 }
 
 /**
- * Walks through a table slice by slice until the table ends or `goOn` says false.
+ * Reads slice by slice until the table ends or `goOn` says false.
  *
  * @param read reads the slice after an id, and returns the id that ends the slice
  * @returns the id from which to continue; null: the whole table was read
@@ -50,7 +49,7 @@ export async function walkSlices(
   return after
 }
 
-/** Returns null if the read exceeds the statement timeout: without an index on the id, a slice costs a whole table scan. */
+/** Without an index on the id, a slice costs a whole table scan. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {
     return await read()

@@ -1,26 +1,21 @@
 import type { State } from '../model.ts'
 import { columnOf, columnSql, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
 
-/**
- * The forms of a state column. A new form is a member here, a row of `forms`, and an entry in `stateEntries.ts`: tsc
- * names what is
- * missing.
- */
+/** The forms of a state column. A new form is a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
-  /** `waiting` has null for NULL. `values`: what to write at which state; a state that is missing writes nothing. */
+  /** `values`: what to write at which state; a state that is missing writes nothing. */
   | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
   /** NULL waits; the time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
-/** What a form means for all that is done with a row's state. Conditions are on the row, which has the alias o. */
+/** What a form means for all that is done with a row's state. The row has the alias o. */
 export interface StateForm {
   readonly column: string
-  /** True if a row is marked as soon as it is captured; otherwise the ledger has to remember it. */
+  /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
-  /** Values of a waiting row; null for NULL. */
   readonly waiting: readonly (string | null)[]
   readonly waitsSql: string
-  /** What is written, for a trial: texts, or the time. Empty if the form writes nothing. */
+  /** What is written, for a trial. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
   /** The value to write, by the state in `r.state`. */
@@ -28,14 +23,13 @@ export interface StateForm {
   /** The condition that a row may still be written back to: completed and discarded stay. */
   readonly openSql: string
   /**
-   * The condition that a row is under way; null if no row shows it. @param since the condition that a row is not older
-   * than the ledger's
-   * service; null if the table has no creation time
+   * The condition that a row is under way; null if no row shows it. @param since the condition that the row is not
+   * older than the ledger's
+   * service
    */
   underWaySql(since: string | null): string | null
-  /** True if each end has its own value, so that a row under way was not written back its end. */
   readonly hasEndValues: boolean
-  /** The condition that a row's value is not in the description; null if no row can have such a value. */
+  /** The condition that a row's value is not in the description. */
   unknownSql(shape: TableShape): string | null
 }
 

@@ -8,19 +8,14 @@ import type { Outbox } from './outbox.ts'
 import { readStatements } from './readRows.ts'
 import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
-/** The result of writing every state to one row. */
 export type WriteBackTrial =
-  /** Nothing is ever written to this table. */
   | { kind: 'never-written' }
   /** `waits`: a row waits, but is locked. */
   | { kind: 'no-row'; waits: boolean }
-  /** `refusals`: the states that the table refuses, with its reasons. */
+  /** `refusals`: the states that the table refuses. */
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
-/**
- * Writes to one waiting row each state that it may reach, in a transaction that is rolled back. Waits briefly for
- * locks.
- */
+/** Writes to one waiting row each state that it may reach, in a transaction that is rolled back. */
 export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
@@ -57,7 +52,7 @@ interface Step {
   isOnTheWay: boolean
 }
 
-/** As the daemon writes: the mark, the steps on the way, and then each end. */
+/** The mark, the steps on the way, and then each end. */
 const steps: readonly Step[] = [
   { state: 'rejected', by: 'mark', isOnTheWay: false },
   { state: 'queued', by: 'mark', isOnTheWay: true },
@@ -68,7 +63,7 @@ const steps: readonly Step[] = [
   ),
 ]
 
-/** @returns why it failed; null if it did not */
+/** @returns why it failed */
 async function tryStep(
   db: Database,
   writing: WriteStatements,

@@ -7,7 +7,6 @@ import { startSql } from './rowExpressions.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 import { formOf } from './stateForms.ts'
 
-/** A status that `outbox.yaml` does not name, and its rows. */
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
   status: string | null
@@ -15,12 +14,12 @@ export interface UnknownStatus {
   firstId: string
 }
 
-/** The most statuses that are listed. */
 const statusesMax = 10
 
 /**
- * Counts rows of a slice whose status `outbox.yaml` does not name: such a row neither waits nor is under way, so no claim reads it.
- * Null if the table has no status column, or `outbox.yaml` names only the statuses of waiting rows.
+ * Counts rows whose status `outbox.yaml` does not name: such a row neither waits nor is under way, so no claim reads
+ * it. Null if
+ * `outbox.yaml` names only the statuses of waiting rows, or none.
  */
 export function unknownStatusSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = formOf(table.state)
@@ -33,7 +32,6 @@ export function unknownStatusSql({ table, shape, rows, served }: OpenTable): str
      group by 1 order by 2 desc limit ${statusesMax}`
 }
 
-/** What a search has found so far. */
 export interface UnknownStatusCount {
   statuses: readonly UnknownStatus[]
   /** The id from which to continue; null if the whole table was read. */
@@ -42,11 +40,7 @@ export interface UnknownStatusCount {
 
 export const noUnknownStatuses: UnknownStatusCount = { statuses: [], after: null }
 
-/**
- * Counts rows whose status `outbox.yaml` does not name, slice by slice. A slice that takes too long to read ends the search.
- *
- * @param begun what the search before found, if that was not through
- */
+/** A slice that takes too long to read ends the search. @param begun what the search before found */
 export async function countUnknownStatuses(
   outbox: Outbox,
   begun: UnknownStatusCount,
@@ -77,7 +71,6 @@ function addCounts(before: readonly UnknownStatus[], found: readonly UnknownStat
   return [...all.values()]
 }
 
-/** Describes the rows for the problem and for `check`. */
 export function unknownStatusMessage({ statuses, after }: UnknownStatusCount): string {
   const named = statuses.map(
     ({ status, rows, firstId }) =>
@@ -89,7 +82,6 @@ export function unknownStatusMessage({ statuses, after }: UnknownStatusCount): s
 export const unknownStatusAdvice =
   'Correct the status of rows that are to be sent. Leave others out by a filter in outbox.yaml, or give them a status that is configured.'
 
-/** Raises the problem, or clears it if the whole table was read and has no such row. */
 export async function updateUnknownStatusProblem(ledger: Database, count: UnknownStatusCount): Promise<void> {
   if (count.statuses.length > 0)
     await raiseProblems(ledger, [

@@ -7,17 +7,14 @@ import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
 interface Writing {
   sessions: Sessions
-  /** Quoted. */
   table: string
   writing: WriteStatements
 }
 
 /**
- * Writes states back to rows in one transaction, while no other instance writes any. `read` runs after the lock is
- * taken, so that a late
- * instance never writes an earlier state over a later one. The lock is in the outbox's database and ends with the
- * transaction.
- * Locked rows are left out.
+ * Writes states back in one transaction, while no other instance writes any. `read` runs after the lock is taken, so
+ * that a late
+ * instance never writes an earlier state over a later one. Locked rows are left out.
  *
  * @throws Error if no row can be written: the database is away, a column is missing, the table is locked
  */
@@ -53,7 +50,7 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBack
 /** A lock timeout or a deadlock, most likely within a trigger. */
 const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
 
-/** The most time for one batch. The daemon ends a longer statement itself. */
+/** The daemon itself ends a longer statement. */
 export const writeBackMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {

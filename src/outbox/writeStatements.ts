@@ -16,23 +16,18 @@ import { formOf } from './stateForms.ts'
 export interface WriteStatements {
   /** Marks claimed rows. Returns the ids of rows that it changed. */
   readonly mark: string
-  /** Writes to rows that are not locked. Returns each id with `held` (our lock) and `written` (a changed row). */
+  /** Writes to rows that are not locked. Returns for each id `held` (our lock) and `written` (a changed row). */
   readonly report: string
   /**
-   * Says why rows were not held. Returns each row that exists: `open` (it may be written), `same` (it is the captured
-   * row), `differs` (only
-   * its contents changed), the session that has it locked, `isOurs` (a daemon's session), and `secured` (row-level
-   * security applies).
+   * Says why rows were not held. Returns for each row that exists: `open` (it may be written), `same` (it is the
+   * captured row), `differs`
+   * (only its contents changed), who has it locked, `isOurs` (a daemon), and `secured` (row-level security applies).
    */
   readonly unheld: string
-  /** The states that change something in the table. */
   readonly states: ReadonlySet<State>
 }
 
-/**
- * Makes the statements; null if the description has nothing to write. A row of the same id with a different stamp is
- * not written.
- */
+/** Makes the statements; null if the description has nothing to write. */
 export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
   const { waits, stamp } = rows
   const { write } = table
@@ -46,8 +41,7 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = form?.openSql ?? 'true'
-  // A waiting row may be a new row of this id, which must not be marked as done. Any other was captured, and edited
-  // since.
+  // A waiting row may be a new row of this id. Any other was captured, and edited since.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // `offset 0` computes the stamp once, because it reads the whole row.
@@ -81,10 +75,10 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   }
 }
 
-/** A session that locks a row alone writes its transaction's number into xmax. Several sessions do not show. */
+/** A session that locks a row alone writes its transaction's number into xmax. */
 export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Stamps of two kinds cannot be compared. Rows that were captured by an old version have none. */
+/** Rows that were captured by an old version have no stamp. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
@@ -94,7 +88,7 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
-// Enums and flags need a cast from text, and an explicit cast cuts what is too long for a varchar.
+// Enums need a cast from text, and an explicit cast cuts what is too long for a varchar.
 function assign(shape: TableShape, name: string, value: string): string {
   const type = columnOf(shape, name)
   return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`

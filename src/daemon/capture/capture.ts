@@ -26,11 +26,8 @@ export interface CaptureDeps extends CaptureRowsDeps {
   readAgenda(): Promise<CaptureAgenda>
   /** On a clock that never runs backward. */
   elapsedMs(): number
-  /** Records skipped rows. */
   skip(rows: readonly FailedRow[]): Promise<void>
-  /** Ends the skipping of a row that was captured or deleted. */
   forget(outboxId: string): Promise<void>
-  /** A batch failed and is split. */
   onBatchFailed(count: number, error: unknown): void
   /** Captures no row of the type for a while, because its query fails for all of them. */
   holdType(type: string, error: unknown): Promise<void>
@@ -42,7 +39,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  /** Tells the other instances which types this one has mappings for. @returns whether that changed */
+  /** @returns whether the types changed */
   publishTypes(types: readonly string[]): Promise<boolean>
   /** In [0, 1), new for each call. */
   random(): number
@@ -111,12 +108,11 @@ function waitMs(round: CaptureRound, random: number): number {
 export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
 
 export interface Capture {
-  /** Captures one batch of new rows, and retries a skipped row that is due. */
   runOnce(): Promise<CaptureRound>
 }
 
 /**
- * Captures outbox rows: claims them, maps them, inserts them into the ledger, marks them.
+ * Claims rows, maps them, inserts them into the ledger, marks them.
  *
  * If a batch fails because of a row, it is split until that row is alone, and the row is rejected with the reason. If
  * even that fails,
@@ -186,7 +182,6 @@ type Batch =
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
   | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & CaptureFailure)
 
-/** Far longer than the report takes for a batch. */
 const ofReportMs = 300_000
 
 const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: CaptureFailure) =>
@@ -246,9 +241,7 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row as it is, then to reject it, then skips it.
- *
- * @param failure its failure just now; null: the row was skipped before, and is due
+ * Tries one row as it is, then to reject it, then skips it. @param failure null: the row was skipped before, and is due
  */
 async function captureAlone(
   deps: CaptureDeps,

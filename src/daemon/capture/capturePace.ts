@@ -16,7 +16,6 @@ export const fullPace: Pace = { limit: batchMax, isNarrowing: false, isSlow: fal
 export type BatchOutcome =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
-  /** Reading the contents or marking took too long. */
   | { kind: 'slow'; rows: number }
   /** The failing row was alone, and has been rejected or skipped. */
   | { kind: 'found' }
@@ -53,11 +52,9 @@ function grown(limit: number, isSlow: boolean): Pace {
 }
 
 /**
- * Decides how many rows there is room for. Records behind a held one do not count, because they may stay for days and
- * would block all
- * others. A key whose records fill a small part of the window gets no more. Pure.
- *
- * @param windowMax the most queued records
+ * Decides how many rows there is room for. Records behind a held one do not count, because they may stay for days. A
+ * key whose records
+ * fill a small part of the window gets no more. Pure.
  */
 export function limitsFor(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },

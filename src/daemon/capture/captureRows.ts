@@ -11,11 +11,10 @@ import type {
 } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
-/** Why work on rows failed. */
 export interface Fault {
-  /** The cause: it passes by itself, it is this row, a record type, or it concerns all rows (src/postgres/sqlState.ts). */
+  /** The cause: it passes by itself, it is this row, its record type, or it concerns all rows. */
   blame: 'moment' | 'piece' | 'type' | 'everyone'
-  /** The record type that is to blame, or else null. */
+  /** The record type that is the cause. */
   type: string | null
   /** May quote the row: only for the ledger. */
   message: string
@@ -28,13 +27,12 @@ export interface CaptureRowsDeps extends RecordMaker {
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Reads the contents of records that a query gives. @returns the first ones, at least one */
   readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
-  /** Runs the work in a transaction of the ledger while no other instance captures; null if another one does. */
+  /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
-  /** Writes back later to rows that were not marked. */
   reportLater(outboxIds: readonly string[]): Promise<void>
-  /** @param isMark true if a mark failed, as the table's own triggers may cause */
+  /** @param isMark true if a mark failed */
   faultOf(error: unknown, isMark: boolean): Fault
-  /** The records are in the ledger and may be sent. Their rows are not marked yet. */
+  /** The records may be sent, but their rows are not marked yet. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
@@ -55,20 +53,15 @@ export type CaptureRowsResult =
   | { kind: 'busy' }
   /** The ledger has lost data. */
   | { kind: 'waits' }
-  /**
-   * `read`: how many of the `claimed` rows were read; the rest come next time. `unmarked`: captured rows that still
-   * wait, because the table
-   * ignored the mark.
-   */
+  /** `read`: how many of the `claimed` rows were read. `unmarked`: captured rows whose mark the table ignored. */
   | { kind: 'taken'; claimed: number; read: number; unmarked: readonly string[] }
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
  * Claims rows, reads them, inserts them into the ledger and marks them.
  *
- * The ledger commits before the outbox does. A crash in between leaves rows that wait and are in the ledger. They are
- * claimed again, and
- * the ledger ignores them.
+ * The ledger commits before the outbox does. After a crash in between, rows are claimed again, and the ledger ignores
+ * them.
  *
  * @throws errors that concern all rows, such as a database that is away
  */
@@ -108,7 +101,7 @@ interface Marking extends Pick<Insertion, 'discarded'> {
   records: readonly CapturedRecord[]
 }
 
-/** @returns the captured rows that still wait, because the table ignored the mark */
+/** @returns the rows whose mark the table ignored */
 async function mark(
   deps: CaptureRowsDeps,
   rows: ClaimedRows,
@@ -122,7 +115,6 @@ async function mark(
 
 export type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }
-  /** Its data is invalid, its type has no mapping, or it cannot be read. */
   | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
 export interface RecordMaker {
@@ -146,7 +138,7 @@ export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRe
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
-/** Makes a rejected record of a row whose contents cannot be read or written. */
+/** Rejects a row whose contents cannot be read or written. */
 export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
   const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
@@ -154,9 +146,9 @@ export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: strin
 }
 
 /**
- * Makes the mark of a row. For a record that the ledger had before, the report corrects it.
+ * For a record that the ledger had before, the report corrects the mark.
  *
- * @param discarded why the record was discarded; null: it was not
+ * @param discarded why the record was discarded
  */
 export function rowStatus({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
   const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'

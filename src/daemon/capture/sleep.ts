@@ -13,7 +13,6 @@ export interface SleepDeps {
 
 export type Sleep = ReturnType<typeof createSleep>
 
-/** Rows that come in faster than this are found by polling. */
 const restMs = 25
 /**
  * Transactions that inserted before the mark send no NOTIFY, so the outbox is read again after these times until they
@@ -28,9 +27,9 @@ const againMaxMs = 100
  *
  * After the mark is set, the outbox is read once more. By then every unannounced row is visible, because a transaction
  * that inserts
- * without a NOTIFY delays the mark (migrations/outbox_wake.sql). The sweep goes on meanwhile, and nothing here is
- * awaited, because a
- * half-open connection must not stop capture.
+ * without a NOTIFY delays the mark (migrations/outbox_wake.sql). Nothing here is awaited, because a half-open
+ * connection must not stop
+ * capture.
  */
 export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
@@ -65,12 +64,10 @@ export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }:
   }
 
   return {
-    /** A round captured rows, and there may be more. */
     stayAwake(): void {
       isUnseen = false
       unmark()
     },
-    /** A round captured this many rows, and there are no more now. */
     async fallAsleep(took: number): Promise<void> {
       if (isMarked() && !isUnseen) return
       isUnseen = false

@@ -2,13 +2,11 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 
 export type WriteBackOutcome =
   | RowOutcome
-  /** The table refused this row. */
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
   /** Its triggers take longer than one statement may. */
   | { kind: 'slow' }
 
 export interface ReportDecision {
-  /** Null: no further try. */
   againInMs: number | null
   problem: { kind: ProblemKind; detail: string; retryInMs: number } | null
 }

@@ -20,7 +20,6 @@ const quickMs = 2_500
 
 export interface ReportRound {
   hasMore: boolean
-  /** The number of rows that the table took in one statement. */
   rowsAtOnce: number
 }
 
@@ -41,8 +40,7 @@ export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): 
 type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
 
 /**
- * If the table refuses the rows together, they are split into tenths until the refused row is alone. If a statement is
- * too slow,
+ * Rows that the table refuses together are split into tenths until the refused row is alone. After a slow statement,
  * batches are halved.
  */
 async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
@@ -89,7 +87,7 @@ export interface ReportRoundsDeps extends ReportDeps {
 }
 
 export interface ReportRounds {
-  /** One round. @returns milliseconds until the next, unless woken before */
+  /** @returns milliseconds until the next round, unless woken before */
   runOnce(): Promise<number>
   /** Begins a round soon, for all steps that are written until then. */
   onWritten(written: readonly unknown[]): void
