@@ -1,6 +1,6 @@
 import { install } from '../demo/installation.ts'
 import { nextWithKeep, nextWithoutKeep } from '../demo/nextSteps.ts'
-import { expectationText, isAsItShouldBe, outcomeText, travel } from '../demo/travel.ts'
+import { expectationText, isAllCorrect, outcomeText, runOrders } from '../demo/runOrders.ts'
 import { defineCommand, wholeNumber } from './terminal/command.ts'
 import { untilAborted } from './terminal/context.ts'
 import { endWithNpx } from './terminal/endWithNpx.ts'
@@ -38,11 +38,11 @@ Examples:
       print(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox`)
       stderr.write(expectationText(records))
       print('outboxd status --watch')
-      const outcome = await travel(installation, { records, signal, print: (line) => print(`  ${line}`) })
+      const outcome = await runOrders(installation, { records, signal, print: (line) => print(`  ${line}`) })
       stdout.write(`\n${outcomeText(outcome)}`)
       stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
       if (keep) await Promise.race([untilAborted(signal), installation.broken])
-      return isAsItShouldBe(outcome) ? 0 : 1
+      return isAllCorrect(outcome) ? 0 : 1
     } catch (error) {
       if (!signal.aborted) throw error
       print('demo: stopped before the end; everything was removed')

@@ -17,7 +17,7 @@ export class Clients {
   }
 
   /** Takes the same time, whichever part is wrong. */
-  authenticated(form: URLSearchParams): string | null {
+  findAuthenticated(form: URLSearchParams): string | null {
     let found: string | null = null
     for (const { id, secret } of this.#clients) {
       const isId = sameSecret(form.get('client_id') ?? '', id)
@@ -26,7 +26,7 @@ export class Clients {
     return found
   }
 
-  hasSecretIn(text: string): boolean {
+  containsSecret(text: string): boolean {
     return this.#clients.some(({ secret }) => text.includes(secret))
   }
 }

@@ -53,7 +53,7 @@ export class CurrentSettings {
     return this.#put(client, { ...this.changed(client), ...more })
   }
 
-  async forgetChanges(client: string | null): Promise<void> {
+  async resetChanges(client: string | null): Promise<void> {
     const concerned = client === null ? [null, ...Object.keys(this.#patches.clients)] : [client]
     for (const each of concerned) await this.#put(each, {})
   }

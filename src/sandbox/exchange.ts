@@ -5,7 +5,7 @@ import type { Endpoint } from './endpoints/requestSchemas.ts'
 import type { FaultAction, Faults } from './faults/faults.ts'
 import type { ClientRates } from './gate/clientRates.ts'
 import type { Tokens } from './gate/issuedTokens.ts'
-import type { Draws } from './processing/draws.ts'
+import type { SeededRandom } from './processing/seededRandom.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import type { RecordScripts } from './scenario/recordScripts.ts'
@@ -27,7 +27,7 @@ export interface Parts {
   journal: Journal
   outage: Outage
   mutex: KeyedMutex
-  draws: Draws
+  random: SeededRandom
   /** Aborted when the sandbox closes; ends all delays. */
   closing: AbortSignal
 }

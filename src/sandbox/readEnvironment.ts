@@ -1,7 +1,7 @@
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
-import { plainWords } from './settingsWrong.ts'
+import { settingMessage } from './settingsWrong.ts'
 
 export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
@@ -35,7 +35,7 @@ export function readEnvironment(
   }
   if (raw.clients !== undefined) leaveOneClient(raw, takenFrom, problems)
   const given = { ...raw, ...overrides }
-  const parsed = optionsSchema.safeParse(given, { error: plainWords })
+  const parsed = optionsSchema.safeParse(given, { error: settingMessage })
   if (parsed.success && problems.length === 0) {
     return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
   }

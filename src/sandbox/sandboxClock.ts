@@ -82,7 +82,7 @@ function systemUs(): number {
 }
 
 /** The time by the service's clock, which only its answers show. */
-export function toldUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
+export function serviceUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
   return us + Math.round(clockSkewSeconds * 1_000_000)
 }
 

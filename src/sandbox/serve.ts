@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { unavailable } from './endpoints/apiRefusals.ts'
+import { unavailableAnswer } from './endpoints/apiRefusals.ts'
 import { presentAnswer } from './endpoints/presentAnswer.ts'
 import { problem } from './endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Exchange, Gate, Handler, Outcome, Parts } from './exchange.ts'
-import { applyFault, type Delivery, type Manner, stopsBefore } from './faults/applyFault.ts'
+import { type AnswerStyle, applyFault, type Delivery, isStoppedBefore } from './faults/applyFault.ts'
 import type { FaultAction } from './faults/faults.ts'
-import { bound, leftOut } from './gate/maskSecrets.ts'
-import { toldUs } from './sandboxClock.ts'
+import { bound, omissionNote } from './gate/maskSecrets.ts'
+import { serviceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { type Effect, isOneEntrysFault, type LedgerRow } from './storage/journal.ts'
+import { type Effect, isEntryRefused, type LedgerRow } from './storage/journal.ts'
 import { DatabaseAway } from './storage/sandboxDatabase.ts'
 
 /**
@@ -33,18 +33,18 @@ export async function serve(
     let admission = await gate(parts, arrival)
     const live = parts.live(admission.client)
     const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
-    const manner = mannerOf(parts, arrival, admission, live)
+    const style = styleOf(parts, arrival, admission, live)
     const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const action = fault?.spec ?? outcome.fault
-    let delivery = applyFault(outcome.answer, action, manner)
+    let delivery = applyFault(outcome.answer, action, style)
     if (admission.ifItFails && delivery.kind === 'answer' && delivery.status >= 400) {
       delivery = { ...delivery, headers: { ...delivery.headers, ...admission.ifItFails() } }
       admission = { ...admission, counted: false }
     }
     const written = outcome.isAway
       ? 'written'
-      : await record(parts, exchange, admission, { delivery, manner }, outcome.effect, fault?.id ?? null)
+      : await record(parts, exchange, admission, { delivery, style }, outcome.effect, fault?.id ?? null)
     delivered = written === 'written' ? { delivery, delayMs: delayAfterMs(action) } : { delivery: written, delayMs: 0 }
   } finally {
     for (const release of held) release()
@@ -57,13 +57,13 @@ function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSetti
   return idempotencyHeaders.map((name) => header(name)).find((value) => value) ?? null
 }
 
-function mannerOf(parts: Parts, { header }: Arrival, { client, headers }: Admission, live: LiveSettings): Manner {
+function styleOf(parts: Parts, { header }: Arrival, { client, headers }: Admission, live: LiveSettings): AnswerStyle {
   const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
   return {
     headers,
-    present: (answer) => presentAnswer(answer, live, toldUs(parts.clock.nowUs(), live)),
+    present: (answer) => presentAnswer(answer, live, serviceUs(parts.clock.nowUs(), live)),
     isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
-    newId: () => parts.draws.wrongId(client ?? ''),
+    newId: () => parts.random.wrongId(client ?? ''),
   }
 }
 
@@ -80,14 +80,14 @@ async function decide(
   const client = admission.client ?? ''
   try {
     const action = fault ?? (await parts.scripts.answer(exchange, client))
-    if (stopsBefore(action)) return { answer: stopped, fault: action }
+    if (isStoppedBefore(action)) return { answer: stopped, fault: action }
     if (action && isHeldBefore(action)) await wait(parts, action.delayMs)
     const outcome = await handler(parts, exchange, client)
     return { ...outcome, fault: outcome.fault ?? action }
   } catch (error) {
     if (error instanceof DatabaseAway) {
-      parts.outage.met(error)
-      return { answer: unavailable(parts, admission.client), isAway: true }
+      parts.outage.reportDown(error)
+      return { answer: unavailableAnswer(parts, admission.client), isAway: true }
     }
     const message = error instanceof Error ? error.stack : String(error)
     process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
@@ -97,14 +97,14 @@ async function decide(
 
 interface Outgoing {
   delivery: Delivery
-  manner: Manner
+  style: AnswerStyle
 }
 
 async function record(
   parts: Parts,
   exchange: Exchange,
   { client, counted }: Admission,
-  { delivery, manner }: Outgoing,
+  { delivery, style }: Outgoing,
   effect: Effect | undefined,
   faultId: number | null,
 ): Promise<'written' | Delivery> {
@@ -115,13 +115,13 @@ async function record(
   const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
   try {
     await parts.journal.write({ row, effect })
-    parts.outage.over()
+    parts.outage.reportUp()
     return 'written'
   } catch (error) {
-    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, manner }, effect, client)
+    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, style }, effect, client)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
-    if (isOneEntrysFault(error)) await noteFailure(parts, row)
-    return applyFault(problem(500, 'The request could not be stored.'), undefined, manner)
+    if (isEntryRefused(error)) await noteFailure(parts, row)
+    return applyFault(problem(500, 'The request could not be stored.'), undefined, style)
   }
 }
 
@@ -132,14 +132,14 @@ async function record(
 function answerWhileAway(
   parts: Parts,
   error: DatabaseAway,
-  { delivery, manner }: Outgoing,
+  { delivery, style }: Outgoing,
   effect: Effect | undefined,
   client: string | null,
 ): Delivery {
-  parts.outage.met(error)
+  parts.outage.reportDown(error)
   if (effect && error.mayBeStored) return { kind: 'drop' }
   if (delivery.kind === 'drop' || (!effect && delivery.status >= 400 && delivery.status < 500)) return delivery
-  return applyFault(unavailable(parts, client), undefined, manner)
+  return applyFault(unavailableAnswer(parts, client), undefined, style)
 }
 
 async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
@@ -148,7 +148,7 @@ async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
 
 /** Keeps only the size of bodies beyond the limit, so that an unknown client cannot fill the disk. */
 function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
-  const body = status === 429 && maskedBody !== '' ? leftOut(maskedBody, 'too many requests') : bound(maskedBody)
+  const body = status === 429 && maskedBody !== '' ? omissionNote(maskedBody, 'too many requests') : bound(maskedBody)
   return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }
 }
 

@@ -12,7 +12,7 @@ import { plainAddress } from './gate/addresses.ts'
 import { apiGate, openGate, tokenGate } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { openApiDocument } from './openapi/openapi.ts'
-import { toldUs } from './sandboxClock.ts'
+import { serviceUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { serve } from './serve.ts'
 
@@ -125,7 +125,7 @@ function readExchange(
 ): Omit<Arrival, 'lock'> {
   const body = typeof request.body === 'string' ? request.body : ''
   const contentType = request.headers['content-type'] ?? ''
-  const isSecret = (text: string) => clients.hasSecretIn(text)
+  const isSecret = (text: string) => clients.containsSecret(text)
   return {
     arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for an undecodable path
     endpoint,
@@ -199,7 +199,7 @@ function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
 }
 
 function httpDate({ clock, live }: Parts): string {
-  return new Date(toldUs(clock.nowUs(), live(null)) / 1000).toUTCString()
+  return new Date(serviceUs(clock.nowUs(), live(null)) / 1000).toUTCString()
 }
 
 /** Sends byte by byte, against clients whose only timeout is between bytes. */

@@ -15,7 +15,7 @@ export class SettingsWrong extends Error {
 
 /** For options or a scenario given by a program. @param within path of the place @throws SettingsWrong */
 export function parseSettings<S extends z.ZodObject>(schema: S, given: unknown, within: string[] = []): z.output<S> {
-  const parsed = schema.safeParse(given, { error: plainWords })
+  const parsed = schema.safeParse(given, { error: settingMessage })
   if (parsed.success) return parsed.data
   throw new SettingsWrong(parsed.error.issues.flatMap((issue) => sentences(issue, within, Object.keys(schema.shape))))
 }
@@ -38,7 +38,7 @@ const kinds: Record<string, string> = {
 }
 
 /** For issues without their own message. */
-export function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
+export function settingMessage(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       return `must be ${kinds[issue.expected] ?? issue.expected}`

@@ -1,25 +1,25 @@
 import type pg from 'pg'
 import { Clients } from './clients.ts'
 import { controlRoutes } from './control/control.ts'
-import { forget, forgetClient } from './control/controlQueries.ts'
+import { deleteClientRequests, forget } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
 import { reachableUrl } from './gate/addresses.ts'
 import { ClientRates } from './gate/clientRates.ts'
 import { Tokens } from './gate/issuedTokens.ts'
-import { Draws, seededKey } from './processing/draws.ts'
+import { SeededRandom, seededKey } from './processing/seededRandom.ts'
 import { SandboxClock } from './sandboxClock.ts'
 import { clientsOf, liveSettingsSchema, optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
-import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/readScenario.ts'
+import { beginScenario, continueScenario, loadScenario, mergeScenario } from './scenario/readScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
-import { countedArrivals, nextPositions } from './storage/findStored.ts'
+import { findNextPositions, readCountedArrivals } from './storage/findStored.ts'
 import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
-import { trimForEver } from './storage/ledgerRetention.ts'
+import { runLedgerRetention } from './storage/ledgerRetention.ts'
 import { OrderEvents } from './storage/orderEvents.ts'
 import { Connections, forControl, forRequests, Outage, openDatabase } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
@@ -58,8 +58,8 @@ export interface Sandbox extends AsyncDisposable {
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const given = parseSettings(optionsSchema, options ?? {})
-  const scenario = openScenario(given.scenario)
-  const settings = withScenario(given, scenario)
+  const scenario = loadScenario(given.scenario)
+  const settings = mergeScenario(given, scenario)
   const database = await openDatabase(settings)
   const lock = await takeServingLock(database.url, settings.startWaitSeconds * 1000).catch(async (error: unknown) => {
     await database.close()
@@ -97,7 +97,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       rows: current.of(null).ledgerRows,
       countedSinceUs: Math.round(parts.clock.nowUs() - current.longestWindowSeconds * 1_000_000),
     })
-    void trimForEver(control.pool, retention, closing.signal)
+    void runLedgerRetention(control.pool, retention, closing.signal)
     let closed: Promise<void> | undefined
     const close = () => {
       closing.abort()
@@ -145,9 +145,9 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
   const rates = new ClientRates(current)
   const nowUs = clock.nowUs()
   const longestUs = current.longestWindowSeconds * 1_000_000
-  for (const arrivals of await countedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
-  const draws = new Draws(() => live(null).seed, await nextPositions(pool))
-  const faults = new Faults(pool, draws)
+  for (const arrivals of await readCountedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
+  const random = new SeededRandom(() => live(null).seed, await findNextPositions(pool))
+  const faults = new Faults(pool, random)
   await faults.load()
   await continueScenario(pool, faults, scenario)
   const secrets = given.map(({ secret }) => secret)
@@ -158,26 +158,26 @@ async function assemble({ pool, controlPool, events, settings, scenario, closing
     live,
     clients,
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await Tokens.open({ pool, clock, draws, live, clients }, givenKey),
+    tokens: await Tokens.open({ pool, clock, random, live, clients }, givenKey),
     rates,
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
     outage: new Outage(closing),
     mutex,
-    draws,
+    random,
     closing,
   }
   const resetAll = async (everything: boolean) => {
     await forget(controlPool, everything)
     if (!everything) return
-    draws.startAnew(null)
+    random.restart(null)
     await clock.setBack()
     if (scenario) await beginScenario(pool, faults, scenario)
   }
   const resetClient = async (client: string, everything: boolean) => {
-    await forgetClient(controlPool, client, everything)
-    if (everything) draws.startAnew(client)
+    await deleteClientRequests(controlPool, client, everything)
+    if (everything) random.restart(client)
   }
   const controls = {
     parts,

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { command as demo } from '../../src/commands/demo.ts'
 import { checkTotals, type LedgerRow, totalsText, type WrittenRecord } from '../../src/demo/checkTotals.ts'
 import { type OutboxRow, type RecordKind, salesOrder } from '../../src/demo/erp.ts'
-import { expectationText, isAsItShouldBe, outcomeText } from '../../src/demo/travel.ts'
+import { expectationText, isAllCorrect, outcomeText } from '../../src/demo/runOrders.ts'
 import { testContext } from '../support/context.ts'
 import { startProgram } from '../support/program.ts'
 
@@ -175,14 +175,14 @@ describe('the check of totals', () => {
     const totals = checkTotals(tampered)
     expect(totals.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
-    expect(isAsItShouldBe({ totals, service })).toBe(false)
+    expect(isAllCorrect({ totals, service })).toBe(false)
     expect(outcomeText({ totals, service, tookMs: 1000 })).toContain('NOT as it should be')
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
     const totals = checkTotals(evidence())
-    expect(isAsItShouldBe({ totals, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
-    expect(isAsItShouldBe({ totals, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
+    expect(isAllCorrect({ totals, service: { requests: 150, mostInAMinute: 100 } })).toBe(true)
+    expect(isAllCorrect({ totals, service: { requests: 150, mostInAMinute: 101 } })).toBe(false)
   })
 
   test('is told in a line for each kind of record', () => {

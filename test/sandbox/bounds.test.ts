@@ -1,6 +1,6 @@
 import { PgBoss } from 'pg-boss'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { ledgerRows } from '../../src/sandbox/control/shownRows.ts'
+import { ledgerRows } from '../../src/sandbox/control/listRows.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseDistribution } from '../../src/sandbox/processing/distribution.ts'
-import { draw } from '../../src/sandbox/processing/draws.ts'
+import { draw } from '../../src/sandbox/processing/seededRandom.ts'
 
 const forms = ['constant:2', 'constant:30:0.1', 'lognormal:20:0.6', 'humps:0.8:2-5:120-300', 'exponential:20']
 

@@ -9,14 +9,14 @@ import { isoTime, latestUs, type SandboxClock } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
 import { verifyRoutes } from '../scenario/expectations.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
-import { isOneEntrysFault } from '../storage/journal.ts'
+import { isEntryRefused } from '../storage/journal.ts'
 import { DatabaseAway } from '../storage/sandboxDatabase.ts'
 import { BeyondBounds, knownClient, readJson, readQuery, refuse, sendRows } from './controlAnswers.ts'
-import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { readRate } from './controlQueries.ts'
-import * as shown from './shownRows.ts'
+import * as lists from './listRows.ts'
+import { processingRoutes } from './processingRoutes.ts'
 
 export interface Controls {
   parts: Parts
@@ -54,10 +54,10 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
     if (error instanceof DatabaseAway) {
-      parts.outage.met(error)
+      parts.outage.reportDown(error)
       return refuse(reply, 503, `The database cannot be used: ${error.message}`)
     }
-    if (isOneEntrysFault(error)) return refuse(reply, 400, 'The request has a value that Postgres cannot store.')
+    if (isEntryRefused(error)) return refuse(reply, 400, 'The request has a value that Postgres cannot store.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )
@@ -71,9 +71,9 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
     const { last, ...filter } = readQuery(clients, query, ledgerQuery)
-    if (last === undefined) return sendRows(reply, shown.ledgerRows(pool, filter))
-    const since = await shown.sequenceBeforeNewest(pool, { ...filter, limit: last })
-    return sendRows(reply, shown.ledgerRows(pool, { ...filter, since, limit: last }))
+    if (last === undefined) return sendRows(reply, lists.ledgerRows(pool, filter))
+    const since = await lists.sequenceBeforeNewest(pool, { ...filter, limit: last })
+    return sendRows(reply, lists.ledgerRows(pool, { ...filter, since, limit: last }))
   })
   app.delete('/ledger', async ({ query }) => {
     const { client, everything } = readQuery(clients, query, resetQuery)
@@ -82,17 +82,17 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   app.get('/counts', async ({ query }) => ({ rows: await reads.readCounts(pool, clientOf(query)) }))
   app.get('/transactions', ({ query }, reply) =>
-    sendRows(reply, shown.transactionRows(pool, readQuery(clients, query, limitQuery))),
+    sendRows(reply, lists.transactionRows(pool, readQuery(clients, query, limitQuery))),
   )
   app.get('/orders', ({ query }, reply) =>
-    sendRows(reply, shown.orderRows(pool, readQuery(clients, query, limitQuery))),
+    sendRows(reply, lists.orderRows(pool, readQuery(clients, query, limitQuery))),
   )
   app.get('/rate', async ({ query }) => {
     const { client, windowSeconds } = readQuery(clients, query, rateQuery)
     return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
   })
   app.get('/events', ({ query }, reply) =>
-    sendRows(reply, shown.eventRows(pool, readQuery(clients, query, limitQuery))),
+    sendRows(reply, lists.eventRows(pool, readQuery(clients, query, limitQuery))),
   )
 
   app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
@@ -121,11 +121,11 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   app.delete('/settings', async ({ query }) => {
     const client = clientOf(query)
-    await settings.forgetChanges(client)
+    await settings.resetChanges(client)
     return shownSettings(client)
   })
   clockRoutes(app, parts.clock)
-  courseRoutes(app, parts)
+  processingRoutes(app, parts)
   verifyRoutes(app, controls)
   app.post('/tokens/revoke', async ({ query }) => {
     await parts.tokens.revoke(clientOf(query))

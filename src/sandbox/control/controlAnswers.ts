@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Clients } from '../clients.ts'
-import { beyondBounds, holdsNul } from '../endpoints/parseExactly.ts'
+import { findUnstorable, hasNul } from '../endpoints/parseExactly.ts'
 import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 
 export class BeyondBounds extends Error {
@@ -13,9 +13,9 @@ export class BeyondBounds extends Error {
 export function readJson(body: unknown): unknown {
   const text = typeof body === 'string' ? body : ''
   const value = JSON.parse(text)
-  const beyond = beyondBounds(value)
+  const beyond = findUnstorable(value)
   if (beyond !== undefined) throw new BeyondBounds(`${beyond.field}: ${beyond.detail}`)
-  if (holdsNul(text)) throw new BeyondBounds('The body must not contain the character U+0000.')
+  if (hasNul(text)) throw new BeyondBounds('The body must not contain the character U+0000.')
   return value
 }
 

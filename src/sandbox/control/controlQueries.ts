@@ -23,7 +23,7 @@ export async function forget(pool: pg.Pool, everything: boolean): Promise<void> 
   await pool.query(`delete from ${queueSchema}.job where name = $1`, [queueName])
 }
 
-export async function forgetClient(pool: pg.Pool, client: string, everything: boolean): Promise<void> {
+export async function deleteClientRequests(pool: pg.Pool, client: string, everything: boolean): Promise<void> {
   await pool.query(
     `
     with ledger as (

@@ -1,33 +1,33 @@
 import type { z } from 'zod'
 import type { Exchange, Parts } from '../exchange.ts'
 import { type AppliedBefore, findApplied } from '../storage/findStored.ts'
-import { beyondBounds, depthMax, parseExactly } from './parseExactly.ts'
+import { depthMax, findUnstorable, parseExactly } from './parseExactly.ts'
 import { type Answer, errorMessages, type FieldError, problem } from './problemAnswer.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
 export function downAnswer(parts: Parts, client: string): Answer | undefined {
-  return parts.live(client).down ? unavailable(parts, client) : undefined
+  return parts.live(client).down ? unavailableAnswer(parts, client) : undefined
 }
 
-export function unavailable(parts: Parts, client: string | null): Answer {
+export function unavailableAnswer(parts: Parts, client: string | null): Answer {
   const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
-export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
+export function refuseUnknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
   const { unknownCustomers, e001Status } = parts.live(client)
   if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
   return problem(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
-export function unknownId(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
+export function unknownIdAnswer(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
   const { unknownIdStatus, oddIdStatus } = parts.live(client)
   const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
   return problem((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
 }
 
-export function duplicate(parts: Parts, what: string, client: string): Answer {
+export function duplicateAnswer(parts: Parts, what: string, client: string): Answer {
   return problem(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
 }
 
@@ -41,7 +41,7 @@ const keyForms = {
   },
 }
 
-export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: string): Answer | undefined {
+export function refuseKeyForm(parts: Parts, { idempotencyKey }: Exchange, client: string): Answer | undefined {
   const { idempotencyDemanded, idempotencyHeaders } = parts.live(client)
   if (idempotencyDemanded === 'none') return undefined
   const { pattern, says } = keyForms[idempotencyDemanded]
@@ -54,7 +54,7 @@ export function demandedKey(parts: Parts, { idempotencyKey }: Exchange, client: 
  *
  * @param replay makes the first answer again
  */
-export async function usedBefore(
+export async function answerUsedKey(
   parts: Parts,
   exchange: Exchange,
   client: string,
@@ -70,7 +70,9 @@ export async function usedBefore(
   await exchange.lock(`key ${client} ${idempotencyKey}`)
   const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined
-  return mode === 'replay' && before.sameRequest ? replay(before) : duplicate(parts, 'the idempotency key', client)
+  return mode === 'replay' && before.sameRequest
+    ? replay(before)
+    : duplicateAnswer(parts, 'the idempotency key', client)
 }
 
 export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
@@ -80,10 +82,10 @@ export function readBody<T>(parts: Parts, exchange: Exchange, client: string, sc
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(problem(415, 'The Content-Type must be application/json.'))
   }
-  if (!saysUtf8(exchange)) return wrong(problem(400, 'The body must be UTF-8.'))
+  if (!isUtf8Request(exchange)) return wrong(problem(400, 'The body must be UTF-8.'))
   const json = parsed(exchange.body)
   if (json.kind === 'invalid') return json
-  const beyond = beyondBounds(json.value)
+  const beyond = findUnstorable(json.value)
   if (beyond !== undefined) return wrong(notValid([beyond]))
   const checked = schema.safeParse(json.value)
   if (checked.success) return { kind: 'value', value: checked.data }
@@ -94,7 +96,7 @@ export function readBody<T>(parts: Parts, exchange: Exchange, client: string, sc
   return wrong(notValid(errors, parts.live(client).invalidCustomerCode))
 }
 
-export function saysUtf8({ contentType, isUtf8 }: Pick<Exchange, 'contentType' | 'isUtf8'>): boolean {
+export function isUtf8Request({ contentType, isUtf8 }: Pick<Exchange, 'contentType' | 'isUtf8'>): boolean {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(contentType)?.[1]
   return isUtf8 && (charset === undefined || /^utf-?8$/i.test(charset))
 }

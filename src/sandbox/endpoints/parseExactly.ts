@@ -22,7 +22,7 @@ export function digitsOf(value: unknown): string | undefined {
 }
 
 /** Counts digits as jsonb writes them, without exponent: 4 for `1.5e3`, 4 for `1e-3`. */
-export function writtenDigits(number: string): number {
+export function countWrittenDigits(number: string): number {
   const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []
   const shift = Number(exponent)
   return Math.max(1, whole.length + shift) + Math.max(0, fraction.length - shift)
@@ -33,12 +33,12 @@ export const depthMax = 100
 /**
  * Finds the first part of a body that Postgres cannot store: half a character, a number or a nesting beyond the bounds.
  */
-export function beyondBounds(body: unknown): FieldError | undefined {
+export function findUnstorable(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
 /** True if JSON has U+0000, which jsonb cannot store. An escaped backslash before `u0000` does not count. */
-export function holdsNul(json: string): boolean {
+export function hasNul(json: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
 
@@ -60,7 +60,7 @@ function whatIsBeyond(value: unknown, depth: number): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : `holds ${halfCharacter}`
   const digits = digitsOf(value)
   if (digits !== undefined) {
-    return writtenDigits(digits) > numberDigitsMax
+    return countWrittenDigits(digits) > numberDigitsMax
       ? `must have at most ${numberDigitsMax} digits, written out without an exponent`
       : undefined
   }

@@ -5,10 +5,10 @@ import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
 import { problemSchema } from './requestSchemas.ts'
 
 /** Gives a refusal's body and Retry-After the configured form. @param serviceUs the time by the service's clock */
-export function presentAnswer(answer: Answer, live: LiveSettings, toldUs: number): Answer {
+export function presentAnswer(answer: Answer, live: LiveSettings, serviceUs: number): Answer {
   const { body, headers } = answer
   const retryAfter = headers['retry-after']
-  const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, toldUs) }
+  const timed = retryAfter === undefined ? answer : { ...answer, headers: timedHeaders(headers, live, serviceUs) }
   if (!(body instanceof Problem)) return timed
   const { errorShape, unauthorizedShape } = live
   const name = answer.status === 401 && unauthorizedShape !== 'same' ? unauthorizedShape : errorShape
@@ -17,10 +17,10 @@ export function presentAnswer(answer: Answer, live: LiveSettings, toldUs: number
 }
 
 /** @see RFC 9110, 10.2.3 */
-function timedHeaders(headers: Record<string, string>, { retryAfterForm }: LiveSettings, toldUs: number) {
+function timedHeaders(headers: Record<string, string>, { retryAfterForm }: LiveSettings, serviceUs: number) {
   const { 'retry-after': seconds, ...others } = headers
   if (retryAfterForm === 'none') return others
-  return retryAfterForm === 'seconds' ? headers : { ...others, 'retry-after': later(toldUs, Number(seconds)) }
+  return retryAfterForm === 'seconds' ? headers : { ...others, 'retry-after': later(serviceUs, Number(seconds)) }
 }
 
 /** HTTP dates have whole seconds: round up, so that the date is never early. */

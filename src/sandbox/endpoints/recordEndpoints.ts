@@ -1,11 +1,19 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { decideCourse, pollCourse, type Which } from '../processing/course.ts'
-import { isoTime, toldUs } from '../sandboxClock.ts'
+import { planProcessing, pollProcessing, type Which } from '../processing/processing.ts'
+import { isoTime, serviceUs } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { type AppliedBefore, findOrder, findTransaction, type Stored } from '../storage/findStored.ts'
-import { demandedKey, downAnswer, duplicate, readBody, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
-import { digitsOf, holdsNul, parseExactly, writtenDigits } from './parseExactly.ts'
+import {
+  answerUsedKey,
+  downAnswer,
+  duplicateAnswer,
+  readBody,
+  refuseKeyForm,
+  refuseUnknownCustomer,
+  unknownIdAnswer,
+} from './apiRefusals.ts'
+import { countWrittenDigits, digitsOf, hasNul, parseExactly } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
 import { type OrderRequest, orderRequestSchema, submissionSchema } from './recordSchemas.ts'
 import type { OrderCreatedEvent } from './requestSchemas.ts'
@@ -18,7 +26,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const { customerId, data } = read.value
   const ownId = takesOwnIds(live) ? read.value.transactionId : undefined
   const accepted = (id: string | null, us: number) =>
-    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(toldUs(us, live)) })
+    ok({ transactionId: id, status: 'accepted', timestamp: isoTime(serviceUs(us, live)) })
   const refusal = await refuse(parts, exchange, client, {
     of: 'transaction',
     ownId,
@@ -27,9 +35,9 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   })
   if (refusal) return { answer: refusal }
   const acceptedUs = parts.clock.nowUs()
-  const position = parts.draws.next(client)
-  const id = ownId ?? inForm(parts.draws.id('transaction', client, position), live.transactionIdForm)
-  const course = decideCourse(parts, client, position, acceptedUs, data.field2)
+  const position = parts.random.next(client)
+  const id = ownId ?? inForm(parts.random.id('transaction', client, position), live.transactionIdForm)
+  const course = planProcessing(parts, client, position, acceptedUs, data.field2)
   const statuses = parts.scripts.statuses(exchange, client)
   const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
   return { answer: accepted(id, acceptedUs), effect }
@@ -45,7 +53,7 @@ export function readTransaction(parts: Parts, exchange: Exchange, client: string
       return { transactionId: id, status: isEarly ? live.firstStatus : 'pending' }
     }
     const code = errorCode !== null && live.errorCodeShown ? { errorCode } : {}
-    const result = { customerId: found.customerId, processedAt: isoTime(toldUs(doneUs, live)) }
+    const result = { customerId: found.customerId, processedAt: isoTime(serviceUs(doneUs, live)) }
     const shapes = { object: result, absent: undefined, text: JSON.stringify(result), list: [result] }
     return { transactionId: id, status: outcome, result: shapes[live.resultShape], ...code }
   })
@@ -60,7 +68,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const { customerId } = order
   const ownId = takesOwnIds(live) ? order.orderId?.toLowerCase() : undefined
   const created = (orderId: string | null, us: number) =>
-    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toldUs(us, live)) }, 201)
+    ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(serviceUs(us, live)) }, 201)
   const items = writeItems(order.items)
   const refusal =
     unkeepable(items, parts.bodyLimitBytes, live) ??
@@ -72,10 +80,10 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
     }))
   if (refusal) return { answer: refusal }
   const createdUs = parts.clock.nowUs()
-  const position = parts.draws.next(client)
-  const id = ownId ?? parts.draws.id('order', client, position)
-  const { doneUs } = decideCourse(parts, client, position, createdUs, '')
-  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs, live)
+  const position = parts.random.next(client)
+  const id = ownId ?? parts.random.id('order', client, position)
+  const { doneUs } = planProcessing(parts, client, position, createdUs, '')
+  const event = orderCreated(parts.random.id('event', client, position), id, order, createdUs, live)
   const statuses = parts.scripts.statuses(exchange, client)
   const effect = {
     ...{ kind: 'order' as const, id, customerId, items: items.text, createdUs },
@@ -90,7 +98,7 @@ export function readOrder(parts: Parts, exchange: Exchange, client: string): Pro
   return readOne(parts, exchange, { of: 'order', id: exchange.id, client }, findOrder, (found, nowUs) => {
     const { id, items, sinceUs, doneUs, held } = found
     const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
-    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toldUs(sinceUs, live)) } : {}
+    const createdAt = live.createdAtOnRead ? { createdAt: isoTime(serviceUs(sinceUs, live)) } : {}
     return { orderId: id, status, items: parseExactly(items), ...createdAt }
   })
 }
@@ -102,7 +110,7 @@ function takesOwnIds({ ownIds }: LiveSettings): boolean {
 type RecordRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): RecordRead<T> {
-  const refusal = downAnswer(parts, client) ?? demandedKey(parts, exchange, client)
+  const refusal = downAnswer(parts, client) ?? refuseKeyForm(parts, exchange, client)
   return refusal ? { kind: 'invalid', answer: refusal } : readBody(parts, exchange, client, schema)
 }
 
@@ -121,11 +129,12 @@ async function refuse(
   client: string,
   { of, ownId, customerId, replay }: Sent,
 ): Promise<Answer | undefined> {
-  const refusal = unknownCustomer(parts, customerId, client) ?? (await usedBefore(parts, exchange, client, replay))
+  const refusal =
+    refuseUnknownCustomer(parts, customerId, client) ?? (await answerUsedKey(parts, exchange, client, replay))
   if (refusal || ownId === undefined) return refusal
   await exchange.lock(`${of} ${client} ${ownId}`)
   const find = of === 'order' ? findOrder : findTransaction
-  return (await find(parts.pool, client, ownId)) && duplicate(parts, `the ${of} id ${ownId}`, client)
+  return (await find(parts.pool, client, ownId)) && duplicateAnswer(parts, `the ${of} id ${ownId}`, client)
 }
 
 type Find<S> = (pool: Parts['pool'], client: string, id: string) => Promise<S | undefined>
@@ -146,8 +155,8 @@ async function readOne<S extends Stored>(
     const found = await find(parts.pool, client, id)
     return found && parts.clock.nowUs() >= found.sinceUs + visibleAfterUs ? found : undefined
   }
-  const polled = await pollCourse(parts, which, findVisible)
-  if (polled === undefined) return { answer: unknownId(parts, of, id, client) }
+  const polled = await pollProcessing(parts, which, findVisible)
+  if (polled === undefined) return { answer: unknownIdAnswer(parts, of, id, client) }
   return { answer: ok(bodyOf(polled.found, polled.nowUs)), fault: polled.fault }
 }
 
@@ -174,7 +183,7 @@ function writeItems(items: unknown[]): Items {
   let growth = 0
   const text = JSON.stringify(items, (_key, value: unknown) => {
     const digits = digitsOf(value)
-    if (digits !== undefined && /e/i.test(digits)) growth += writtenDigits(digits) - digits.length
+    if (digits !== undefined && /e/i.test(digits)) growth += countWrittenDigits(digits) - digits.length
     return value
   })
   return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
@@ -186,7 +195,7 @@ function unkeepable(
   bodyLimitBytes: number,
   { tooLargeStatus }: LiveSettings,
 ): Answer | undefined {
-  if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
+  if (hasNul(text)) return problem(400, 'items: must not contain the character U+0000')
   if (writtenOutBytes <= bodyLimitBytes) return undefined
   return problem(
     tooLargeStatus,
@@ -202,7 +211,7 @@ function orderCreated(
   us: number,
   live: LiveSettings,
 ): OrderCreatedEvent {
-  const time = isoTime(toldUs(us, live))
+  const time = isoTime(serviceUs(us, live))
   return {
     specversion: '1.0',
     id,

@@ -1,7 +1,7 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { isForm } from '../gate/maskSecrets.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { saysUtf8 } from './apiRefusals.ts'
+import { isUtf8Request } from './apiRefusals.ts'
 import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
@@ -55,7 +55,7 @@ function refuse(
   if (!isForm(exchange.contentType)) {
     return invalid('The Content-Type must be application/x-www-form-urlencoded.')
   }
-  if (!saysUtf8(exchange) || !decodes(exchange.body)) return invalid('The form must be UTF-8.')
+  if (!isUtf8Request(exchange) || !decodes(exchange.body)) return invalid('The form must be UTF-8.')
   const repeated = ['grant_type', 'client_id', 'client_secret'].find((field) => form.getAll(field).length > 1)
   if (repeated) return invalid(`${repeated} is given more than once.`)
   if (!form.get('grant_type')) return invalid('grant_type is missing.')

@@ -14,35 +14,35 @@ export type Delivery =
       dripMs: number
     }
 
-export function stopsBefore(spec: FaultAction | undefined): boolean {
+export function isStoppedBefore(spec: FaultAction | undefined): boolean {
   if (spec === undefined || spec.kind === 'delay') return false
   return 'when' in spec && spec.when === 'before'
 }
 
-export interface Manner {
+export interface AnswerStyle {
   headers: Record<string, string>
   present(answer: Answer): Answer
   isGzip: boolean
   newId(): string
 }
 
-export function applyFault(answer: Answer, spec: FaultAction | undefined, manner: Manner): Delivery {
+export function applyFault(answer: Answer, spec: FaultAction | undefined, style: AnswerStyle): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
-  const told = manner.present(answer)
-  const faulty = spec === undefined ? told : faultyAnswer(told, spec, manner)
+  const told = style.present(answer)
+  const faulty = spec === undefined ? told : faultyAnswer(told, spec, style)
   const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
-  const gzip = manner.isGzip || spec?.kind === 'gzip'
+  const gzip = style.isGzip || spec?.kind === 'gzip'
   return {
     kind: 'answer',
     status: faulty.status,
-    headers: { ...manner.headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
+    headers: { ...style.headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
     contentType: faulty.contentType,
     body: gzip ? gzipSync(text) : text,
     dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Manner): Answer {
+function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: AnswerStyle): Answer {
   switch (spec.kind) {
     case 'answer':
       return present(toldAnswer(spec))

@@ -2,7 +2,7 @@ import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type pg from 'pg'
 import { z } from 'zod'
 import { endpoints } from '../endpoints/requestSchemas.ts'
-import type { Draws } from '../processing/draws.ts'
+import type { SeededRandom } from '../processing/seededRandom.ts'
 
 const endpointName = z.enum(endpoints)
 
@@ -107,12 +107,12 @@ export interface Fault {
 /** The faults in use. Hits are counted in the database with the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
-  readonly #draws: Draws
+  readonly #random: SeededRandom
   #faults: Fault[] = []
 
-  constructor(pool: pg.Pool, draws: Draws) {
+  constructor(pool: pg.Pool, random: SeededRandom) {
     this.#pool = pool
-    this.#draws = draws
+    this.#random = random
   }
 
   async load(): Promise<void> {
@@ -165,7 +165,7 @@ export class Faults {
   }
 
   #drawn({ spec }: Fault, client: string): boolean {
-    return spec.share === 1 || this.#draws.fault(client) < spec.share
+    return spec.share === 1 || this.#random.fault(client) < spec.share
   }
 }
 

@@ -26,7 +26,7 @@ export async function tokenGate({ clients, rates, live }: Parts, arrival: Arriva
   const page = refusePage(arrival)
   if (page) return page
   const { arrivedUs, contentType, body } = arrival
-  const client = isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
+  const client = isForm(contentType) ? clients.findAuthenticated(new URLSearchParams(body)) : null
   const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
   const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
   return { client, ...passOf(slot, live(client), 'token'), refusal }

@@ -1,7 +1,7 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
 import type { Clients } from '../clients.ts'
-import type { Draws } from '../processing/draws.ts'
+import type { SeededRandom } from '../processing/seededRandom.ts'
 import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
@@ -26,7 +26,7 @@ interface Claims {
 interface TokenParts {
   pool: pg.Pool
   clock: SandboxClock
-  draws: Draws
+  random: SeededRandom
   live: (client: string) => LiveSettings
   clients: Clients
 }
@@ -74,7 +74,7 @@ export class Tokens {
       .setAudience(audience)
       .setIssuedAt(Math.floor(nowSeconds))
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds)
-      .setJti(this.#parts.draws.tokenId(clientId))
+      .setJti(this.#parts.random.tokenId(clientId))
       .sign(this.#keys.privateKey)
   }
 

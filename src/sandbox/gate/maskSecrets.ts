@@ -26,10 +26,10 @@ interface Arrived {
  */
 export function maskBody({ endpoint, contentType, body }: Arrived, isSecret: (text: string) => boolean): string {
   if (body === '') return ''
-  if (endpoint === 'other') return leftOut(body, 'sent to no endpoint')
-  if (endpoint === 'token') return isForm(contentType) ? maskTokenForm(body, isSecret) : leftOut(body, 'no form')
+  if (endpoint === 'other') return omissionNote(body, 'sent to no endpoint')
+  if (endpoint === 'token') return isForm(contentType) ? maskTokenForm(body, isSecret) : omissionNote(body, 'no form')
   if (!suspicious.test(body)) return body
-  return maskJson(body) ?? (isForm(contentType) ? maskForm(body) : leftOut(body, 'it may hold a secret'))
+  return maskJson(body) ?? (isForm(contentType) ? maskForm(body) : omissionNote(body, 'it may hold a secret'))
 }
 
 /**
@@ -51,7 +51,7 @@ export function bound(text: string, fullLength: number = text.length): string {
   return text.length <= strangerMax ? text : `${text.slice(0, strangerMax)}… (${fullLength} characters)`
 }
 
-export function leftOut(body: string, why: string): string {
+export function omissionNote(body: string, why: string): string {
   return `(${body.length} characters, left out: ${why})`
 }
 

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
 import { readJson, readQuery, refuse } from '../control/controlAnswers.ts'
-import { ledgerRows } from '../control/shownRows.ts'
+import { ledgerRows } from '../control/listRows.ts'
 import { readExactNumbers } from '../endpoints/parseExactly.ts'
 import type { Parts } from '../exchange.ts'
-import { type Difference, differences, type LedgerRequest } from './requestMatch.ts'
+import { type Difference, findDifferences, type LedgerRequest } from './requestMatch.ts'
 import { type Expectation, expectationSchema } from './scenarioSchema.ts'
 
 export interface NearMiss {
@@ -45,7 +45,7 @@ export class Tally {
   }
 
   see(request: LedgerRequest): void {
-    const found = differences(this.#expectation.requests, request)
+    const found = findDifferences(this.#expectation.requests, request)
     if (found.length > 0) {
       this.#seeOther(request, found)
       return

@@ -98,7 +98,7 @@ function memberOf(value: PayloadValue | undefined, step: string | number): Paylo
 }
 
 /** @param given a file name, or the scenario @throws FilesInvalid for a file, SettingsWrong for an object */
-export function openScenario(given: string | object | undefined): Scenario | undefined {
+export function loadScenario(given: string | object | undefined): Scenario | undefined {
   if (given === undefined) return undefined
   return typeof given === 'string'
     ? readScenario(given, readText(given))
@@ -106,7 +106,7 @@ export function openScenario(given: string | object | undefined): Scenario | und
 }
 
 /** The scenario's settings win. @throws SettingsWrong if they contradict each other */
-export function withScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
+export function mergeScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
   const { clock, clients, customers, settings: changes } = scenario
   const given = Object.entries({ clock, clients, unknownCustomers: customers?.unknown, ...changes })

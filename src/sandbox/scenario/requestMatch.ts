@@ -75,7 +75,7 @@ export interface Difference {
 }
 
 /** An empty list is a match. */
-export function differences(match: RequestMatch, request: LedgerRequest): Difference[] {
+export function findDifferences(match: RequestMatch, request: LedgerRequest): Difference[] {
   const { body, idempotencyKey, path, ...plain } = match
   const found: Difference[] = []
   const note = (field: string, expected: unknown, value: unknown) => found.push({ field, expected, found: value })

@@ -81,7 +81,7 @@ export interface StatusWord {
 }
 
 /** @param failureCode for `failed` without a code */
-export function readWord(text: string, failureCode: string): StatusWord {
+export function parseStatusWord(text: string, failureCode: string): StatusWord {
   const [, status = 'pending', code = failureCode] = wordPattern.exec(text) ?? []
   return { status: status as StatusWord['status'], errorCode: status === 'failed' ? code : null }
 }

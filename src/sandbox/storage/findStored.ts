@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Step } from '../scenario/scenarioSchema.ts'
-import { storable, timeSql, usSql } from './sandboxDatabase.ts'
+import { timeSql, usSql, withoutNul } from './sandboxDatabase.ts'
 
 export interface Stored {
   id: string
@@ -34,7 +34,7 @@ export async function findTransaction(
         ${usSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
-    values: [storable(id), client],
+    values: [withoutNul(id), client],
   })
   return rows[0]
 }
@@ -47,7 +47,7 @@ export async function findOrder(pool: pg.Pool, client: string, id: string): Prom
         ${usSql('done_at')}::double precision as "doneUs", held, statuses
       from sandbox.orders where id = $1 and client = $2
     `,
-    values: [storable(id), client],
+    values: [withoutNul(id), client],
   })
   return rows[0]
 }
@@ -77,13 +77,13 @@ export async function findApplied(
       order by l.sequence
       limit 1
     `,
-    values: [storable(request.idempotencyKey), request.client, request.endpoint, storable(request.body)],
+    values: [withoutNul(request.idempotencyKey), request.client, request.endpoint, withoutNul(request.body)],
   })
   return rows[0]
 }
 
 /** The first free position of each client, so that no id is drawn twice. */
-export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>> {
+export async function findNextPositions(pool: pg.Pool): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ client: string; next: string }>(`
     select client, coalesce(max(position), -1) + 1 as next
     from (
@@ -102,7 +102,7 @@ export interface CountedArrivals {
   arrivalsUs: number[]
 }
 
-export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<CountedArrivals[]> {
+export async function readCountedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<CountedArrivals[]> {
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
       select client, case when client is null then address else '' end as address,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { asAway, DatabaseAway, timeSql } from './sandboxDatabase.ts'
+import { DatabaseAway, timeSql, toDatabaseAway } from './sandboxDatabase.ts'
 
 export interface Retention {
   rows: number
@@ -12,7 +12,11 @@ const pauseMs = 60_000
 const batchRows = 10_000
 
 /** Deletes once a minute until the sandbox closes. */
-export async function trimForEver(pool: pg.Pool, retention: () => Retention, closing: AbortSignal): Promise<void> {
+export async function runLedgerRetention(
+  pool: pg.Pool,
+  retention: () => Retention,
+  closing: AbortSignal,
+): Promise<void> {
   while (!closing.aborted) {
     const deleted = await trimLedger(pool, retention()).catch((error: unknown) => complain(error, closing))
     if (deleted < batchRows) await delay(pauseMs, undefined, { signal: closing, ref: false }).catch(() => {})
@@ -21,7 +25,7 @@ export async function trimForEver(pool: pg.Pool, retention: () => Retention, clo
 
 /** Silent if the database is away, because requests report that. */
 function complain(error: unknown, closing: AbortSignal): number {
-  if (closing.aborted || asAway(error, false) instanceof DatabaseAway) return 0
+  if (closing.aborted || toDatabaseAway(error, false) instanceof DatabaseAway) return 0
   const reason = error instanceof Error ? error.message : error
   process.stderr.write(`sandbox: the ledger could not be trimmed: ${reason}\n`)
   return 0

@@ -83,7 +83,7 @@ function throwAway(pool: pg.Pool): void {
   const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
   const told = (...given: unknown[]) =>
     query(...given).catch((error: unknown) => {
-      throw asAway(error, false)
+      throw toDatabaseAway(error, false)
     })
   pool.query = told as typeof pool.query
 }
@@ -93,7 +93,7 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
     return await pool.connect()
   } catch (error) {
-    throw asAway(error, false)
+    throw toDatabaseAway(error, false)
   }
 }
 
@@ -107,7 +107,7 @@ const ofTheSession = /^(08|57P|58)/
  * Wraps an error, unless a statement or its values are the cause. @param isCommitting true if a commit may have been
  * under way
  */
-export function asAway(error: unknown, isCommitting: boolean): unknown {
+export function toDatabaseAway(error: unknown, isCommitting: boolean): unknown {
   if (error instanceof DatabaseAway) return error
   if (!(error instanceof pg.DatabaseError)) return new DatabaseAway(messageOf(error), isCommitting, error)
   const code = error.code ?? ''
@@ -130,7 +130,7 @@ export class Outage {
     this.#closing = closing
   }
 
-  met(error: DatabaseAway): void {
+  reportDown(error: DatabaseAway): void {
     if (this.#isTold || this.#closing.aborted) return
     this.#isTold = true
     process.stderr.write(
@@ -138,7 +138,7 @@ export class Outage {
     )
   }
 
-  over(): void {
+  reportUp(): void {
     if (!this.#isTold) return
     this.#isTold = false
     process.stderr.write('sandbox: the database is back.\n')
@@ -152,6 +152,6 @@ export const usSql = (column: string) => `(extract(epoch from ${column}) * 10000
 export const timeSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /** Postgres cannot store U+0000. */
-export function storable(text: string | null): string | null {
+export function withoutNul(text: string | null): string | null {
   return text?.replaceAll('\u0000', '\ufffd') ?? null
 }

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Effect, Entry } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
-import { asAway, connect, DatabaseAway, storable, timeSql } from './sandboxDatabase.ts'
+import { connect, DatabaseAway, timeSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
 
 /**
  * Writes requests and what they changed, and events if there are orders, in one commit. Without orders it is one
@@ -26,7 +26,7 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
     client.release()
   } catch (error) {
     await undo(client, error)
-    throw asAway(error, isCommitting)
+    throw toDatabaseAway(error, isCommitting)
   }
 }
 
@@ -87,10 +87,10 @@ function valuesOf(entries: readonly Entry[]): string[] {
     )
   const ledger = entries.map(({ row, effect }) => ({
     ...row,
-    path: storable(row.path),
-    client: storable(row.client),
-    idempotencyKey: storable(row.idempotencyKey),
-    body: storable(row.body),
+    path: withoutNul(row.path),
+    client: withoutNul(row.client),
+    idempotencyKey: withoutNul(row.idempotencyKey),
+    body: withoutNul(row.body),
     transactionId: effect?.kind === 'transaction' ? effect.id : null,
     orderId: effect?.kind === 'order' ? effect.id : null,
   }))

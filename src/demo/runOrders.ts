@@ -16,7 +16,7 @@ export interface ServiceCount {
   mostInAMinute: number
 }
 
-export interface Travel {
+export interface RunOptions {
   records: number
   signal: AbortSignal
   /** Is given a line every two seconds. */
@@ -37,7 +37,7 @@ const lookMs = 250
  *
  * @throws CommandEnded when the daemon or the sandbox ends, the signal's reason when it is aborted
  */
-export async function travel(installation: Installation, { records, signal, print }: Travel): Promise<Outcome> {
+export async function runOrders(installation: Installation, { records, signal, print }: RunOptions): Promise<Outcome> {
   const startedMs = performance.now()
   const orders = Array.from({ length: records }, (_, index) => salesOrder(index))
   const writing = (async () => {
@@ -107,7 +107,7 @@ export function expectationText(records: number): string {
     : `the service allows ${allowedInAMinute} requests a minute and a record takes about two: this takes about ${minutes} min\n`
 }
 
-export function isAsItShouldBe({ totals, service }: Pick<Outcome, 'totals' | 'service'>): boolean {
+export function isAllCorrect({ totals, service }: Pick<Outcome, 'totals' | 'service'>): boolean {
   return totals.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
 }
 
@@ -118,7 +118,7 @@ export function outcomeText(outcome: Outcome): string {
   const { requests, mostInAMinute } = service
   const records = totals.kinds.reduce((sum, { written }) => sum + written, 0)
   const counted = `The service counted ${requests} requests; at most ${mostInAMinute} came in any 60 seconds, and ${allowedInAMinute} are allowed.\n`
-  if (isAsItShouldBe(outcome)) {
+  if (isAllCorrect(outcome)) {
     return `${totalsText(totals)}
 All ${records} records are through after ${Math.round(tookMs / 1000)} s. The wrong ones were rejected, and their outbox rows say why.
 The service's ledger has each of the others exactly once, and no other record.

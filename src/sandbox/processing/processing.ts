@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { orderColumns, transactionColumns } from '../control/shownRows.ts'
+import { orderColumns, transactionColumns } from '../control/listRows.ts'
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { stepAt } from '../scenario/recordScripts.ts'
-import { readWord, type Step } from '../scenario/scenarioSchema.ts'
+import { parseStatusWord, type Step } from '../scenario/scenarioSchema.ts'
 import { timeSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
-import type { Draws } from './draws.ts'
+import type { SeededRandom } from './seededRandom.ts'
 
-export interface Course {
+export interface ProcessingPlan {
   doneUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
@@ -23,15 +23,15 @@ const orderedFailure = /^fail:([A-Za-z0-9_]{1,4000})/
  * @param position in the client's random stream
  * @param field2 may order a failure: `fail:E003`
  */
-export function decideCourse(
-  { live, draws }: Parts,
+export function planProcessing(
+  { live, random }: Parts,
   client: string,
   position: number,
   arrivedUs: number,
   field2: string,
-): Course {
+): ProcessingPlan {
   const { processingTime, failureShare, failureCode } = live(client)
-  const share = (stream: Parameters<Draws['share']>[0]) => draws.share(stream, client, position)
+  const share = (stream: Parameters<SeededRandom['share']>[0]) => random.share(stream, client, position)
   const processingSeconds = parseDistribution(processingTime)
   if (processingSeconds === undefined)
     throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
@@ -71,7 +71,7 @@ export interface Polled<S> {
 }
 
 /** Finds what a poll asks for, and moves its script on by one step. */
-export async function pollCourse<S extends { held: boolean; statuses: readonly Step[] | null }>(
+export async function pollProcessing<S extends { held: boolean; statuses: readonly Step[] | null }>(
   parts: Parts,
   which: Which,
   find: () => Promise<S | undefined>,
@@ -81,8 +81,8 @@ export async function pollCourse<S extends { held: boolean; statuses: readonly S
   if (found === undefined) return undefined
   if (!found.held || found.statuses === null) return { found, nowUs, fault: undefined }
   const fault = await tellNextStep(parts, which, found.statuses)
-  const toldUs = await settledNowUs(parts, which)
-  return { found: (await find()) ?? found, nowUs: toldUs, fault }
+  const settledUs = await settledNowUs(parts, which)
+  return { found: (await find()) ?? found, nowUs: settledUs, fault }
 }
 
 /** @returns the fault for the answer, if the step is one */
@@ -95,12 +95,12 @@ async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[
   })
   const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
-  const { status, errorCode } = readWord(step, parts.live(client).failureCode)
-  if (status !== 'pending') await changeCourse(parts, which, { kind: 'finish', errorCode })
+  const { status, errorCode } = parseStatusWord(step, parts.live(client).failureCode)
+  if (status !== 'pending') await changeProcessing(parts, which, { kind: 'finish', errorCode })
   return undefined
 }
 
-export type CourseChange =
+export type ProcessingChange =
   | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
   | { kind: 'hold' }
   /** Processing goes on as planned; what is overdue ends now. */
@@ -123,7 +123,7 @@ export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Prom
 type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
 
 /** Changes what is pending. Of two that finish it, the second finds it finished. */
-export async function changeCourse(parts: Needed, which: Which, change: CourseChange): Promise<Changed> {
+export async function changeProcessing(parts: Needed, which: Which, change: ProcessingChange): Promise<Changed> {
   const { of, id, client } = which
   const { name, columns, ending } = tables[of]
   const errorCode = of === 'transaction' ? [change.kind === 'finish' ? change.errorCode : null] : []

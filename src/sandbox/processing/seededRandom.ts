@@ -3,14 +3,14 @@ import type { JWK } from 'jose'
 
 const anySeed = 1
 
-/** Draws of a client: `stored` since the beginning, others since the start of the process. */
+/** Numbers drawn for a client: `stored` since the beginning, others since the start of the process. */
 type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
 
 /**
  * All randomness of the sandbox. With a seed, the n-th record of a client has the same id and time in every run,
  * independent of other clients.
  */
-export class Draws {
+export class SeededRandom {
   readonly #seed: () => number | null
   readonly #clients = new Map<string, Counts>()
 
@@ -26,7 +26,7 @@ export class Draws {
   }
 
   /** @param client null for all */
-  startAnew(client: string | null): void {
+  restart(client: string | null): void {
     if (client === null) this.#clients.clear()
     else this.#clients.delete(client)
   }
@@ -60,7 +60,7 @@ export class Draws {
 
   #uuid(stream: string, n: number): string {
     const seed = this.#seed()
-    return seed === null ? crypto.randomUUID() : drawUuid(seed, stream, n)
+    return seed === null ? crypto.randomUUID() : seededUuid(seed, stream, n)
   }
 }
 
@@ -84,7 +84,7 @@ export function draw(seed: number, stream: string, n: number): number {
   return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
 }
 
-export function drawUuid(seed: number, stream: string, n: number): string {
+export function seededUuid(seed: number, stream: string, n: number): string {
   const bytes = Buffer.alloc(16)
   for (let word = 0; word < 4; word += 1) bytes.writeUInt32BE(draw(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)

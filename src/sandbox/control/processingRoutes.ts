@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { type CourseChange, changeCourse, ownersOf, type Which } from '../processing/course.ts'
+import { changeProcessing, ownersOf, type ProcessingChange, type Which } from '../processing/processing.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, readQuery, refuse } from './controlAnswers.ts'
 
@@ -26,16 +26,16 @@ const orderPatch = z
 
 const idParameter = z.object({ id: z.string() })
 
-export function courseRoutes(app: FastifyInstance, parts: Parts): void {
+export function processingRoutes(app: FastifyInstance, parts: Parts): void {
   app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
     const { finish, errorCode, hold } = transactionPatch.parse(readJson(body))
     return changeOne(parts, reply, { of: 'transaction', ...asked(parts, params, query) }, (client) =>
-      courseChange(finish === 'failed' ? (errorCode ?? parts.live(client).failureCode) : null, hold),
+      processingChange(finish === 'failed' ? (errorCode ?? parts.live(client).failureCode) : null, hold),
     )
   })
   app.patch('/orders/:id', async ({ params, query, body }, reply) => {
     const { hold } = orderPatch.parse(readJson(body))
-    return changeOne(parts, reply, { of: 'order', ...asked(parts, params, query) }, () => courseChange(null, hold))
+    return changeOne(parts, reply, { of: 'order', ...asked(parts, params, query) }, () => processingChange(null, hold))
   })
 }
 
@@ -53,7 +53,7 @@ async function changeOne(
   parts: Parts,
   reply: FastifyReply,
   { of, id, client }: Asked,
-  change: (client: string) => CourseChange,
+  change: (client: string) => ProcessingChange,
 ) {
   const owners = (await ownersOf(parts.pool, of, id)).filter((each) => client === null || each === client)
   const [owner] = owners
@@ -62,7 +62,7 @@ async function changeOne(
     const detail = `The ${of} ${id} belongs to several clients: ${owners.join(', ')}. Choose one with ?client=ID.`
     return refuse(reply, 409, detail)
   }
-  const changed = await changeCourse(parts, { of, id, client: owner }, change(owner))
+  const changed = await changeProcessing(parts, { of, id, client: owner }, change(owner))
   if (changed.kind === 'changed') return changed.row
   if (changed.kind === 'unknown') return refuse(reply, 404, `There is no ${of} ${id}.`)
   const detail = `The ${of} ${id} was ${changed.outcome} at ${changed.at}. A finished one cannot change.`
@@ -73,7 +73,7 @@ function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean 
   return (finish === undefined) !== (hold === undefined)
 }
 
-function courseChange(errorCode: string | null, hold: boolean | undefined): CourseChange {
+function processingChange(errorCode: string | null, hold: boolean | undefined): ProcessingChange {
   if (hold === undefined) return { kind: 'finish', errorCode }
   return { kind: hold ? 'hold' : 'let go' }
 }
