@@ -53,8 +53,13 @@ export async function askService(
   })
   try {
     const answered = await askQuestions(plan, owned, onAnswered)
-    const exchanges = owned.parts.exchanges()
-    return { answered, exchanges, requests: owned.requests(), seen: seenOnTheWay(exchanges, owned.parts.throttles()) }
+    const exchanges = owned.sender.exchanges
+    return {
+      answered,
+      exchanges,
+      requests: owned.sender.requests,
+      seen: seenOnTheWay(exchanges, owned.sender.throttles),
+    }
   } finally {
     await http.close()
   }

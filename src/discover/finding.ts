@@ -6,11 +6,14 @@ import type { Contract } from '../config.ts'
  * - `sure`: two observations agree, and nothing seen contradicts them.
  * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
  * - `unknown`: asked, and the answers can be read in more than one way, or in none.
- * - `not asked`: it cannot, must not or was not to be asked.
+ * - `not asked`: it could not be asked, or an option was not given.
  */
 export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
-/** A variable that follows from what was found. */
+/** Two observations that agree are sure, one is likely. */
+export const certaintyOf = (observations: number): 'sure' | 'likely' => (observations > 1 ? 'sure' : 'likely')
+
+/** A variable to set. */
 export interface Setting {
   variable: string
   value: string
@@ -19,22 +22,22 @@ export interface Setting {
 
 /** The answer to a question. */
 export interface Finding {
-  /** A word or a few, of a set that its question lists, or a value; null if nothing was found out. */
+  /** A few words, or a value; null if nothing was found out. */
   found: string | null
   certainty: Certainty
   /** What was seen, or why it was not asked. */
   why: string
   /** What the daemon assumes as it is configured now; null if nothing depends on it. */
   assumed: string | null
-  /** Whether the service does otherwise. */
+  /** True if the service does not do as assumed. */
   differs: boolean
-  /** The variables that follow. */
+  /** The variables to set. */
   set: readonly Setting[]
-  /** What else follows, as for a mapping. */
+  /** What else to do, as in a mapping. */
   advice: readonly string[]
-  /** What the daemon cannot cope with; null if it copes. */
+  /** What the daemon cannot handle; null if it handles the answer. */
   cannot: string | null
-  /** What the service is held to later: pairs of DISCOVERED_CONTRACT. */
+  /** Pairs of DISCOVERED_CONTRACT. */
   contract: Contract
 }
 
@@ -62,7 +65,7 @@ export const unknown = (why: string, more: More = {}): Finding => ({
   why,
 })
 
-export const notAsked = (why: string, more: More = {}): Finding => ({ ...unknown(why, more), certainty: 'not asked' })
+export const notAsked = (why: string): Finding => ({ ...unknown(why), certainty: 'not asked' })
 
 /** Milliseconds for people: `12 ms`, `1.5 s`. */
 export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

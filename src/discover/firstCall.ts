@@ -18,7 +18,6 @@ export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = 
   },
 }
 
-/** What to look at if the issuer gave no token. */
 function explainNoToken(seen: Seen): string {
   if (seen.kind === 'no-answer') return seen.detail
   const said = `the issuer answered ${lineOf(seen)}`
@@ -28,22 +27,18 @@ function explainNoToken(seen: Seen): string {
       : 'the issuer answered without an access_token that a Bearer header can carry'
   if (seen.status >= 300 && seen.status < 400) return `${said}; redirects are not followed: look at SERVICE_AUTH_URL`
   if (seen.status === 404 || seen.status === 405) return `${said}: look at SERVICE_AUTH_URL`
-  return seen.status < 500
-    ? `${said}: look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list`
-    : said
+  if (seen.status >= 500) return said
+  return `${said}: look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list`
 }
 
 /** What answers at the address of the API. */
 interface FirstCall {
   first: Exchange
-  /** A question for a path at which nothing is served, if the first was answered with a success. */
+  /** A path that the service does not have, asked if the first call was a success. */
   beside: Exchange | null
 }
 
-/**
- * A question for a transaction that does not exist, with a good token, which changes nothing. If something else than the
- * service answers, or does not let us in, nothing more is sent.
- */
+/** A question for a transaction that does not exist, with a good token. Unless the service answers it, nothing more is sent. */
 export const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   requestsMax: 2,
@@ -52,13 +47,13 @@ export const firstCallSample: Sample<FirstCall> = {
   async take(parts) {
     const first = await parts.call({ method: 'GET', path: `${resources.data.path}/${randomUUID()}` })
     const beside = isSuccess(first.answer) ? await parts.call({ method: 'GET', path: `/api/v1/${randomUUID()}` }) : null
-    const { stop } = judgeAddress(first.answer, beside?.answer ?? null)
+    const { stop } = judgeAddress({ first, beside })
     if (stop !== null) parts.stop(stop)
     return { first, beside }
   },
 }
 
-/** The same, if the service answered and more can be asked. */
+/** The same, if more can be asked. */
 export const addressSample: Sample<FirstCall> = {
   name: 'a first call that is let in',
   requestsMax: 0,
@@ -66,24 +61,19 @@ export const addressSample: Sample<FirstCall> = {
   samples: [firstCallSample],
   async take(parts) {
     const call = await parts.sample(firstCallSample)
-    const { stop } = judgeAddress(call.first.answer, call.beside?.answer ?? null)
+    const { stop } = judgeAddress(call)
     if (stop !== null) throw new Stopped(stop)
     return call
   },
 }
 
-export async function askAddress(parts: Parts): Promise<Finding> {
-  const { first, beside } = await parts.sample(firstCallSample)
-  return judgeAddress(first.answer, beside?.answer ?? null).finding
-}
+export const askAddress = async (parts: Parts): Promise<Finding> =>
+  judgeAddress(await parts.sample(firstCallSample)).finding
 
-/**
- * Says, too, why nothing more should be asked; null if more can be. Pure.
- *
- * @param beside the answer for a path at which nothing is served, if it was asked
- */
-export function judgeAddress(seen: Seen, beside: Seen | null): { finding: Finding; stop: string | null } {
+/** Pure. @returns also the reason why nothing more should be asked; null if more can be */
+function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: string | null } {
   const assumed = 'let in; else 401, as the interface says, or 403'
+  const seen = first.answer
   const line = lineOf(seen)
   if (seen.kind === 'no-answer')
     return { finding: unknown(line, { assumed }), stop: `the first call with a good token was not answered: ${line}` }
@@ -104,13 +94,13 @@ export function judgeAddress(seen: Seen, beside: Seen | null): { finding: Findin
       stop: `the first call with a good token ${why}`,
     }
   }
-  if (isSuccess(seen) && !(beside !== null && isRefusal(beside)))
+  if (isSuccess(seen) && (beside === null || !isRefusal(beside.answer)))
     return refused(
       'something else',
-      `was answered ${line}, though there is no such transaction, and a path at which nothing is served the same: that is not the service`,
-      'nothing of the service answers at SERVICE_BASE_URL',
+      `was answered ${line}, though there is no such transaction, and so was a path that the service does not have: that is not the service`,
+      'the service does not answer at SERVICE_BASE_URL',
     )
   if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknown(line, { assumed }), stop: null }
-  const why = `a good token was answered ${nameOf(seen)}; how another address is answered cannot be asked from here`
+  const why = `a good token was answered ${nameOf(seen)}; the answer to another address cannot be asked from here`
   return { finding: sure('let in', why, { assumed }), stop: null }
 }

@@ -2,52 +2,49 @@ import type { DiscoverConfig } from '../config.ts'
 import type { AnsweredExchange, Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
 
-/** What the operator has said of the service, and how far to go. */
+/** What the operator gave with options. */
 export interface Given {
-  /** A customer that the service knows; null if none was named: then no record is created. */
+  /** A customer that the service knows. Without it, and without a record, no record is created. */
   customer: string | null
-  /** One that it does not know. */
+  /** A customer that the service does not know. */
   unknownCustomer: string | null
   /** The uuid of a customer that may order. */
   orderCustomer: string | null
-  /** The bodies of `--record`, to be sent in place of the test record and the test order; null: ours. */
+  /** The bodies of `--record`, sent in place of our test record and test order. */
   record: Body | null
   order: Body | null
-  /** Hold a token to its end, and watch the limit over two windows. */
+  /** Hold a token to its end. */
   slow: boolean
   /** Use the rate limit up, twice. */
   rate: boolean
-  /** Look for the largest body, by steps. */
+  /** Look for the largest body. */
   size: boolean
 }
 
-/** A body of a request as an object; its numbers keep their digits. */
+/** A request's body as an object; its numbers keep their digits. */
 export type Body = Readonly<Record<string, unknown>>
 
-/** Something of `Given` without which a question is not asked. */
+/** An option that a question needs. */
 export type Need = Exclude<keyof Given, 'record' | 'order'>
 
-/**
- * One thing that the interface does not show (docs/why/contract.md). `run` sends what it has to and hands the exchanges to a
- * judge, which is pure.
- */
+/** One thing that the interface does not show (docs/why/contract.md). */
 export interface Question {
-  /** Promised: `--only` and `--json` know it by this name. */
+  /** Promised: `--only` and `--json` use it. */
   name: string
-  /** Where docs/reference/interface.md is silent. */
+  /** The section of docs/reference/interface.md that is silent. */
   section: string
-  /** What is wanted, in half a sentence. */
+  /** What is asked, in half a sentence. */
   asks: string
-  /** The variable, the part of a mapping or the advice that its answer decides. */
+  /** The variable, the part of a mapping or the advice that the answer decides. */
   decides: string
-  /** The most requests that it makes beside those of its samples. */
+  /** The most requests, beside those of its samples. */
   requestsMax: number
-  /** The most test records that these create. */
+  /** The most test records among those requests. */
   recordsMax: number
   /** Taken before `run`, in this order. */
   samples: readonly Sample<unknown>[]
   needs: readonly Need[]
-  /** Whether production may be asked: it creates nothing and refuses nobody. */
+  /** True if production may be asked: the question creates nothing. */
   harmless: boolean
   run(parts: Parts): Promise<Finding>
 }
@@ -59,30 +56,36 @@ export interface Sample<T> {
   recordsMax: number
   /** Taken before `take`, in this order. */
   samples: readonly Sample<unknown>[]
-  /** Not taken, and not paid for, unless this was given: `take` is not called then. */
+  /** Taken only if this option was given. */
   needs?: Need
   take(parts: Parts): Promise<T>
 }
 
-/** What a question asks with. */
+/** All samples that are taken for a question or a sample, each once, the first needed first. */
+export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
+  const wanted = samples.filter(({ needs }) => needs === undefined || Boolean(given[needs]))
+  return new Set(wanted.flatMap((sample) => [...samplesOf(sample, given), sample]))
+}
+
+/** What questions ask with. */
 export interface Parts {
   config: DiscoverConfig
   given: Given
-  /** In every test record, so that people at the service can tell them. */
+  /** A word in every test record of this run, so that people at the service can recognise them. */
   run: string
-  /** Calls with the token that all questions share. @throws {NoAnswer} if the answer tells nothing of what was asked */
+  /** Calls with the shared token. @throws {NoAnswer} if the answer says nothing about the request */
   get(path: string): Promise<AnsweredExchange>
   /** @param body JSON text @throws {NoAnswer} as `get` does */
   post(path: string, body: string, headers?: Headers): Promise<AnsweredExchange>
-  /** Sends one request as it is and returns whatever comes back. */
+  /** Sends a request once and returns any answer. */
   call(request: Call): Promise<Exchange>
-  /** Asks the issuer for a token with this secret. A token that is granted is the one that all questions share from then on. */
+  /** Asks the issuer for a token with this secret. A token that is granted becomes the shared one. */
   askToken(clientSecret: string): Promise<Exchange>
-  /** The token that all questions share. */
+  /** The shared token. */
   token(): Promise<string>
-  /** The exchanges of a sample, made now or before. */
+  /** Takes a sample, or returns it if it was taken before. */
   sample<T>(sample: Sample<T>): Promise<T>
-  /** Sends nothing more, for this reason. */
+  /** Ends the run for this reason. */
   stop(why: string): void
   /** All so far, in their order. */
   exchanges(): readonly Exchange[]
@@ -91,7 +94,7 @@ export interface Parts {
   /** A number that no other record of this run has. */
   nextNumber(): number
   nowMs(): number
-  /** Waits so long, or until the operator interrupts. */
+  /** Waits, unless the operator interrupts. */
   waitMs(ms: number): Promise<void>
 }
 
@@ -102,9 +105,9 @@ export interface Call {
   path: string
   body?: string
   headers?: Headers
-  /** In place of the token that all share. Such a request is not repeated with another token after a 401. */
+  /** In place of the shared token. Such a request is not repeated with a new token after a 401. */
   accessToken?: string
-  /** Sent without a slot if none is free, and not repeated after a 429: to see what is beyond the limit. */
+  /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit?: boolean
 }
 
@@ -114,7 +117,7 @@ export interface Throttle {
   waitedMs: number
 }
 
-/** It was asked, and what came back does not answer it. */
+/** A question was asked, and the answers do not settle it. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
 }

@@ -66,11 +66,33 @@ test('a service that demands a bare UUID as key takes our records, and the daemo
 })
 
 test('a 500 after which the record was there is told, and answers no question', async () => {
-  await using service = await startForeignService({ failsOnce: true })
+  await using service = await startForeignService({ failsEach: 5 })
   const asked = await ask(service.url, { ...known, only: 'own-id,field2,unknown-customer' }, quick)
   expect(asked.seen.join('\n')).toMatch(/records were there though the first answer was a 5xx/)
   expect(asked.findings['own-id']).toMatchObject({ found: 'ignored' })
   expect(asked.findings.field2).toMatchObject({ found: 'any text' })
+})
+
+test.each([
+  4, 5, 6, 7,
+])('a 500 to each POST of number %i does not make a key look like the content', async (failsEach) => {
+  await using service = await startForeignService({ failsEach })
+  const asked = await ask(service.url, { ...known, only: 'idempotency,idempotency-header' }, quick)
+  expect(['e002', null]).toContain(asked.findings.idempotency?.found)
+  expect(['Idempotency-Key', null]).toContain(asked.findings['idempotency-header']?.found)
+})
+
+test('the next id of a service that counts is not taken for one that it has not given', async () => {
+  await using service = await startForeignService({ countsIds: true })
+  const asked = await ask(service.url, { ...known, only: 'own-id,field2,unknown-id' }, quick)
+  expect(asked.findings['unknown-id']).toMatchObject({ found: '404', certainty: 'sure' })
+})
+
+test('a limit that refills is not taken for one of a second, nor its header for one of a window', async () => {
+  await using service = await startForeignService({ bucket: { size: 20, perSecond: 2 } })
+  const only = 'rate-second,rate-polls,rate-orders,rate-scope'
+  const asked = await ask(service.url, { ...known, only }, quick)
+  for (const name of only.split(',')) expect(asked.findings[name]).toMatchObject({ certainty: 'unknown' })
 })
 
 test('the operator’s own record is sent if the service refuses ours, and the refusal names the field', async () => {

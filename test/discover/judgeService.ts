@@ -1,6 +1,6 @@
 import { setup } from '../sandbox/setup.ts'
 import { type Asked, ask, customers } from './ask.ts'
-import { givenFor, type RandomService, randomService } from './randomService.ts'
+import { givenFor, type RandomService, randomService, windowSeconds } from './randomService.ts'
 import { truthOf } from './truthOf.ts'
 
 /** An answer beside what is true. */
@@ -17,7 +17,11 @@ export interface Judged {
 export async function judgeService(seed: number): Promise<{ service: RandomService; asked: Asked; judged: Judged[] }> {
   const service = randomService(seed)
   await using started = await setup(service.options)
-  const asked = await ask(started.sandbox.url, { ...customers, rate: true, ...givenFor(service) })
+  const asked = await ask(
+    started.sandbox.url,
+    { ...customers, rate: true, ...givenFor(service) },
+    { RATE_LIMIT_WINDOW_SECONDS: String(windowSeconds) },
+  )
   const truth = truthOf(service.settings)
   const judged = Object.entries(asked.findings).map(([question, { found, certainty, why }]) => {
     const isRight = found === null || certainty === 'unknown' || truth[question]?.(found)

@@ -23,13 +23,16 @@ export interface RandomService {
 /** How likely it is that a service does as the sandbox does by default, question by question. */
 const usualShare = 0.4
 
+/** Half of the interface's window, so that two counts to the limit take less time. A count of 100 with a gap fits into it. */
+export const windowSeconds = 30
+
 /** Draws a service: each setting is drawn by itself, unless two exclude each other. */
 export function randomService(seed: number): RandomService {
   const notShown = consistent(drawn(createSeededRandom(seed, 'service')))
   const bodyLimitBytes = createSeededRandom(seed, 'body limit').pick([65_536, 262_144, 1_048_576])
   const limit = {
     rateLimitRequests: createSeededRandom(seed, 'limit').pick([100, 100, 60, 50]),
-    rateLimitWindowSeconds: 60,
+    rateLimitWindowSeconds: windowSeconds,
   }
   const options = { ...notShown, ...limit, bodyLimitBytes, processingTime: 'constant:2', seed }
   return { seed, options, notShown, settings: { ...notShown, ...limit }, record: recordFor(notShown) }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { judgeRateLimit, judgeRateWindow, limitByHeader, readCounts } from '../../src/discover/judges/rate.ts'
+import { judgeRateLimit, judgeRateSecond, judgeRateWindow, readCounts } from '../../src/discover/judges/limit.ts'
+import { limitByHeader } from '../../src/discover/judges/limitHeader.ts'
 
 /** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
 
@@ -58,9 +59,43 @@ test('a series of headers that contradicts itself fits no limit', () => {
   expect(limitByHeader([at(0, null, null), at(1, 98), at(2, 97)], 60_000)).toEqual({ min: 99, max: 100 })
 })
 
-test('a window is called longer only if it was watched for as long as it is configured', () => {
-  const watched = (stepMs: number) =>
-    [9, 8, 7, 6].map((remaining, i) => ({ fromMs: i * stepMs, toMs: i * stepMs + 10, counts: true, remaining }))
-  expect(judgeRateWindow(watched(100), 5_000)).toMatchObject({ certainty: 'unknown', found: null })
-  expect(judgeRateWindow(watched(2_000), 5_000)).toMatchObject({ certainty: 'likely', found: 'longer' })
+const counted = (...counts: ReturnType<typeof count>[]) => ({ counts, between: between(4, 4) })
+
+test('a window is longer if nothing is free when it should be over, and then no limit of 0 is set', () => {
+  const counts = counted(count(60), count(0))
+  expect(judgeRateWindow(counts, 60_000)).toMatchObject({ found: 'longer than 60 s', certainty: 'likely' })
+  expect(judgeRateLimit({ counts, range: null, doubt: null, configured })).toMatchObject({
+    found: '60',
+    certainty: 'likely',
+    set: [{ value: '60' }],
+  })
+  expect(judgeRateWindow(counted(count(60), count(60)), 60_000)).toMatchObject({ found: 'up to 60 s' })
+})
+
+test('a limit that fits only if tokens do not count is set, and not called found', () => {
+  const counts = counted(count(59, 1), count(59, 1))
+  const finding = judgeRateLimit({ counts, range: null, doubt: null, configured })
+  expect(finding).toMatchObject({ found: null, certainty: 'unknown', set: [{ value: '59' }] })
+})
+
+test('a count during which the token was renewed, or that took a whole window, shows no limit', () => {
+  for (const one of [count(130, 1, false), count(47, 0, false)])
+    expect(judgeRateLimit({ counts: counted(one), range: null, doubt: null, configured })).toMatchObject({
+      certainty: 'unknown',
+      set: [],
+    })
+  expect(judgeRateLimit({ counts: counted(count(130, 0, false)), range: null, doubt: null, configured })).toMatchObject(
+    { found: 'more than 130' },
+  )
+})
+
+test.each([
+  [[20], { found: 'none' }],
+  [[8, 8, 8], { found: '8 a second', certainty: 'sure' }],
+  [[5, 7, 8], { certainty: 'unknown' }],
+  [[9, 4, 9], { certainty: 'unknown' }],
+  [[5, 1, 1], { certainty: 'unknown' }],
+  [[7, 0], { certainty: 'unknown' }],
+])('of requests at once %j were let in', (bursts, finding) => {
+  expect(judgeRateSecond(bursts, 10)).toMatchObject(finding)
 })

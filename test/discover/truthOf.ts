@@ -179,7 +179,7 @@ function ofTheLimit(service: ServiceSettings): Record<string, Truth> {
     'rate-limit': is(rateLimitRequests),
     // In a fixed window, a 429 that counts changes nothing that a client could see.
     'rate-throttled': is(rateLimitRefused ? 'yes' : 'no', ...(rateLimitKind === 'fixed' ? ['no'] : [])),
-    'rate-window': is(`${rateLimitKind}, ${rateLimitWindowSeconds} s`),
+    'rate-window': is(`up to ${rateLimitWindowSeconds} s`),
     'rate-refusal': is(`429, Retry-After: ${retryAfterForm}`),
   }
 }

@@ -14,8 +14,12 @@ export interface ForeignChoices {
   demandsUuid?: boolean
   /** Milliseconds until a transaction can be read. */
   hiddenMs?: number
-  /** The first POST of each record is applied and answered 500. */
-  failsOnce?: boolean
+  /** Each POST of this number is applied and answered 500. */
+  failsEach?: number
+  /** Ids are T1, T2 and so on. */
+  countsIds?: boolean
+  /** A limit that refills little by little, and what remains of it in X-RateLimit-Remaining. */
+  bucket?: { size: number; perSecond: number }
 }
 
 interface Stored {
@@ -49,9 +53,23 @@ export async function startForeignService(choices: ForeignChoices) {
     }
     if (!tokens.has(headers.authorization?.slice(7) ?? '')) return refuse(401, 'token not valid')
     if (choices.limit && !letIn(choices.limit)) return refuse(429, 'slow down')
+    if (choices.bucket && !drip()) return refuse(429, 'slow down')
     const [, , , kind = '', id] = url.split('/')
     if (kind !== 'data' && kind !== 'orders') return refuse(404, 'nothing here')
     return method === 'POST' ? submit(kind, sent, headers['idempotency-key']) : read(decodeURIComponent(id ?? ''))
+  }
+
+  const ownId = (n: number) => (choices.countsIds ? `T${n + 1}` : `T-${String(1_000 + n).padStart(8, '0')}`)
+
+  const { size = 0, perSecond = 0 } = choices.bucket ?? {}
+  const bucket = { level: size, atMs: performance.now() }
+  function drip(): boolean {
+    const nowMs = performance.now()
+    bucket.level = Math.min(size, bucket.level + ((nowMs - bucket.atMs) * perSecond) / 1_000)
+    bucket.atMs = nowMs
+    if (bucket.level < 1) return false
+    bucket.level--
+    return true
   }
 
   function letIn({ requests, windowMs }: NonNullable<ForeignChoices['limit']>): boolean {
@@ -80,14 +98,14 @@ export async function startForeignService(choices: ForeignChoices) {
     if (kind === 'data' && typeof body?.data?.field2 !== 'string') return refuse(400, 'field2 is missing')
     if (!isKnown) return refuse(400, 'E001 customer is not known')
     const record = {
-      id: kind === 'orders' ? crypto.randomUUID() : `T-${String(1_000 + stored.size).padStart(8, '0')}`,
+      id: kind === 'orders' ? crypto.randomUUID() : ownId(stored.size),
       sinceMs: performance.now(),
       body,
     }
     stored.set(record.id, record)
     if (key !== undefined) keys.set(String(key), record)
     counts.taken++
-    if (choices.failsOnce && counts.taken % 5 === 0) return refuse(500, 'lost on the way back')
+    if (choices.failsEach && counts.taken % choices.failsEach === 0) return refuse(500, 'lost on the way back')
     return kind === 'orders'
       ? { status: 201, body: { orderId: record.id, status: 'pending', createdAt: new Date().toISOString() } }
       : { status: 200, body: { transactionId: record.id, status: 'accepted', timestamp: new Date().toISOString() } }
@@ -100,7 +118,7 @@ export async function startForeignService(choices: ForeignChoices) {
     const status = ageMs < 400 ? 'accepted' : ageMs < 1_200 ? 'pending' : 'completed'
     return {
       status: 200,
-      body: record.id.startsWith('T-')
+      body: record.id.startsWith('T')
         ? { transactionId: id, status }
         : { orderId: id, status, items: record.body.items },
     }
@@ -108,7 +126,8 @@ export async function startForeignService(choices: ForeignChoices) {
 
   const server = createServer(async (request, response) => {
     const { status, body } = await answer(request)
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+    const remaining = choices.bucket && { 'x-ratelimit-remaining': Math.floor(bucket.level) }
+    response.writeHead(status, { 'content-type': 'application/json', ...remaining }).end(JSON.stringify(body))
   })
   return { ...(await listenOnLoopback(server)), counts }
 }

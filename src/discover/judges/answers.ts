@@ -1,99 +1,88 @@
 import { type Exchange, endedAtMs } from '../exchange.ts'
-import { type Finding, found, likely, showMs, unknown } from '../finding.ts'
+import { certaintyOf, type Finding, found, likely, showMs, unknown } from '../finding.ts'
 import { addressSample } from '../firstCall.ts'
 import type { Parts } from '../question.ts'
 
 /** What all answers so far show together. */
 
+const responsesOf = (exchanges: readonly Exchange[]) =>
+  exchanges.flatMap(({ answer }) => (answer.kind === 'response' ? [answer] : []))
+
 /** Pure. */
 export function judgeCompression(exchanges: readonly Exchange[]): Finding {
   const assumed = 'none: Accept-Encoding is identity'
-  const encodings = exchanges.flatMap(({ answer }) =>
-    answer.kind === 'response' ? [answer.headers['content-encoding']?.trim().toLowerCase() || 'identity'] : [],
+  const encodings = responsesOf(exchanges).map(
+    ({ headers }) => headers['content-encoding']?.trim().toLowerCase() || 'identity',
   )
-  const [encoding] = encodings.filter((each) => each !== 'identity')
-  const certainty = encodings.length > 1 ? 'sure' : 'likely'
+  const encoding = encodings.find((each) => each !== 'identity')
+  const certainty = certaintyOf(encodings.length)
   if (encoding === undefined) return found(certainty, 'none', `${encodings.length} answers`, { assumed })
   return found(certainty, encoding, 'an answer was compressed though Accept-Encoding was identity', {
     assumed,
     differs: true,
     cannot:
-      'the daemon does not unpack answers: a record whose answer is compressed becomes uncertain. Have the service, or the proxy before it, heed Accept-Encoding',
+      'the daemon does not unpack answers: a record whose answer is compressed becomes uncertain. Have the service, or the proxy before it, obey Accept-Encoding',
   })
 }
 
 export async function askRedirects(parts: Parts): Promise<Finding> {
   const finding = judgeRedirects(parts.exchanges())
-  if (!finding.differs) await parts.sample(addressSample) // only the service can show that there is none
+  if (!finding.differs) await parts.sample(addressSample) // only the service itself can show that there is none
   return finding
 }
 
 /** Pure. */
-export function judgeRedirects(exchanges: readonly Exchange[]): Finding {
+function judgeRedirects(exchanges: readonly Exchange[]): Finding {
   const assumed = 'none: they are never followed'
-  const sent = exchanges.filter(
-    ({ answer }) => answer.kind === 'response' && answer.status >= 300 && answer.status < 400,
+  const redirected = exchanges.flatMap(({ method, path, answer }) =>
+    answer.kind === 'response' && answer.status >= 300 && answer.status < 400 ? [{ method, path, answer }] : [],
   )
-  const [first] = sent
-  const certainty = exchanges.length > 1 ? 'sure' : 'likely'
-  if (first?.answer.kind !== 'response') return found(certainty, 'none', `${exchanges.length} answers`, { assumed })
+  const [first] = redirected
+  if (first === undefined)
+    return found(certaintyOf(exchanges.length), 'none', `${exchanges.length} answers`, { assumed })
   const to = first.answer.headers.location?.replace(/[?#].*$/s, '') ?? '(nowhere)'
-  return found(
-    sent.length > 1 ? 'sure' : 'likely',
-    String(first.answer.status),
-    `${first.method} ${first.path} is sent to ${to}`,
-    {
-      assumed,
-      differs: true,
-      cannot: 'all sending pauses (unauthorized) at a redirect: look at SERVICE_BASE_URL, or at a proxy in between',
-    },
-  )
+  const why = `${first.method} ${first.path} is redirected to ${to}`
+  const cannot = 'all sending pauses (unauthorized) at a redirect: look at SERVICE_BASE_URL, or at a proxy in between'
+  return found(certaintyOf(redirected.length), String(first.answer.status), why, { assumed, differs: true, cannot })
 }
 
-/** Each answer bounds the difference: its Date, in whole seconds, was written between request and answer. Pure. */
+/** Date has whole seconds and was written between request and answer, so that each answer bounds the difference. Pure. */
 export function judgeClock(exchanges: readonly Exchange[]): Finding {
   const assumed = 'within 2 s'
   const bounds = exchanges.flatMap((exchange) => {
-    const { answer } = exchange
+    const { answer, startedAtMs } = exchange
     const dateMs = answer.kind === 'response' ? Date.parse(answer.headers.date ?? '') : Number.NaN
-    return Number.isNaN(dateMs)
-      ? []
-      : [{ minMs: dateMs - endedAtMs(exchange), maxMs: dateMs + 1_000 - exchange.startedAtMs }]
+    return Number.isNaN(dateMs) ? [] : [{ minMs: dateMs - endedAtMs(exchange), maxMs: dateMs + 1_000 - startedAtMs }]
   })
   if (bounds.length === 0) return unknown('no answer has a Date that can be read', { assumed })
   const minMs = Math.max(...bounds.map((each) => each.minMs))
   const maxMs = Math.min(...bounds.map((each) => each.maxMs))
   const why = `by ${bounds.length} answers the service’s clock is ahead by ${minMs / 1000} to ${maxMs / 1000} s`
   if (minMs > maxMs + 1_000) return unknown(`${why}: answers contradict each other`, { assumed })
-  const certainty = bounds.length > 1 ? 'sure' : 'likely'
+  const certainty = certaintyOf(bounds.length)
   if (minMs <= 2_000 && maxMs >= -2_000) return found(certainty, 'within 2 s', why, { assumed })
-  const [ms, where] = minMs > 0 ? [minMs, 'ahead'] : [-maxMs, 'behind']
-  return found(certainty, `${Math.round(ms / 1_000)} s ${where}`, why, {
-    assumed,
-    differs: true,
-    advice: ['times of the service and ours will not fit together in logs; let NTP set the clock that is off'],
-  })
+  const what = `${Math.round((minMs > 0 ? minMs : -maxMs) / 1_000)} s ${minMs > 0 ? 'ahead' : 'behind'}`
+  const advice = [
+    'times of the service and of outboxd will not fit together in logs: let NTP set the clock that is off',
+  ]
+  return found(certainty, what, why, { assumed, differs: true, advice })
 }
 
 /** Pure. */
 export function judgeResponseTime(exchanges: readonly Exchange[], timeoutMs: number): Finding {
   const assumed = `within 2 s; at most ${timeoutMs / 1000} s (REQUEST_TIMEOUT_SECONDS)`
-  const times = exchanges
-    .flatMap(({ answer }) => (answer.kind === 'response' ? [answer.tookMs] : []))
+  const times = responsesOf(exchanges)
+    .map(({ tookMs }) => tookMs)
     .toSorted((a, b) => a - b)
-  if (times.length === 0) return unknown('nothing was answered', { assumed })
-  const [p50, p95] = [quantile(times, 0.5), quantile(times, 0.95)]
-  const lost = exchanges.filter(({ answer }) => answer.kind === 'no-answer').length
-  const why = `${times.length} answers${lost > 0 ? `, and ${lost} that did not come` : ''}; the slowest took ${showMs(times.at(-1) ?? 0)}`
-  const isNear = (times.at(-1) ?? 0) > timeoutMs / 2 || lost > 0
-  return likely(`p50 ${showMs(p50)}, p95 ${showMs(p95)}`, why, {
-    assumed,
-    differs: p95 > 2_000,
-    advice: isNear
-      ? ['some answers come near REQUEST_TIMEOUT_SECONDS, or not at all: a longer one leaves fewer records in doubt']
-      : [],
-  })
+  const slowestMs = times.at(-1)
+  if (slowestMs === undefined) return unknown('nothing was answered', { assumed })
+  const quantile = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0
+  const lost = exchanges.length - times.length
+  const why = `${times.length} answers${lost > 0 ? `, and ${lost} that did not come` : ''}; the slowest took ${showMs(slowestMs)}`
+  const isNear = slowestMs > timeoutMs / 2 || lost > 0
+  const advice = isNear
+    ? ['some answers come late, or not at all: a longer REQUEST_TIMEOUT_SECONDS leaves fewer records in doubt']
+    : []
+  const what = `p50 ${showMs(quantile(0.5))}, p95 ${showMs(quantile(0.95))}`
+  return likely(what, why, { assumed, differs: quantile(0.95) > 2_000, advice })
 }
-
-const quantile = (sorted: readonly number[], share: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0

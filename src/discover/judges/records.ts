@@ -1,26 +1,21 @@
-import { randomUUID } from 'node:crypto'
-import type { DiscoverConfig } from '../../config.ts'
 import { resources } from '../../resources.ts'
 import { textOf } from '../../service/readJson.ts'
 import { type AnsweredExchange, fieldOf, isSuccess, lineOf, nameOf, type Response, statusIn } from '../exchange.ts'
-import { type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { CannotAsk, NoAnswer, type Parts, type Sample } from '../question.ts'
+import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
+import { checkControl, contradiction, follow, isTaken, type Observed, observeMax } from '../observe.ts'
+import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import {
   acceptedRecord,
   acceptedShape,
   controlSample,
   customerOf,
   explainRefused,
-  follow,
   idIn,
-  isTaken,
-  type KeyShape,
-  type Observed,
-  observeMax,
   observeRecord,
+  otherAmount,
+  type RecordChange,
   type RecordShape,
   submit,
-  usualHeaders,
 } from '../testRecord.ts'
 
 /** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
@@ -30,7 +25,7 @@ interface Lives {
   polls: readonly (readonly AnsweredExchange[])[]
 }
 
-/** When to ask again: often at first, as the first states may be short. A minute in all. */
+/** Short at first, because the first states may be short. */
 const waitsMs = [0, 150, 350, 700, 2_000, 4_000, 8_000, 15_000, 30_000]
 
 export const livesSample: Sample<Lives> = {
@@ -39,14 +34,14 @@ export const livesSample: Sample<Lives> = {
   recordsMax: 1,
   samples: [controlSample],
   async take(parts) {
-    await acceptedShape(parts)
-    const { exchange: first } = await acceptedRecord(parts)
-    const second = await submit(parts)
-    const ids = [first, second].flatMap((each) => idIn(each) ?? [])
+    const taken = [(await acceptedRecord(parts)).exchange, await submit(parts)]
+    const ids = taken.flatMap((each) => idIn(each) ?? [])
     const paths = ids.map((id) => `${resources.data.path}/${encodeURIComponent(id)}`)
-    return { taken: [first, second], polls: await follow(parts, paths, waitsMs) }
+    return { taken, polls: await follow(parts, paths, waitsMs) }
   },
 }
+
+const assumedSubmission = '200 with a transactionId'
 
 export async function askSubmission(parts: Parts): Promise<Finding> {
   const { shape, tried } = await parts.sample(controlSample)
@@ -54,49 +49,57 @@ export async function askSubmission(parts: Parts): Promise<Finding> {
   if (last === undefined) return unknown('no record was sent')
   if (shape === null) {
     const why = explainRefused(last.answer)
-    return unknown(why, {
-      assumed: assumedSubmission,
-      cannot: `a record is answered ${nameOf(last.answer)}`,
-      advice: [why],
-    })
+    const cannot = `a record is answered ${nameOf(last.answer)}`
+    return unknown(why, { assumed: assumedSubmission, cannot, advice: [why] })
   }
   const second = idIn(last) === null ? await submit(parts) : (await parts.sample(livesSample)).taken[1]
-  return judgeSubmission([last.answer, ...(second === undefined ? [] : [second.answer])])
-}
-
-const assumedSubmission = '200 with a transactionId'
-
-/** Pure. @param answers to records that were taken */
-export function judgeSubmission(answers: readonly Response[]): Finding {
-  const [seen] = answers
-  if (seen === undefined) return unknown('no record was taken')
-  const assumed = assumedSubmission
-  const why = answers.map(lineOf).join('; ')
-  const certainty = answers.length > 1 ? 'sure' : 'likely'
-  if (new Set(answers.map(({ status }) => status)).size > 1)
-    return unknown(`equal records were answered differently: ${why}`, { assumed })
-  if (idIn({ answer: seen }) === null)
-    return found(certainty, `${seen.status} without ${resources.data.idField}`, why, {
-      assumed,
-      differs: true,
-      cannot: `without a ${resources.data.idField} that can be read, each record becomes uncertain, as the service cannot be asked for it`,
-    })
-  return found(certainty, String(seen.status), why, {
-    assumed,
-    differs: seen.status !== 200,
-    contract: { submit_ok: String(seen.status) },
+  return judgeAccepted([last.answer, ...(second === undefined ? [] : [second.answer])], {
+    assumed: assumedSubmission,
+    idField: resources.data.idField,
+    hasId: idIn(last) !== null,
+    status: 200,
+    pair: 'submit_ok',
   })
 }
 
-/** docs/why/contract.md: what the daemon reads as pending, and as an end. */
-const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
-const isEnd = (status: string | undefined) => status !== undefined && /^(completed|failed)$/i.test(status.trim())
+interface AcceptedAs {
+  assumed: string
+  idField: string
+  hasId: boolean
+  /** As the interface says. */
+  status: number
+  pair: 'submit_ok' | 'order_ok'
+}
 
-/** What records, or orders, said of themselves one after the other. Pure. */
+/** Pure. @param answers to equal records or orders, which were accepted */
+export function judgeAccepted(
+  answers: readonly Response[],
+  { assumed, idField, hasId, status, pair }: AcceptedAs,
+): Finding {
+  const [seen] = answers
+  if (seen === undefined) return unknown('nothing was accepted', { assumed })
+  const differing = contradiction(answers, assumed)
+  if (differing !== null) return differing
+  const why = answers.map(lineOf).join('; ')
+  const certainty = certaintyOf(answers.length)
+  if (hasId)
+    return found(certainty, String(seen.status), why, {
+      ...{ assumed, differs: seen.status !== status },
+      contract: { [pair]: String(seen.status) },
+    })
+  const cannot = `without an ${idField} that can be read, the service cannot be asked for it: each one becomes uncertain`
+  return found(certainty, `${seen.status} without ${idField}`, why, { assumed, differs: true, cannot })
+}
+
+/** What the daemon reads as pending, and as an end (docs/why/contract.md). */
+const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
+const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
+
+/** Pure. @param lives the polls of records, or of orders */
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const assumed = 'accepted or pending, then completed or failed'
   const said = lives.map((polls) => polls.map(statusIn).filter((status) => status !== null))
-  // The life that showed most comes first: it has the order.
+  // The life that showed most comes first, because it has the order.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
   const last = lives.flat().at(-1)
   if (last === undefined) return unknown('no status was asked for', { assumed })
@@ -104,39 +107,37 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
     return unknown(`no status can be read: ${lineOf(last.answer)}`, {
       assumed,
       differs: true,
-      cannot:
-        'an answer without a status counts as a breach of contract, and the transaction is asked for again and again',
+      cannot: 'an answer without a status is a breach of contract: the daemon asks again and again',
     })
-  const what = statuses.join(', ')
   const foreign = statuses.filter((status) => !readStatuses.has(status.trim().toLowerCase()))
-  const ended = said.filter((each) => isEnd(each.at(-1)) || foreign.includes(each.at(-1) ?? ''))
-  const agree =
-    said.length > 1 && said.every((each) => new Set(each).size === statuses.length) && ended.length === said.length
+  const ended = said.filter((each) => each.slice(-1).some((status) => isEnd(status) || foreign.includes(status)))
+  // The first statuses may have passed unseen if a life begins with an end.
+  const isWhole = (each: readonly string[]) => new Set(each).size === statuses.length && !isEnd(each[0] ?? '')
+  const agree = said.length > 1 && said.every(isWhole) && ended.length === said.length
   const why = said.map((each) => each.join(', ')).join('; ') + (ended.length === 0 ? '; the end was not seen' : '')
-  if (foreign.length === 0) return found(agree ? 'sure' : 'likely', what, why, { assumed })
-  return found(agree ? 'sure' : 'likely', what, why, {
+  const cannot = `${foreign.join(', ')} is not a status that the daemon knows: it counts a breach of contract and asks again, so a record with such a last status never ends`
+  return found(agree ? 'sure' : 'likely', statuses.join(', '), why, {
     assumed,
-    differs: true,
-    cannot: `${foreign.join(', ')} is not a status that the daemon knows: it counts a breach of contract and asks again, so a record whose last status it is never ends`,
+    ...(foreign.length === 0 ? {} : { differs: true, cannot }),
   })
 }
 
-/** What a record is answered with its fields in one place: right, and with an amount that is wrong on purpose. */
+/** A record with its fields in one place, and the same with an amount that is wrong on purpose. */
 interface PlaceSeen {
   right: boolean
   wrong: boolean | null
 }
 
-/** Where the service reads the client's fields of docs/reference/interface.md, 2.5. */
+/** Where the service reads the fields of docs/reference/interface.md, 2.5. */
 interface Mapped {
   data: PlaceSeen
   beside: PlaceSeen | null
-  /** Whether a record without these fields is taken. */
+  /** True if a record without these fields is accepted. */
   without: boolean
   why: string
 }
 
-/** A field that the service does not read is taken whatever it holds: what is wrong on purpose tells where it is read. */
+/** A field that the service does not read may hold anything: a wrong amount shows the place where it is read. */
 export const mappedSample: Sample<Mapped> = {
   name: 'records with a wrong amount, here and there',
   requestsMax: 6 * observeMax,
@@ -145,19 +146,17 @@ export const mappedSample: Sample<Mapped> = {
   async take(parts) {
     const shape = await acceptedShape(parts)
     const seen: string[] = []
-    const look = async (what: string, change: Parameters<typeof observeRecord>[1]) => {
-      const observed = await observeRecord(parts, change)
-      seen.push(`${what}: ${observed.name}`)
-      return observed.taken
+    const look = async (what: string, change: RecordChange) => {
+      const { taken, name } = await observeRecord(parts, change)
+      seen.push(`${what}: ${name}`)
+      return taken
     }
     const at = async (place: 'data' | 'beside'): Promise<PlaceSeen> => {
-      const isOwn = shape.place === place
+      const amount = otherAmount(shape.amount)
       const right =
-        isOwn ||
+        shape.place === place ||
         (await look(`in ${place}`, { shape: { place } })) ||
-        (await look(`in ${place}, the amount as ${otherOf(shape.amount)}`, {
-          shape: { place, amount: otherOf(shape.amount) },
-        }))
+        (await look(`in ${place}, the amount as ${amount}`, { shape: { place, amount } }))
       const mapped = { total_amount: 'noamount' }
       return { right, wrong: right ? await look(`a wrong amount in ${place}`, { shape: { place }, mapped }) : null }
     }
@@ -168,42 +167,35 @@ export const mappedSample: Sample<Mapped> = {
   },
 }
 
-const otherOf = (amount: RecordShape['amount']) => (amount === 'text' ? 'number' : 'text')
 const isRead = (place: PlaceSeen | null) => place?.right === true && place.wrong === false
 const placeRead = ({ data, beside }: Mapped) => (isRead(data) ? 'data' : isRead(beside) ? 'beside' : null)
 
-/** Each observation was made twice, and each refusal beside a record that was taken. Pure. */
+/** Pure. */
 export function judgeMappedFields(mapped: Mapped): Finding {
   const assumed = 'in data, as mappings/data.yaml sends them'
-  const { data, beside, without, why } = mapped
+  const { data, without, why } = mapped
   const place = placeRead(mapped)
   const need = without ? 'optional' : 'required'
+  const instead = (what: string, advice: string) => sure(what, why, { assumed, differs: true, advice: [advice] })
   if (place === 'data') return sure(`in data, ${need}`, why, { assumed })
   if (place === 'beside')
-    return sure(`beside data, ${need}`, why, {
-      assumed,
-      differs: true,
-      advice: [
-        'in the mapping’s `body`, put customer_id, order_date and total_amount beside data: in data the service does not read them',
-      ],
-    })
-  if (!data.right && without)
-    return sure('refused', why, {
-      assumed,
-      differs: true,
-      advice: ['take customer_id, order_date and total_amount out of the mapping’s `body`; ask where they belong'],
-    })
-  if (!without || (beside !== null && !beside.right && !data.right)) return unknown(why, { assumed })
-  return sure('ignored', why, {
-    assumed,
-    differs: true,
-    advice: [
-      'the service does not read amount, date and customer_id where mappings/data.yaml puts them: ask where they belong',
-    ],
-  })
+    return instead(
+      `beside data, ${need}`,
+      'in the mapping’s `body`, put customer_id, order_date and total_amount beside data: the service does not read them in data',
+    )
+  if (!without) return unknown(why, { assumed })
+  if (!data.right)
+    return instead(
+      'refused',
+      'take customer_id, order_date and total_amount out of the mapping’s `body`; ask the operator of the service where they belong',
+    )
+  return instead(
+    'ignored',
+    'the service does not read customer_id, order_date and total_amount where mappings/data.yaml puts them: ask its operator where they belong',
+  )
 }
 
-/** A record with an amount as a number, and one with the same as text, if amounts are read. */
+/** A record with its amount as a number, and one with the same as text, if amounts are read. */
 interface Amounts {
   place: 'data' | 'beside' | null
   number: boolean
@@ -234,312 +226,66 @@ export function judgeAmount({ place, number, text, why }: Amounts): Finding {
   return sure('text', why, { assumed, differs: true, advice: ['in the mapping, give total_amount `as: string`'] })
 }
 
-const dates = {
-  milliseconds: '2026-01-02T03:04:05.678Z',
-  zero: '2026-01-02T03:04:05+00:00',
-  offset: '2026-01-02T03:04:05+01:00',
-}
-/** Of a date that the service cannot take for one: only a service that refuses it reads dates. */
+/** A service that accepts this does not read dates. */
 const noDate = '2026-13-42T03:04:05Z'
+
+export const orderDateMax = 4 * observeMax
 
 export async function askOrderDate(parts: Parts): Promise<Finding> {
   const { place, number } = await parts.sample(amountsSample)
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
-  if (place === null)
-    return likely('not read', 'the service reads no amount, and the date stands beside it', { assumed })
+  if (place === null) return likely('not read', 'the service reads no amount, and the date is beside it', { assumed })
   const withDate = (order_date: string) =>
     observeRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
-  const none = await withDate(noDate)
-  if (none.taken) return likely('not read', `the date ${noDate} is taken`, { assumed })
-  const [milliseconds, zero, offset] = [
-    await withDate(dates.milliseconds),
-    await withDate(dates.zero),
-    await withDate(dates.offset),
-  ]
+  if ((await withDate(noDate)).taken) return likely('not read', `the date ${noDate} is accepted`, { assumed })
+  const milliseconds = await withDate('2026-01-02T03:04:05.678Z')
+  const zero = await withDate('2026-01-02T03:04:05+00:00')
+  const offset = await withDate('2026-01-02T03:04:05+01:00')
   const why = `with milliseconds: ${milliseconds.name}; with +00:00: ${zero.name}; with +01:00: ${offset.name}`
   const offsets = offset.taken ? 'any offset' : zero.taken ? 'UTC' : 'Z alone'
-  const what = `${milliseconds.taken ? 'milliseconds' : 'whole seconds'}, ${offsets}`
-  if (milliseconds.taken) return sure(what, why, { assumed })
-  return sure(what, why, {
-    assumed,
-    differs: true,
-    cannot:
-      'a date that the client writes with a fraction of a second is sent with it, and refused: have the ERP write whole seconds',
-  })
-}
-
-export const orderDateMax = 4 * observeMax
-
-/** One record under one key twice more, and a like one under another key. */
-interface Repeats {
-  key: KeyShape
-  first: AnsweredExchange
-  again: readonly AnsweredExchange[]
-  /** The same under another key: tells a service that knows the key from one that knows the content. */
-  otherKey: AnsweredExchange
-}
-
-interface RepeatsSeen extends Repeats {
-  /** What the service makes of a key in another header or form, if not of the one that is configured. */
-  tried: readonly KeyShape[]
-}
-
-/** As the daemon sends the key; if nothing comes of that, in the other form, and in the other usual headers. */
-export const repeatsSample: Sample<RepeatsSeen> = {
-  name: 'a record again under its idempotency key',
-  requestsMax: 4 + 3 * 3 + usualHeaders.length + 4,
-  recordsMax: 4 + 3 * 3 + usualHeaders.length + 4,
-  samples: [controlSample],
-  async take(parts) {
-    const { key: own } = await acceptedShape(parts)
-    const other = own.form === 'bare' ? 'quoted' : 'bare'
-    const tried: KeyShape[] = []
-    const asSent = await repeats(parts, own)
-    tried.push(own)
-    if (recognised(asSent) !== 'no') return { ...asSent, tried }
-    const others: KeyShape[] = [
-      { headers: own.headers, form: other },
-      { headers: usualHeaders, form: 'quoted' },
-      { headers: usualHeaders, form: 'bare' },
-    ]
-    for (const key of others) {
-      tried.push(key)
-      const seen = await repeats(parts, key).catch(() => null)
-      if (seen === null || recognised(seen) === 'no') continue
-      const narrowed = key.headers.length === 1 ? seen : await inOneHeader(parts, key)
-      if (narrowed !== null) return { ...narrowed, tried }
-    }
-    return { ...asSent, tried }
-  },
-}
-
-async function inOneHeader(parts: Parts, { headers, form }: KeyShape): Promise<Repeats | null> {
-  for (const header of headers) {
-    const seen = await repeats(parts, { headers: [header], form })
-    if (recognised(seen) !== 'no') return seen
-  }
-  return null
-}
-
-async function repeats(parts: Parts, key: KeyShape): Promise<Repeats> {
-  const [one, id] = [randomUUID(), randomUUID()]
-  const record = (given: string) => submit(parts, { shape: { key }, key: given, id, data: sameField2(parts) })
-  const first = await record(one)
-  if (!isTaken(first)) throw new NoAnswer(`the first was not taken: ${lineOf(first.answer)}`)
-  const again = [await record(one)]
-  if (recognisedAs(first, again[0]) !== 'no') again.push(await record(one))
-  const otherKey = again.length > 1 ? await record(randomUUID()) : first
-  return { key, first, again, otherKey }
-}
-
-/** A repetition has the very contents of the first. */
-const sameField2 = ({ given, run }: Parts) => (given.record === null ? { field2: `outboxd${run}same` } : {})
-
-type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
-
-/** Whether all repetitions were known for the first; null if they contradict each other or say neither. Pure. */
-export function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
-  const seen = new Set(again.map((each) => recognisedAs(first, each)))
-  return seen.size === 1 ? ([...seen][0] ?? null) : null
-}
-
-function recognisedAs(first: AnsweredExchange, second: AnsweredExchange | undefined): Recognised {
-  if (second === undefined) return null
-  const { answer } = second
-  if (isTaken(second)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
-  if (answer.code === 'E002') return 'E002'
-  return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null
-}
-
-type Policy = DiscoverConfig['uncertainPolicy']
-
-/** Pure. @param ownId whether each record brings its id, which a service may know it by */
-export function judgeIdempotency(seen: RepeatsSeen, policy: Policy, ownId: boolean): Finding {
-  const { first, again, otherKey } = seen
-  const assumed = `ignored, unless UNCERTAIN_POLICY is resend (it is ${policy})`
-  const why = `first ${lineOf(first.answer)}; again ${again.map(({ answer }) => lineOf(answer)).join('; ')}; under another key ${lineOf(otherKey.answer)}`
-  const byKey = recognised(seen)
-  const byContent = otherKey === first ? 'no' : recognised({ first, again: [otherKey] })
-  if (byKey === null) return unknown(why, { assumed })
-  if (byKey === 'no') return ignored(why, policy, seen.tried)
-  const e002 = again.find(({ answer }) => answer.code === 'E002')?.answer.status
-  const contract: Finding['contract'] = e002 === undefined ? {} : { e002: String(e002) }
-  if (byContent !== 'no' && !ownId)
-    return sure('by content', `${why}: a record is known by its content, under any key`, {
-      assumed,
-      differs: true,
-      set: [hold('two records of the same content count as one: a second one would be taken for a repetition')],
-      cannot: byKey === 'other' ? refusedRepeat : null,
-      contract,
-    })
-  if (byKey === 'other')
-    return sure(`refused with ${nameOf(again[0]?.answer ?? first.answer)}`, why, {
-      assumed,
-      differs: true,
-      set: [hold('a repetition is refused without E002')],
-      cannot: refusedRepeat,
-    })
-  const meaning =
-    byKey === 'same id'
-      ? 'a request that is sent again under its key gets the first answer'
-      : 'a request that arrived is E002 when it is sent again, and stored once'
-  const set = [{ variable: 'UNCERTAIN_POLICY', value: 'resend', why: meaning }]
-  return sure(byKey === 'same id' ? 'replay' : 'e002', why, { assumed, differs: policy === 'hold', set, contract })
-}
-
-const refusedRepeat =
-  'a repetition is refused without E002: after an attempt in doubt the daemon cannot tell a record that arrived from one that is wrong'
-
-const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
-
-function ignored(why: string, policy: Policy, tried: readonly KeyShape[]): Finding {
-  return sure('ignored', `${why}: two transactions, and the same in ${tried.length} ways to send a key`, {
-    assumed: policy === 'resend' ? 'recognised, as UNCERTAIN_POLICY=resend says' : 'ignored',
-    differs: policy === 'resend',
-    set: [hold('the service does not know a request again: what is sent twice is there twice')],
-  })
-}
-
-/** Pure. */
-export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string, ownId: boolean): Finding {
-  const { key, first, otherKey, tried } = seen
-  const byKey = recognised(seen)
-  const [header = assumed] = key.headers
-  if (byKey === null) return unknown('a repeated request was not answered', { assumed })
-  if (byKey === 'no') {
-    const isDemanded = tried[0]?.headers[0]?.toLowerCase() !== assumed.toLowerCase()
-    const why = `a key in ${usualHeaders.join(', ')} is not looked at, quoted or bare`
-    return isDemanded
-      ? headerFound(header, assumed, 'records without it are refused, though it is not looked at')
-      : sure('none', why, { assumed })
-  }
-  const byContent = recognised({ first, again: [otherKey] })
-  if (byContent !== 'no')
-    return ownId
-      ? unknown('a record is known by the id that it brings, under any key', { assumed })
-      : sure('none', 'a record is known by its content, under any key', { assumed })
-  return headerFound(
-    header,
-    assumed,
-    `a record that was sent again under the same ${header} was recognised twice, under another key it was not`,
-  )
-}
-
-const headerFound = (header: string, assumed: string, why: string) =>
-  sure(header, why, {
-    assumed,
-    differs: header.toLowerCase() !== assumed.toLowerCase(),
-    set: [{ variable: 'IDEMPOTENCY_HEADER', value: header, why }],
-  })
-
-/** Quoted or bare: which of the two is taken, and, if keys are known again, known again. */
-export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
-  const assumed = parts.config.service.idempotencyKeyForm
-  const seen = await parts.sample(repeatsSample)
-  const isKnown = !['no', null].includes(recognised(seen))
-  const { headers } = isKnown ? seen.key : (await acceptedShape(parts)).key
-  const look = async (form: KeyShape['form']) => {
-    const key: KeyShape = { headers, form }
-    const observed = await observeRecord(parts, { shape: { key } })
-    if (!observed.taken || !isKnown) return { form, works: observed.taken, said: `${form}: ${observed.name}` }
-    const known = recognised(await repeats(parts, key))
-    return { form, works: known !== 'no', said: `${form}: ${known === 'no' ? 'not known again' : 'known again'}` }
-  }
-  const looks = [await look('quoted'), await look('bare')]
-  const why = looks.map(({ said }) => said).join('; ')
-  const [first, second] = looks.filter(({ works }) => works)
-  if (first === undefined) return unknown(why, { assumed })
-  if (second !== undefined) return sure('either', why, { assumed })
-  const set = [{ variable: 'IDEMPOTENCY_KEY_FORM', value: first.form, why }]
-  return sure(first.form, why, { assumed, differs: first.form !== assumed, set })
-}
-
-export const idempotencyFormMax = 2 * (observeMax + 4)
-
-/** A record that brings its own transactionId, twice over; and whether one without it is refused. */
-export async function askOwnId(parts: Parts): Promise<Finding> {
-  const assumed = 'no: mappings send none'
-  const shape = await acceptedShape(parts)
-  const advice = [
-    'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
-  ]
-  if (shape.ownId) {
-    const bare = await observeRecord(parts, { shape: { ownId: false } })
-    const why = `a record without transactionId is answered ${bare.name}, one that brings it is taken`
-    if (!bare.taken) return sure('required', why, { assumed, differs: true, advice })
-  }
-  const ids = [randomUUID(), randomUUID()]
-  const sent: AnsweredExchange[] = []
-  for (const id of ids) sent.push(await submit(parts, { shape: { ownId: true }, id }))
-  const [first, second] = sent
-  if (first === undefined || second === undefined || isTaken(first) !== isTaken(second))
-    throw new NoAnswer(
-      `two such records were answered differently: ${sent.map(({ answer }) => lineOf(answer)).join('; ')}`,
-    )
-  const line = lineOf(first.answer)
-  if (!isTaken(first)) {
-    await checkControl(parts)
-    return sure('refused', line, { assumed })
-  }
-  const kept = sent.filter((each, i) => idIn(each) === ids[i])
-  if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
-  if (kept.length === 0)
-    return sure('ignored', `sent ${ids[0]}, answered ${idIn(first) ?? 'without an id'}; the same again`, { assumed })
-  const again = await submit(parts, { shape: { ownId: true }, id: ids[0] ?? '', key: randomUUID() })
-  const e002: Finding['contract'] = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
-  return sure(
-    'taken',
-    `${ids.length} records kept the ids that they brought; another record with one of them was answered ${nameOf(again.answer)}`,
-    {
-      assumed,
-      differs: true,
-      advice,
-      contract: e002,
-      cannot: isTaken(again) ? 'two records may have the same id: with probe, one may be taken for the other' : null,
-    },
-  )
-}
-
-async function checkControl(parts: Parts): Promise<void> {
-  const control = await submit(parts)
-  if (!isTaken(control))
-    throw new NoAnswer(`a record like those that were taken is refused now: ${lineOf(control.answer)}`)
-}
-
-/** Customer ids as long as may be, by different ways to count, beside ids that are short by each of them. */
-export async function askCustomerLength(parts: Parts): Promise<Finding> {
-  const customer = customerOf(parts.given)
-  const withId = (customerId: string) => observeRecord(parts, { customerId })
-  const ten = await withId(customer.padEnd(10, '0').slice(0, 10))
-  const eleven = await withId(customer.padEnd(11, '0').slice(0, 11))
-  const seen: LengthsSeen = {
-    ten,
-    eleven,
-    bytes: await withId('é'.repeat(10)),
-    fewBytes: null,
-    halves: null,
-    fewHalves: null,
-  }
-  if (!isLike(seen.bytes, ten)) seen.fewBytes = await withId('é'.repeat(5))
-  else seen.halves = await withId('𝒳'.repeat(10))
-  if (seen.halves !== null && !isLike(seen.halves, ten)) seen.fewHalves = await withId('𝒳'.repeat(5))
-  return judgeCustomerLength(seen)
+  if (milliseconds.taken) return sure(`milliseconds, ${offsets}`, why, { assumed })
+  const cannot = 'a date with a fraction of a second is sent with it, and refused: have the ERP write whole seconds'
+  return sure(`whole seconds, ${offsets}`, why, { assumed, differs: true, cannot })
 }
 
 export const customerLengthMax = 5 * observeMax
 
+/** Sends ids as long as may be by different ways to count, and ids that are short by all of them. */
+export async function askCustomerLength(parts: Parts): Promise<Finding> {
+  const customer = customerOf(parts.given)
+  // The first characters of a known customer, in case the service asks for them.
+  const prefix = customer.slice(0, 2)
+  const withId = (customerId: string) => observeRecord(parts, { customerId })
+  const withLetters = (letter: string, length: number) => withId(prefix + letter.repeat(length - prefix.length))
+  const ten = await withId(customer.padEnd(10, '0').slice(0, 10))
+  const eleven = await withId(customer.padEnd(11, '0').slice(0, 11))
+  const bytes = await withLetters('é', 10)
+  if (!isLike(bytes, ten))
+    return judgeCustomerLength({
+      ten,
+      eleven,
+      bytes,
+      fewBytes: await withLetters('é', 5),
+      halves: null,
+      fewHalves: null,
+    })
+  const halves = await withLetters('𝒳', 10)
+  const fewHalves = isLike(halves, ten) ? null : await withLetters('𝒳', 5)
+  return judgeCustomerLength({ ten, eleven, bytes, fewBytes: null, halves, fewHalves })
+}
+
 interface LengthsSeen {
   ten: Observed
   eleven: Observed
-  /** Ten characters of two bytes each; and five of them, if ten are refused. */
+  /** Ten characters with some of two bytes each; and five, if ten are refused. */
   bytes: Observed
   fewBytes: Observed | null
-  /** Ten characters of two UTF-16 units each; and five. */
+  /** Ten characters with some of two UTF-16 units each; and five. */
   halves: Observed | null
   fewHalves: Observed | null
 }
 
-/** That a customer is unknown is said of an id that fits: the answer is then that of the ten characters. */
+/** True if an id was answered like the one of ten characters, which fits. */
 function isLike(seen: Observed, ten: Observed): boolean {
   return seen.taken === ten.taken && (seen.taken || (seen.name === ten.name && wordsOf(seen) === wordsOf(ten)))
 }
@@ -553,64 +299,50 @@ function wordsOf({ exchange }: Observed): string {
 /** Pure. */
 export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewHalves }: LengthsSeen): Finding {
   const assumed = 'characters, as `maxLength` of a mapping counts'
-  const say = (name: string, seen: Observed | null) => (seen === null ? [] : [`${name}: ${seen.name}`])
-  const why = [
-    ...[...say('10', ten), ...say('11', eleven), ...say('10 of two bytes', bytes), ...say('5 of them', fewBytes)],
-    ...[...say('10 of two halves', halves), ...say('5 of them', fewHalves)],
-  ].join(', ')
-  if (isLike(eleven, ten))
-    return ten.taken
-      ? sure('not limited', why, {
-          assumed,
-          differs: true,
-          advice: ['the service takes longer ids than the interface says: keep to 10 all the same'],
-        })
-      : unknown(`${why}: that does not tell the length from the customer`, { assumed })
+  const named = {
+    '10': ten,
+    '11': eleven,
+    '10 with é': bytes,
+    '5 with é': fewBytes,
+    '10 with 𝒳': halves,
+    '5 with 𝒳': fewHalves,
+  }
+  const why = Object.entries(named)
+    .flatMap(([name, seen]) => (seen === null ? [] : [`${name}: ${seen.name}`]))
+    .join(', ')
+  if (isLike(eleven, ten)) {
+    if (!ten.taken) return unknown(`${why}: that does not show the length apart from the customer`, { assumed })
+    const advice = ['the service accepts longer ids than the interface says: keep to 10 anyway']
+    return sure('not limited', why, { assumed, differs: true, advice })
+  }
   const counted = (what: string, letters: string) =>
     sure(what, why, {
       assumed,
       differs: true,
       cannot: `a mapping counts characters: the service may refuse a customerId with ${letters} though it maps`,
     })
-  if (fewBytes !== null)
-    return isLike(fewBytes, ten)
-      ? counted('bytes', 'letters beyond ASCII')
-      : unknown(`${why}: letters beyond ASCII are refused at any length`, {
-          assumed,
-          advice: ['the service takes only plain letters and digits in a customerId: say so in the mapping'],
-        })
+  if (fewBytes !== null) {
+    if (isLike(fewBytes, ten)) return counted('bytes', 'letters beyond ASCII')
+    const advice = ['the service accepts only plain letters and digits in a customerId: say so in the mapping']
+    return unknown(`${why}: letters beyond ASCII are refused at any length`, { assumed, advice })
+  }
   if (halves === null) return unknown(why, { assumed })
   if (isLike(halves, ten)) return sure('characters', why, { assumed })
   return fewHalves !== null && isLike(fewHalves, ten)
     ? counted('UTF-16 units', 'emoji or the like')
-    : unknown(`${why}: emoji are refused at any length`, { assumed })
+    : unknown(`${why}: characters beyond 16 bits are refused at any length`, { assumed })
 }
 
-/** The control's own characters over again, so that a rule on characters is not taken for one on the length. */
 const longLength = 1_000
 
+/** Repeats the control's own characters for the long text, so that a rule on characters is not taken for one on the length. */
 export async function askField2(parts: Parts): Promise<Finding> {
-  await acceptedShape(parts)
+  const assumed = 'any text'
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
   const withText = (field2: string) => observeRecord(parts, { data: { field2 } })
-  const [empty, long] = [
-    await withText(''),
-    await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength)),
-  ]
+  const empty = await withText('')
+  const long = await withText(own.repeat(Math.ceil(longLength / own.length)).slice(0, longLength))
   const odd = await withText(oddText(own.length))
-  return judgeField2({ empty, long, odd })
-}
-
-/** Of the same length as the control's, with what a rule on characters would refuse. */
-export const oddText = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
-
-/** Pure. */
-export function judgeField2({
-  empty,
-  long,
-  odd,
-}: Record<'empty' | 'long' | 'odd', Pick<Observed, 'taken' | 'exchange'>>): Finding {
-  const assumed = 'any text'
   const limits = [
     empty.taken ? [] : 'not empty',
     long.taken ? [] : `below ${longLength.toLocaleString('en')} characters`,
@@ -620,52 +352,48 @@ export function judgeField2({
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(oddText(5))}: ${saidOdd}`
   if (limits.length === 0) return sure('any text', why, { assumed })
   const advice = [
-    'say so in the mapping (required, maxLength), so that such a record is rejected before it costs a request',
+    'put it into the mapping (required, maxLength): such a record is then rejected before it costs a request',
   ]
   return sure(limits.join(', '), why, { assumed, differs: true, advice })
 }
 
-const largestBytes = 16 * 1_048_576
-/** One for what a body has besides, from 32 kB to the largest, doubling, then two halvings, and a control. */
-export const sizeStepsMax = 10 + 4
+/** As long as the control's text, with characters that a rule may refuse. */
+export const oddText = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
-/** The largest body that was taken, by doubling and halving; `data.padding` makes it long. */
+const largestBytes = 16 * 1_048_576
+/** One without padding, ten that double from 32 kB, two between, and a control. */
+export const sizeStepsMax = 1 + 10 + 2 + 1
+
+/** Doubles the body until it is refused, then halves the difference; `data.padding` makes it long. */
 export async function askBodySize(parts: Parts): Promise<Finding> {
+  const assumed = `payloads of up to ${parts.config.payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
   const padded = (padding: string) => submit(parts, { data: { padding } })
   const base = await padded('')
   if (!isTaken(base)) throw new CannotAsk(`a record with one more field is refused: ${lineOf(base.answer)}`)
   const baseBytes = base.body?.length ?? 0
+  const look = async (bytes: number) => (await padded('x'.repeat(Math.max(0, bytes - baseBytes)))).answer
   let taken = 0
   let refused: { bytes: number; answer: Response } | null = null
-  const look = async (bytes: number) => {
-    const { answer } = await padded('x'.repeat(Math.max(0, bytes - baseBytes)))
+  for (let bytes = 32_768; bytes <= largestBytes && refused === null; bytes *= 2) {
+    const answer = await look(bytes)
     if (isSuccess(answer)) taken = bytes
     else refused = { bytes, answer }
   }
-  for (let bytes = 32_768; bytes <= largestBytes && refused === null; bytes *= 2) await look(bytes)
-  for (let i = 0; i < 2 && refused !== null; i++)
-    await look(Math.round((taken + (refused as { bytes: number }).bytes) / 2))
-  if (refused !== null) await checkControl(parts)
-  return judgeBodySize(taken, refused, parts.config.payloadMaxBytes)
-}
-
-/** Pure. */
-export function judgeBodySize(
-  taken: number,
-  refused: { bytes: number; answer: Response } | null,
-  payloadMaxBytes: number,
-): Finding {
-  const assumed = `payloads of up to ${payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
-  if (refused === null) return sure(`more than ${taken}`, `${taken} bytes were taken`, { assumed })
-  const why = `${taken} bytes were taken, ${refused.bytes} were answered ${nameOf(refused.answer)}`
+  if (refused === null) return sure(`more than ${taken}`, `${taken} bytes were accepted`, { assumed })
+  for (let i = 0; i < 2; i++) {
+    const bytes = Math.round((taken + refused.bytes) / 2)
+    const answer = await look(bytes)
+    if (isSuccess(answer)) taken = bytes
+    else refused = { bytes, answer }
+  }
+  await checkControl(() => submit(parts))
+  const why = `${taken} bytes were accepted, ${refused.bytes} were answered ${nameOf(refused.answer)}`
   if (taken === 0) return unknown(why, { assumed })
-  const differs = taken < payloadMaxBytes
-  const set = [
-    {
-      variable: 'PAYLOAD_MAX_BYTES',
-      value: String(taken),
-      why: `${why}: a payload that maps to more is rejected unread`,
-    },
-  ]
-  return likely(String(taken), why, { assumed, differs, set: differs ? set : [] })
+  const differs = taken < parts.config.payloadMaxBytes
+  const set = {
+    variable: 'PAYLOAD_MAX_BYTES',
+    value: String(taken),
+    why: `${why}: a larger body is rejected before it is sent`,
+  }
+  return likely(String(taken), why, { assumed, differs, set: differs ? [set] : [] })
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { resources } from '../../resources.ts'
+import { isServiceCode } from '../../service/errorCode.ts'
 import {
   type AnsweredExchange,
   type Exchange,
@@ -9,61 +10,54 @@ import {
   lineOf,
   nameOf,
   type Response,
-  type Seen,
   statusIn,
-  whyNoAnswer,
 } from '../exchange.ts'
-import { type Finding, found, likely, sure, unknown } from '../finding.ts'
-import { NoAnswer, type Parts } from '../question.ts'
-import { acceptedRecord, customerOf, follow, idIn, type Observed, observeRecord } from '../testRecord.ts'
+import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
+import { askTwice, follow, type Observed } from '../observe.ts'
+import type { Parts } from '../question.ts'
+import { acceptedRecord, customerOf, idIn, observeRecord } from '../testRecord.ts'
 
-/** Asks twice, as two answers that agree are sure. @throws {NoAnswer} if they contradict each other */
-export async function getTwice(parts: Parts, path: () => string): Promise<AnsweredExchange> {
-  const [first, second] = [await parts.get(path()), await parts.get(path())]
-  if (nameOf(first.answer) === nameOf(second.answer)) return first
-  throw new NoAnswer(`two such questions were answered differently: ${lineOf(first.answer)}; ${lineOf(second.answer)}`)
-}
+export const askFor = (parts: Parts, path: () => string): Promise<AnsweredExchange> => askTwice(() => parts.get(path()))
 
-/** In the form of the service's own ids if a record was taken, because a lost transaction has one of those. */
+/** Asks with an id in the form of the service's own, too, because a lost transaction has one of those. */
 export async function askUnknownId(parts: Parts): Promise<Finding> {
-  const other = await getTwice(parts, () => `${resources.data.path}/${randomUUID()}`)
+  const other = await askFor(parts, () => `${resources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
   const id = await acceptedRecord(parts).then(
-    (record) => unlike(record.id),
+    (record) => idLike(record.id),
     () => null,
   )
   if (id === null) return finding
-  const { answer } = await getTwice(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
-  const alike = judgeUnknownId(answer, 'status_unknown')
-  return nameOf(answer) === nameOf(other.answer) ? alike : { ...alike, contract: {} }
+  const own = await askFor(parts, () => `${resources.data.path}/${encodeURIComponent(id)}`)
+  if (nameOf(own.answer) === nameOf(other.answer)) return finding
+  if (isSuccess(own.answer) && !isSuccess(other.answer))
+    return unknown(`the id ${id} may be that of a transaction: ${lineOf(own.answer)}`, { assumed: '404' })
+  return { ...judgeUnknownId(own.answer, 'status_unknown'), contract: {} }
 }
 
 /**
- * An id of the same form that the service has not given: another uuid, or the same with nines for its digits. Pure.
+ * An id of the same form that the service has not given: another uuid, or one with many nines, because a service that counts may
+ * have given a short one. Pure.
  *
  * @returns null if the id has no digit
  */
-export function unlike(id: string): string | null {
+export function idLike(id: string): string | null {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return randomUUID()
-  return /\d/.test(id) ? id.replaceAll(/\d/g, '9') : null
+  if (!/\d/.test(id)) return null
+  const nines = id.replaceAll(/\d/g, '9')
+  return nines.replace(/9+(?=\D*$)/, (last) => last.padEnd(9, '9'))
 }
 
-/** Only a 404 tells the daemon that a transaction is gone. Pure. @param pair its name in the contract */
-export function judgeUnknownId(seen: Seen, pair: 'status_unknown' | 'order_status_unknown'): Finding {
-  const assumed = '404'
-  const unanswered = whyNoAnswer(seen)
-  if (seen.kind === 'no-answer' || unanswered !== null) return unknown(unanswered ?? lineOf(seen), { assumed })
-  const contract = { [pair]: String(seen.status) }
-  if (seen.status === 404) return sure(nameOf(seen), `${lineOf(seen)}, twice`, { assumed, contract })
-  return sure(nameOf(seen), `${lineOf(seen)}, twice`, {
-    assumed,
-    differs: true,
-    contract,
-    cannot: isSuccess(seen)
-      ? 'a transaction that the service has lost looks as if it were there: it is asked for until a person looks (outboxd_problem stuck)'
-      : 'a transaction that the service has lost is asked for, less and less often, and never called failed: after STUCK_AFTER_SECONDS it is a problem for a person',
-  })
+/** Pure. @param pair its name in the contract */
+export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_status_unknown'): Finding {
+  const more = { assumed: '404', contract: { [pair]: String(seen.status) } }
+  const why = `${lineOf(seen)}, twice`
+  if (seen.status === 404) return sure(nameOf(seen), why, more)
+  const cannot = isSuccess(seen)
+    ? 'a transaction that the service has lost looks as if it were there: the daemon asks for it until it is a problem (outboxd_problem stuck)'
+    : 'the daemon asks for a transaction that the service has lost less and less often, and never calls it failed: after STUCK_AFTER_SECONDS it is a problem'
+  return sure(nameOf(seen), why, { ...more, differs: true, cannot })
 }
 
 export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
@@ -72,90 +66,82 @@ export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
   if (!observed.taken || id === null) return judgeUnknownCustomer(observed)
   const [polls = []] = await follow(parts, [`${resources.data.path}/${encodeURIComponent(id)}`], [1_000, 4_000, 15_000])
   const last = polls.at(-1) ?? observed.exchange
-  const why = `two records were taken (${lineOf(observed.exchange.answer)}); then ${lineOf(last.answer)}`
-  const isFailed = /^failed$/i.test(statusIn(last) ?? '')
-  return likely(isFailed ? `taken, then failed ${last.answer.code ?? 'without a code'}` : 'taken', why, {
-    assumed: '400 E001',
-    differs: true,
-    advice: isFailed
-      ? []
-      : [
-          'the service may not know that this customer is unknown, or not say so: ask its operator about --unknown-customer',
-        ],
-  })
+  const why = `two records were accepted (${lineOf(observed.exchange.answer)}); then ${lineOf(last.answer)}`
+  const more = { assumed: '400 E001', differs: true }
+  if (/^failed$/i.test(statusIn(last) ?? ''))
+    return likely(`taken, then failed ${last.answer.code ?? 'without a code'}`, why, more)
+  const advice = [
+    'the service may know this customer, or not say that it does not: ask its operator about the id of --unknown-customer',
+  ]
+  return likely('taken', why, { ...more, advice })
 }
 
-/** A record for a known customer was taken before and after, so that only the customer can be the reason. Pure. */
-export function judgeUnknownCustomer({ name, exchange }: Pick<Observed, 'name' | 'exchange'>): Finding {
-  const assumed = '400 E001'
+/** Pure. @param observed a refusal beside a control for a known customer, so that only the customer can be the reason */
+export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
+  const isClient = status >= 400 && status < 500
   const contract: Finding['contract'] = hasCode ? { e001: String(status) } : {}
-  const why = `${lineOf(exchange.answer)}, twice, and the same for a known customer was taken`
-  if (hasCode && status === 400) return sure(name, why, { assumed, contract })
-  return sure(name, why, { assumed, differs: true, contract, cannot: explainRefusal(status, hasCode) })
+  const more = { assumed: '400 E001', contract }
+  const why = `${lineOf(exchange.answer)}, twice, and the same for a known customer was accepted`
+  if (hasCode && status === 400) return sure(name, why, more)
+  const cannot =
+    hasCode && isClient
+      ? null
+      : [404, 405, 410].includes(status)
+        ? `to the daemon, ${status} without E001 means that the service is not there: all sending pauses, and the record is rejected after its third try`
+        : isClient
+          ? 'the record is rejected, but without its code: list --code E001 does not find it'
+          : `the record is retried or uncertain, as after any ${status}`
+  return sure(name, why, { ...more, differs: true, cannot })
 }
 
-function explainRefusal(status: number, hasCode: boolean): string | null {
-  if (hasCode && status >= 400 && status < 500) return null
-  if ([404, 405, 410].includes(status))
-    return `${status} without E001 means to the daemon that the service is not there: all sending pauses, and the record is rejected after its third try`
-  if (status >= 400 && status < 500)
-    return 'the record is rejected, but without its code: list --code E001 does not find it'
-  return `the record is retried or held in doubt, as after any ${status}`
-}
-
-/** If the API is not there, the daemon has to notice that it is not the record’s fault. */
+/** If the API moves, the daemon must notice that the record is not the reason. */
 export async function askUnknownPath(parts: Parts): Promise<Finding> {
-  const { answer } = await getTwice(parts, () => `/api/v1/${randomUUID()}`)
-  const assumed = '404, 405 or 410'
-  const contract = { unknown_path: String(answer.status) }
+  const { answer } = await askFor(parts, () => `/api/v1/${randomUUID()}`)
+  const more = { assumed: '404, 405 or 410', contract: { unknown_path: String(answer.status) } }
   const why = `${lineOf(answer)}, twice`
-  if ([404, 405, 410].includes(answer.status)) return sure(nameOf(answer), why, { assumed, contract })
-  return sure(nameOf(answer), why, {
-    assumed,
-    differs: true,
-    contract,
-    cannot: 'should the API move, records may be rejected or held back one by one, although all should wait',
-  })
+  if ([404, 405, 410].includes(answer.status)) return sure(nameOf(answer), why, more)
+  const cannot = 'if the API moves, records may be rejected or retried one by one, although all should wait'
+  return sure(nameOf(answer), why, { ...more, differs: true, cannot })
 }
 
-/** Of all refusals so far the shape that says most, which is that of one with a code. Pure. */
+/** Judges the refusals so far. Those with a code say most. Pure. */
 export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
   const assumed = 'any: the code is found in the usual places'
   const refusals = exchanges
-    .filter(({ path }) => path.includes('/api/'))
+    .filter((exchange) => exchange.path.includes('/api/') && !isFailedTransaction(exchange))
     .flatMap(({ answer }) => (answer.kind === 'response' && isRefusal(answer) ? [answer] : []))
-  const hasCode = ({ code }: Response) => code !== null && serviceCode.test(code)
+  const hasCode = ({ code }: Response) => isServiceCode(code)
   const kinds = [refusals.filter(hasCode), refusals.filter(hidesCode), refusals]
   const all = kinds.find((each) => each.length > 0) ?? []
   const [seen] = all
   if (seen === undefined) return unknown('nothing was refused', { assumed })
-  const shapes = new Set(all.map(shapeOf))
   const shape = shapeOf(seen)
+  const shapes = new Set(all.map(shapeOf))
   if (shapes.size > 1) return unknown(`refusals have several shapes: ${[...shapes].join(', ')}`, { assumed })
-  const certainty = all.length > 1 ? 'sure' : 'likely'
+  const certainty = certaintyOf(all.length)
   const shown = `${seen.status} ${seen.text.replace(/\s+/g, ' ').slice(0, 200)}`
-  if (hidesCode(seen))
-    return found(certainty, shape, shown, {
-      assumed,
-      differs: true,
-      cannot:
-        'the daemon does not find the code in this body: E001, E002 and E003 are judged by their HTTP status only',
-    })
+  if (hidesCode(seen)) {
+    const cannot =
+      'the daemon does not find the code in this body: it judges E001, E002 and E003 by their HTTP status only'
+    return found(certainty, shape, shown, { assumed, differs: true, cannot })
+  }
   const place = hasCode(seen)
-    ? `the code stands in ${placeOf(seen.json, seen.code ?? '')}`
-    : 'no error with a code was seen'
+    ? `the code is in ${placesOf(seen.json, seen.code ?? '')[0] ?? 'the text'}`
+    : 'no code was seen'
   return found(certainty, shape, `${place}: ${shown}`, { assumed })
 }
 
-const serviceCode = /^E\d{3}$/
+/** A transaction whose status is failed is not a refusal of the question for it. */
+const isFailedTransaction = (exchange: Exchange) =>
+  exchange.method === 'GET' && /^failed$/i.test(statusIn(exchange) ?? '')
 
-/** A code stands in it, and the daemon does not read it. */
-const hidesCode = ({ text, code }: Response) => /\bE00[123]\b/.test(text) && (code === null || !serviceCode.test(code))
+/** A code is in the body, and the daemon does not read it. */
+const hidesCode = ({ text, code }: Response) => /\bE00[123]\b/.test(text) && !isServiceCode(code)
 
 /** In a word. Pure. */
-export function shapeOf({ headers, json, text }: Pick<Response, 'headers' | 'json' | 'text'>): string {
+function shapeOf({ headers, json, text }: Response): string {
   if (text.trim() === '') return 'empty'
   if (/^\s*</.test(text)) return 'page'
   if (json === undefined) return 'text'
@@ -167,15 +153,14 @@ export function shapeOf({ headers, json, text }: Pick<Response, 'headers' | 'jso
   if (typeof json !== 'object' || json === null) return 'bare value'
   if (Array.isArray(fieldOf(json, 'errors'))) return 'errors[]'
   if (typeof fieldOf(json, 'error') === 'object') return 'error.code'
-  for (const name of ['errorCode', 'error_code', 'code', 'error', 'message'])
-    if (fieldOf(json, name) !== undefined) return name
-  return `object: ${Object.keys(json).slice(0, 5).join(', ')}`
+  const field = ['errorCode', 'error_code', 'code', 'error', 'message'].find(
+    (name) => fieldOf(json, name) !== undefined,
+  )
+  return field ?? `object: ${Object.keys(json).slice(0, 5).join(', ')}`
 }
 
-/** Where a code stands, as a path. */
-const placeOf = (json: unknown, code: string): string => placesOf(json, code, '')[0] ?? 'the text'
-
-function placesOf(json: unknown, code: string, at: string): string[] {
+/** The paths at which a code stands. */
+function placesOf(json: unknown, code: string, at = ''): string[] {
   if (typeof json === 'string') return json.trim().endsWith(code) ? [at || '(the whole)'] : []
   if (typeof json !== 'object' || json === null) return []
   return Object.entries(json).flatMap(([key, value]) =>

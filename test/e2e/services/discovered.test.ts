@@ -51,7 +51,11 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
     const daemon = await harness.start({ ...env, ...asked.set, MAPPINGS_DIR: mappings.folder })
     const states = () => statesOf(harness)
     await until(states, ({ completed = 0 }) => completed === recordsSent, 240_000).catch(() => {})
-    expect(await states()).toEqual({ completed: recordsSent })
+    expect({ ...(await states()), pauses: await harness.pauses(), errors: await errorsOf(harness) }).toEqual({
+      completed: recordsSent,
+      pauses: [],
+      errors: [],
+    })
     await daemon.stop()
     const { rows } = (await harness.control('GET', 'counts')) as {
       rows: { status: number; effects: string; requests: string }[]
@@ -76,6 +80,13 @@ async function statesOf({ pool }: Harness): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]))
 }
 
+async function errorsOf({ pool }: Harness): Promise<string[]> {
+  const { rows } = await pool.query<{ error: string }>(
+    'select distinct error from outboxd.submission where error is not null limit 3',
+  )
+  return rows.map(({ error }) => error)
+}
+
 /** The shipped mappings, changed as discover advises. */
 function writeMappings({ findings }: Asked): Disposable & { folder: string } {
   const folder = mkdtempSync(join(tmpdir(), 'discovered-'))
@@ -91,7 +102,7 @@ function writeMappings({ findings }: Asked): Disposable & { folder: string } {
 
 const asItIs = (mapping: string) => mapping
 const asText = (mapping: string) => mapping.replace('type: "decimal(10,2)"', 'type: "decimal(10,2)", as: string')
-const withOwnId = (mapping: string) => mapping.replace(/^body:\n/m, 'body:\n  transactionId: ${submission.id}\n')
+const withOwnId = (mapping: string) => mapping.replace(/^body:.*\n/m, 'body:\n  transactionId: ${submission.id}\n')
 
 function inPlace(place: string, mapping: string): string {
   const fields = /^ {4}(customer_id|order_date|total_amount): /gm

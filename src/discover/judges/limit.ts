@@ -1,0 +1,320 @@
+import { resources } from '../../resources.ts'
+import { retryAfterMs } from '../../service/client.ts'
+import { accessTokenIn, type Exchange, endedAtMs, isSuccess, isThrottled, lineOf, remainingOf } from '../exchange.ts'
+import { certaintyOf, type Finding, found, likely, type Setting, showMs, sure, unknown } from '../finding.ts'
+import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
+import { shortWaitMs } from '../sender.ts'
+import { acceptedShape, keyHeaders, recordBody } from '../testRecord.ts'
+import { doubtOf, headerSample, judgeCounted, limitByHeader, usedRequests, visiblePath } from './limitHeader.ts'
+
+/** How large the limit is: by requests at once for one of a second, by counting to it twice for that of the window. */
+
+const atOnce = 20
+/** Before each burst. A limit of a second lets through the same after each pause; one that refills does not. */
+const pausesMs = [shortWaitMs, 1_300, shortWaitMs]
+
+/** How many of 20 requests at once were let in, several times. */
+export const burstsSample: Sample<readonly number[]> = {
+  name: `${atOnce} requests at once`,
+  requestsMax: pausesMs.length * atOnce,
+  recordsMax: pausesMs.length * atOnce,
+  samples: [headerSample],
+  async take(parts) {
+    const send = await countedRequest(parts)
+    const bursts: number[] = []
+    for (const pauseMs of pausesMs) {
+      await parts.waitMs(pauseMs)
+      const answers = await Promise.all(Array.from({ length: atOnce }, () => send()))
+      const letIn = answers.filter(({ answer }) => !isThrottled(answer)).length
+      bursts.push(letIn)
+      if (letIn === atOnce || letIn === 0) break
+    }
+    return bursts
+  },
+}
+
+/** A request that the service accepts and the limit counts: a question if questions count, else a record. */
+async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
+  const shape = await acceptedShape(parts)
+  const isPollCounted = judgeCounted(await parts.sample(headerSample), 'poll').found === 'yes'
+  const path = isPollCounted ? await visiblePath(parts) : null
+  if (path !== null) return () => parts.call({ method: 'GET', path, beyondLimit: true })
+  return () =>
+    parts.call({
+      ...{ method: 'POST', path: resources.data.path, body: recordBody(parts, shape), beyondLimit: true },
+      headers: keyHeaders(shape.key),
+    })
+}
+
+/** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. Pure. */
+export function leastAtOnce(bursts: readonly number[]): number | null {
+  const least = Math.min(...bursts)
+  return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
+}
+
+/** Pure. @param peak the most requests that were let in within a second */
+export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
+  const assumed = 'none beside the window'
+  const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
+  const least = leastAtOnce(bursts)
+  if (bursts.length === 1 && bursts[0] === atOnce) return likely('none', why, { assumed })
+  if (least === null) return unknown(`${why}; the limit of the window was reached`, { assumed })
+  const advice = ['RATE_LIMIT_REQUESTS and RATE_LIMIT_WINDOW_SECONDS, as rate-limit sets them, keep this limit too']
+  if (least === 1 || bursts.filter((letIn) => letIn === least).length < 2)
+    return unknown(`${why}: a limit of a second lets the same number in each time`, { assumed, advice })
+  return sure(`${least} a second`, why, { assumed, differs: true, advice })
+}
+
+export async function askRateSecond(parts: Parts): Promise<Finding> {
+  const times = parts.exchanges().flatMap(({ answer, startedAtMs }) => (isSuccess(answer) ? [startedAtMs] : []))
+  const peak = Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + 1_000).length))
+  return judgeRateSecond(await parts.sample(burstsSample), peak)
+}
+
+/** Requests until one was refused for the limit of the window, after a window without any. */
+export interface Count {
+  taken: number
+  /** Requests for a token meanwhile, which may count too. */
+  tokens: number
+  /** True if the limit was reached. */
+  refused: boolean
+}
+
+/** Two counts to the limit, with 429s between them. */
+export interface Counts {
+  counts: readonly Count[]
+  /** Requests sent while nothing was free, and how many of them were refused. */
+  between: { sent: number; refused: number; tokens: number }
+}
+
+const betweenCounts = 4
+const countMaxOf = (requests: number) => Math.max(130, Math.ceil(requests * 1.3))
+/** With the default limit of 100. For a larger one --budget ends the count. */
+const countMax = countMaxOf(100)
+
+export const countsSample: Sample<Counts> = {
+  name: 'requests until the limit is reached, twice',
+  requestsMax: 3 * (countMax + 10) + betweenCounts,
+  recordsMax: 3 * countMax,
+  samples: [burstsSample],
+  needs: 'rate',
+  async take(parts) {
+    const { windowMs } = parts.config.rateLimit
+    const send = await countedRequest(parts)
+    const gapMs = 1_200 / (leastAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
+    const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
+    const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
+    await waitUntilMs(lastEndMs() + windowMs + 1_000)
+    let startedMs = parts.nowMs()
+    let first = await countToLimit(parts, send, gapMs)
+    // A fixed window that ends during the count lets twice as many in: only a second count in a row shows that there is no limit.
+    if (!first.refused && (await countToLimit(parts, send, gapMs)).refused) {
+      await waitUntilMs(lastEndMs() + windowMs + 1_000)
+      startedMs = parts.nowMs()
+      first = await countToLimit(parts, send, gapMs)
+    }
+    if (!first.refused) return { counts: [first], between: { sent: 0, refused: 0, tokens: 0 } }
+    const endedMs = lastEndMs()
+    // Late enough that these, if they count, are still in the window throughout the second count.
+    await waitUntilMs(endedMs + Math.min(windowMs / 2, 2 * (endedMs - startedMs) + 5_000))
+    const before = grantsIn(parts)
+    let refused = 0
+    for (let i = 0; i < betweenCounts; i++) refused += isThrottled((await send()).answer) ? 1 : 0
+    const between = { sent: betweenCounts, refused, tokens: grantsIn(parts) - before }
+    await waitUntilMs(endedMs + windowMs + 1_000)
+    return { counts: [first, await countToLimit(parts, send, gapMs)], between }
+  },
+}
+
+/** Ends after a window, too: a count that takes longer is not of one window. */
+async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: number): Promise<Count> {
+  const { requests, windowMs } = parts.config.rateLimit
+  const before = grantsIn(parts)
+  const untilMs = parts.nowMs() + windowMs
+  const count = (refused: boolean): Count => ({ taken, refused, tokens: grantsIn(parts) - before })
+  let taken = 0
+  while (taken < countMaxOf(requests) && parts.nowMs() < untilMs) {
+    if (gapMs > 0) await parts.waitMs(gapMs)
+    let { answer } = await send()
+    if (isThrottled(answer)) {
+      await parts.waitMs(shortWaitMs)
+      answer = (await send()).answer
+      if (isThrottled(answer)) return count(true)
+    }
+    if (answer.kind === 'no-answer') throw new NoAnswer(lineOf(answer))
+    taken++
+  }
+  return count(false)
+}
+
+const grantsIn = (parts: Parts) => parts.exchanges().filter(({ answer }) => accessTokenIn(answer) !== null).length
+
+interface CountsRead {
+  limit: number
+  /** Both counts fit this limit only, or several of which it is the smallest, or none. */
+  fit: 'one' | 'several' | 'none'
+  /** True if the 429s between them counted; null if that cannot be seen. */
+  throttledCount: boolean | null
+}
+
+/**
+ * The limit that explains both counts, with or without the tokens and the requests between them. If there is none, the smaller
+ * count, because a window that ends in between makes a count too large. Null if the limit was not reached. Pure.
+ */
+export function readCounts({ counts, between }: Counts): CountsRead | null {
+  const [first, second] = counts
+  if (first === undefined || !first.refused) return null
+  if (second === undefined || !second.refused) return { limit: first.taken, fit: 'none', throttledCount: null }
+  // What was let in between the counts may have left the window, and what was refused may have counted.
+  const more = [...new Set([0, between.sent - between.refused, between.sent])]
+  const fits = [0, 1].flatMap((token) =>
+    more.flatMap((sent) => {
+      const limit = first.taken + token * first.tokens
+      const isSame = limit === second.taken + token * second.tokens + sent + (sent > 0 ? token * between.tokens : 0)
+      return isSame ? [{ limit, counted: sent === between.sent }] : []
+    }),
+  )
+  const [fit] = fits.toSorted((a, b) => a.limit - b.limit)
+  if (fit === undefined) return { limit: Math.min(first.taken, second.taken), fit: 'none', throttledCount: null }
+  const isOne = fits.every(({ limit }) => limit === fit.limit)
+  const isSeen = between.refused > 0 && fits.every(({ counted }) => counted === fit.counted)
+  return { limit: fit.limit, fit: isOne ? 'one' : 'several', throttledCount: isSeen ? fit.counted : null }
+}
+
+const countsOf = async (parts: Parts): Promise<Counts | null> => (parts.given.rate ? parts.sample(countsSample) : null)
+
+const notReached = 'the limit was not counted to: --rate does that'
+
+export async function askRateLimit(parts: Parts): Promise<Finding> {
+  const { rateLimit } = parts.config
+  const header = await parts.sample(headerSample)
+  const doubt =
+    doubtOf(header) ?? (isContradicted(parts) ? 'a request was refused while the header said that some remained' : null)
+  const range = doubt === null ? limitByHeader(usedRequests(parts.exchanges(), header), rateLimit.windowMs) : null
+  const finding = judgeRateLimit({ counts: await countsOf(parts), range, doubt, configured: rateLimit })
+  const second = leastAtOnce(await parts.sample(burstsSample))
+  if (second === null) return finding
+  const limit = finding.set.find(({ variable }) => variable === 'RATE_LIMIT_REQUESTS')?.value ?? rateLimit.requests
+  return { ...finding, set: bothLimits(Number(limit), second, rateLimit.windowMs) }
+}
+
+/** A window in which no more may be sent than in a second, and which passes as often as the limit of the whole window allows. */
+function bothLimits(limit: number, second: number, windowMs: number): Setting[] {
+  const requests = Math.min(second, limit)
+  const windows = Math.max(1, Math.floor(limit / requests))
+  const why = `${second} at once and ${limit} in ${windowMs / 1000} s: ${requests} in this time keep both`
+  return [
+    { variable: 'RATE_LIMIT_REQUESTS', value: String(requests), why },
+    { variable: 'RATE_LIMIT_WINDOW_SECONDS', value: String(Math.max(2, Math.ceil(windowMs / 1000 / windows))), why },
+  ]
+}
+
+interface LimitSeen {
+  counts: Counts | null
+  /** What the header allows for; null if it is missing or contradicts itself. */
+  range: { min: number; max: number } | null
+  doubt: string | null
+  configured: { requests: number; windowMs: number }
+}
+
+/** What was counted wins. Without a count, the limit that explains every header. Pure. */
+export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen): Finding {
+  const { requests, windowMs } = configured
+  const assumed = `${requests} (RATE_LIMIT_REQUESTS)`
+  const lowered = (limit: number, why: string): Setting[] =>
+    limit < requests && limit > 0 ? [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }] : []
+  const say = (certainty: 'sure' | 'likely', limit: number, why: string) =>
+    found(certainty, String(limit), why, {
+      assumed,
+      differs: limit !== requests,
+      set: lowered(limit, why),
+      // A limit that is too high brings refusals in production; one that is too low only costs time.
+      advice: limit > requests ? [`production may allow ${limit} too: ask, then set RATE_LIMIT_REQUESTS`] : [],
+    })
+  if (counts === null) {
+    const why = `what remained, and what had been used, fit ${range?.min} to ${range?.max}; fewer if another client spent from it`
+    if (doubt !== null || range === null)
+      return unknown(`${doubt ?? 'what remained contradicts what was used'}: --rate counts`, { assumed })
+    if (range.min !== range.max) return unknown(`${why}: --rate counts`, { assumed })
+    if (range.min > requests) return unknown(`${why}, more than the interface says: --rate counts`, { assumed })
+    return say('likely', range.min, why)
+  }
+  const said = counts.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
+  const why = `counted to the limit: ${said}`
+  const [first, second] = counts.counts
+  const read = readCounts(counts)
+  if (read === null) {
+    if (first === undefined || first.tokens > 0 || first.taken < countMaxOf(requests))
+      return unknown(`${why} within ${windowMs / 1000} s: the limit was not reached`, { assumed })
+    return likely(`more than ${first.taken}`, why, { assumed, differs: true })
+  }
+  if (read.fit === 'one') return say('sure', read.limit, why)
+  if (first !== undefined && (second === undefined || second.taken === 0)) return say('likely', first.taken, why)
+  // The smaller number is set, so that the daemon stays below the limit.
+  const open = read.fit === 'several' ? 'which may be one or more higher, if tokens count' : 'which differ'
+  return unknown(`${why}, ${open}`, { assumed, set: lowered(read.limit, why) })
+}
+
+/** A 429 of the window's limit right after a header that said that requests remain. */
+function isContradicted(parts: Parts): boolean {
+  const all = parts.exchanges()
+  return parts.throttles().some(({ refused, waitedMs }) => {
+    const before = all.slice(0, all.indexOf(refused)).findLast(({ answer }) => remainingOf(answer) !== null)
+    return waitedMs > shortWaitMs && before !== undefined && (remainingOf(before.answer) ?? 0) > 1
+  })
+}
+
+/** Pure. @param windowMs as it is configured, which is how long the second count waited */
+export function judgeRateWindow(counts: Counts | null, windowMs: number): Finding {
+  const seconds = windowMs / 1000
+  const assumed = `${seconds} s or less (RATE_LIMIT_WINDOW_SECONDS)`
+  const read = counts === null ? null : readCounts(counts)
+  const [first, second] = counts?.counts ?? []
+  if (read === null || first === undefined || second === undefined) return unknown(notReached, { assumed })
+  const why = `${first.taken} requests were let in, and ${second.taken} after ${seconds} s`
+  if (read.fit !== 'none') return likely(`up to ${seconds} s`, why, { assumed })
+  if (second.taken > 0) return unknown(why, { assumed })
+  return likely(`longer than ${seconds} s`, why, {
+    assumed,
+    differs: true,
+    cannot: `the window is longer than ${seconds} s: ask for its length and set RATE_LIMIT_WINDOW_SECONDS, or the service refuses requests`,
+  })
+}
+
+export const askRateWindow = async (parts: Parts): Promise<Finding> =>
+  judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
+
+/** Pure. */
+export function judgeRateThrottled(counts: Counts | null): Finding {
+  const assumed = 'either: nothing is sent during the pause after a 429'
+  const read = counts === null ? null : readCounts(counts)
+  if (counts === null || read === null) return unknown(notReached, { assumed })
+  const { between } = counts
+  const why = `${between.refused} of ${between.sent} requests were refused between two counts to the limit of ${counts.counts.map(({ taken }) => taken).join(' and ')}`
+  if (read.throttledCount === null) return unknown(why, { assumed })
+  const advice = read.throttledCount
+    ? ['give every other client of these credentials a backoff: each 429 makes the next wait longer']
+    : []
+  return likely(read.throttledCount ? 'yes' : 'no', why, { assumed, advice })
+}
+
+export const askRateThrottled = async (parts: Parts): Promise<Finding> => judgeRateThrottled(await countsOf(parts))
+
+/** Pure. @param throttles those that were waited for */
+export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {
+  const assumed = '429, with Retry-After or without'
+  const refused = exchanges.flatMap(({ answer }) => (isThrottled(answer) && answer.kind === 'response' ? [answer] : []))
+  const [first] = refused
+  if (first === undefined) return unknown('no request met the limit: --rate goes to it', { assumed })
+  const forms = [...new Set(refused.map(({ headers }) => formOf(headers['retry-after']?.trim())))]
+  const waited = throttles.map(({ waitedMs }) => showMs(waitedMs)).join(', ')
+  const why = `${refused.length} requests: ${lineOf(first)}; Retry-After: ${first.headers['retry-after'] ?? 'none'}${waited === '' ? '' : `; let in after ${waited}`}`
+  if (forms.length > 1) return unknown(`${why}; in several forms: ${forms.join(', ')}`, { assumed })
+  return found(certaintyOf(refused.length), `429, Retry-After: ${forms[0]}`, why, { assumed })
+}
+
+function formOf(header: string | undefined): 'none' | 'seconds' | 'date' | 'unreadable' {
+  if (header === undefined) return 'none'
+  if (/^\d+$/.test(header)) return 'seconds'
+  return retryAfterMs(header, 0) === null ? 'unreadable' : 'date'
+}

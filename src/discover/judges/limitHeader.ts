@@ -1,0 +1,267 @@
+import { resources } from '../../resources.ts'
+import { accessTokenIn, type Exchange, endedAtMs, isSuccess, remainingOf, statusIn } from '../exchange.ts'
+import { type Finding, found, likely, unknown } from '../finding.ts'
+import { isTaken } from '../observe.ts'
+import type { Parts, Sample } from '../question.ts'
+import { acceptedShape, keyHeaders, recordBody, submit } from '../testRecord.ts'
+import { orderSample, postOrder } from './orders.ts'
+import { livesSample } from './records.ts'
+
+/**
+ * What the limit counts, read from X-RateLimit-Remaining on records that are accepted: by how much less remains after requests of
+ * one kind than before them. A header that does not fall by one with each record is not believed.
+ */
+
+type Kind = 'poll' | 'order' | 'refused'
+
+/** What X-RateLimit-Remaining said in a row of requests. */
+export interface Header {
+  /** By how much it fell with each of several records; null if it was missing. */
+  falls: readonly (number | null)[]
+  /** By how much it fell with two requests of a kind between two records, without the record itself. */
+  counted: readonly { kind: Kind; less: number | null }[]
+  /** After records with the first token, with the second, with the first again, and with a third. */
+  tokens: { first: number | null; second: readonly (number | null)[]; third: number | null; firstAgain: number | null }
+}
+
+const sentOfKind = 2
+const noTokens: Header['tokens'] = { first: null, second: [], third: null, firstAgain: null }
+const watchMax = 4 + 3 * (sentOfKind + 1) + 7
+
+export const headerSample: Sample<Header> = {
+  name: 'records, and other requests between them',
+  requestsMax: 2 * watchMax,
+  recordsMax: 2 * 14,
+  samples: [livesSample],
+  async take(parts) {
+    const first = await watchHeader(parts)
+    // If a window ended meanwhile, it freed what had been used: look again.
+    const isRisen = [...first.falls, ...first.counted.map(({ less }) => less)].some((fall) => (fall ?? 0) < 0)
+    return isRisen ? watchHeader(parts) : first
+  },
+}
+
+async function watchHeader(parts: Parts): Promise<Header> {
+  const mayOrder = parts.given.orderCustomer !== null && (await parts.sample(orderSample)).shape !== null
+  const remainingAfterRecord = async () => remainingOf((await submit(parts)).answer)
+  let last = await remainingAfterRecord()
+  const fall = async () => {
+    const before = last
+    last = await remainingAfterRecord()
+    return before === null || last === null ? null : before - last
+  }
+  const falls = [await fall(), await fall()]
+  await parts.waitMs(1_500) // A limit that refills little by little shows it now.
+  falls.push(await fall())
+  const counted: { kind: Kind; less: number | null }[] = []
+  if (doubtOf({ falls }) !== null) return { falls, counted, tokens: noTokens }
+
+  const shape = await acceptedShape(parts)
+  const countKind = async (kind: Kind, send: () => Promise<unknown>) => {
+    for (let i = 0; i < sentOfKind; i++) await send()
+    const fell = await fall()
+    counted.push({ kind, less: fell === null ? null : fell - 1 })
+  }
+  const post = (body: string, accessToken?: string) =>
+    parts.call({
+      ...{ method: 'POST', path: resources.data.path, body, headers: keyHeaders(shape.key) },
+      ...(accessToken === undefined ? {} : { accessToken }),
+    })
+  const path = await visiblePath(parts)
+  if (path !== null) await countKind('poll', () => parts.get(path))
+  await countKind('refused', () => post('{}'))
+  if (mayOrder) await countKind('order', () => postOrder(parts))
+
+  const former = await parts.token()
+  const renew = () => parts.askToken(parts.config.service.clientSecret)
+  const first = await remainingAfterRecord()
+  await renew()
+  const second = [await remainingAfterRecord(), await remainingAfterRecord()]
+  const again = await post(recordBody(parts, shape), former)
+  const firstAgain = isTaken(again) ? remainingOf(again.answer) : null
+  await renew()
+  return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
+}
+
+/** The path of a transaction that the service has shown; null if it has shown none. */
+export async function visiblePath(parts: Parts): Promise<string | null> {
+  const { polls } = await parts.sample(livesSample)
+  const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
+  const shown = polls.flat().findLast((each) => statusIn(each) !== null)
+  return shown?.path.slice(prefix.length) ?? null
+}
+
+/** The reason why the header is not believed; null if it is. Pure. */
+export function doubtOf({ falls }: Pick<Header, 'falls'>): string | null {
+  if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
+  return falls.every((fall) => fall === 1)
+    ? null
+    : `X-RateLimit-Remaining is not believed: records in a row made it fall by ${falls.join(', ')}`
+}
+
+const paysAnyway = 'the daemon takes a slot for them anyway, which keeps any limit'
+const kinds = {
+  poll: { yes: 'yes', no: 'no', advice: paysAnyway },
+  refused: { yes: 'yes', no: 'no', advice: paysAnyway },
+  order: { yes: 'shared', no: 'apart', advice: 'the daemon counts both halves together, which keeps any limit' },
+} as const
+
+/** Pure. */
+export function judgeCounted(header: Header, kind: Kind): Finding {
+  const { yes, no, advice } = kinds[kind]
+  const doubt = doubtOf(header)
+  if (doubt !== null) return unknown(doubt, { assumed: yes })
+  const counted = header.counted.find((each) => each.kind === kind)
+  if (counted === undefined) return unknown('no such request could be made', { assumed: yes })
+  const why = `${sentOfKind} of them between two records made what remains fall by ${counted.less}`
+  if (counted.less === sentOfKind) return likely(yes, why, { assumed: yes })
+  if (counted.less !== 0) return unknown(why, { assumed: yes })
+  return likely(no, why, { assumed: yes, differs: true, advice: [advice] })
+}
+
+export const askCounted = (kind: Kind) => async (parts: Parts) => judgeCounted(await parts.sample(headerSample), kind)
+
+interface OfTokens {
+  scope: 'client' | 'token' | null
+  /** True if a request for a token counts; null if that cannot be seen. */
+  counts: boolean | null
+  why: string
+}
+
+/** Reads whether the count goes on with a new token, twice. Pure. */
+function readTokens({ tokens }: Header): OfTokens {
+  const { first, second, third, firstAgain } = tokens
+  const [one, two] = second
+  const why = `remaining: ${first} with one token, ${second.join(' and ')} with the next, ${firstAgain ?? 'none'} with the first again, ${third} with a third`
+  const nothing = { scope: null, counts: null, why }
+  if (first === null || one == null || two == null || third === null || one - two !== 1) return nothing
+  const step = first - one
+  const last = firstAgain !== null && firstAgain < two ? firstAgain : two
+  if ((step === 1 || step === 2) && last - third === step) return { scope: 'client', counts: step === 2, why }
+  const isApart = one > first && third > first && (firstAgain === null || firstAgain === first - 1)
+  return isApart ? { scope: 'token', counts: null, why } : nothing
+}
+
+/** Pure. */
+export function judgeRateScope(header: Header): Finding {
+  const assumed = 'client'
+  const { scope, why } = readTokens(header)
+  if (scope === null) return unknown(doubtOf(header) ?? why, { assumed })
+  if (scope === 'client') return likely('client', `${why}; one for the address would look the same`, { assumed })
+  return likely('token', why, {
+    assumed,
+    differs: true,
+    advice: [
+      'the daemon counts all tokens together, which keeps any limit; with a token each, instances could have more',
+    ],
+  })
+}
+
+/** Pure. */
+export function judgeRateTokens(header: Header): Finding {
+  const assumed = 'no; the daemon takes a slot for them anyway'
+  const { scope, counts, why } = readTokens(header)
+  if (counts !== null) return likely(counts ? 'yes' : 'no', why, { assumed })
+  const apart = 'each token has a limit of its own, and the request for it comes before'
+  return unknown(doubtOf(header) ?? (scope === 'token' ? apart : why), { assumed })
+}
+
+/** An answer that says how much of the limit remains, or a request that may have counted. */
+export interface Observation {
+  fromMs: number
+  toMs: number
+  /** True if the limit counts it; null if that is not known. */
+  counts: boolean | null
+  /** Null if the answer does not say it, or not of the first token. */
+  remaining: number | null
+}
+
+/** Which requests the limit counts, as far as `header` has shown. If each token has a limit, that of the first token. Pure. */
+export function usedRequests(exchanges: readonly Exchange[], header: Header): Observation[] {
+  const counts = (kind: Kind) => {
+    const { found } = judgeCounted(header, kind)
+    return found === null ? null : found === kinds[kind].yes
+  }
+  const [polls, failures, orders] = [counts('poll'), counts('refused'), counts('order')]
+  const { scope, counts: tokens } = readTokens(header)
+  const firstToken = exchanges.flatMap(({ answer }) => accessTokenIn(answer) ?? [])[0]
+  const isCounted = ({ accessToken, path, method, answer }: Exchange): boolean | null => {
+    if (answer.kind === 'no-answer') return null
+    if (accessToken === null) return scope === 'token' ? false : tokens
+    if (answer.status === 429 || answer.status === 401 || scope === null) return null
+    if (scope === 'token' && accessToken !== firstToken) return false
+    const each = [
+      method === 'GET' ? polls : true,
+      isSuccess(answer) ? true : failures,
+      path.includes(resources.orders.path) ? orders : true,
+    ]
+    return each.includes(false) ? false : each.includes(null) ? null : true
+  }
+  return exchanges.map((exchange) => {
+    const { accessToken, method, path, answer } = exchange
+    const isRecord = method === 'POST' && path.includes(resources.data.path) && isSuccess(answer)
+    const isOfFirst = scope !== 'token' || accessToken === firstToken
+    return {
+      fromMs: exchange.startedAtMs,
+      toMs: endedAtMs(exchange),
+      counts: isCounted(exchange),
+      remaining: isRecord && isOfFirst ? remainingOf(answer) : null,
+    }
+  })
+}
+
+/** The limits that explain what remained and what had been used, within the first window; null if none does. Pure. */
+export function limitByHeader(seen: readonly Observation[], windowMs: number): { min: number; max: number } | null {
+  const sinceMs = seen[0]?.fromMs ?? 0
+  let [min, max] = [0, Number.POSITIVE_INFINITY]
+  let [used, perhaps] = [0, 0]
+  let last = Number.POSITIVE_INFINITY
+  for (const { toMs, counts, remaining } of seen) {
+    if (toMs >= sinceMs + windowMs) break
+    if (counts === true) used++
+    if (counts === null) perhaps++
+    if (remaining === null) continue
+    if (remaining > last) break
+    last = remaining
+    min = Math.max(min, remaining + used)
+    max = Math.min(max, remaining + used + perhaps)
+  }
+  return min <= max && max < Number.POSITIVE_INFINITY ? { min, max } : null
+}
+
+/** Pure. */
+export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
+  const assumed = 'any: it is used if it is there'
+  const answers = exchanges.filter(({ answer }) => answer.kind === 'response')
+  const shares = Object.entries(Object.groupBy(answers, groupOf)).map(([name, all = []]) => {
+    const having = all.filter(({ answer }) => remainingOf(answer) !== null).length
+    const share = having === 0 ? 'none' : having === all.length ? 'all' : 'some'
+    return { name, share, size: all.length, text: `${name}: ${having} of ${all.length}` }
+  })
+  if (shares.length === 0) return unknown('nothing was answered', { assumed })
+  const why = shares.map(({ text }) => text).join(', ')
+  const certainty = shares.every(({ name, size }) => size > 1 || name === 'tokens') ? 'sure' : 'likely'
+  const shareOf = (name: string) => shares.find((each) => each.name === name)?.share
+  const having = [
+    ...shares.filter(({ share }) => share === 'all').map(({ name }) => name),
+    ...shares.filter(({ share }) => share === 'some').map(({ name }) => `some ${name}`),
+  ]
+  const [success, refusal] = [shareOf('successes'), shareOf('refusals')]
+  const isOnAll = refusal === 'all' && (success === 'all' || success === undefined)
+  const rate_remaining = having.length === 0 ? 'none' : isOnAll ? 'all' : 'some'
+  const contract: Finding['contract'] = refusal === undefined ? {} : { rate_remaining }
+  if (having.length === 0)
+    return found(certainty, 'none', why, {
+      assumed,
+      contract,
+      advice: ['let no other client spend from the same limit: the daemon notices it only at a 429'],
+    })
+  const what = shares.every(({ share }) => share === 'all') ? 'all' : having.join(', ')
+  return found(certainty, what, why, { assumed, contract })
+}
+
+function groupOf({ path, answer }: Exchange): string {
+  if (path.endsWith('/oauth/token')) return 'tokens'
+  if (answer.kind === 'response' && answer.status === 401) return 'unauthorized'
+  return isSuccess(answer) ? 'successes' : 'refusals'
+}

@@ -1,0 +1,244 @@
+import { randomUUID } from 'node:crypto'
+import type { DiscoverConfig } from '../../config.ts'
+import { type AnsweredExchange, lineOf, nameOf } from '../exchange.ts'
+import { type Finding, sure, unknown } from '../finding.ts'
+import { checkControl, hadArrived, isTaken, observeMax } from '../observe.ts'
+import { NoAnswer, type Parts, type Sample } from '../question.ts'
+import {
+  acceptedShape,
+  controlSample,
+  idIn,
+  type KeyShape,
+  keyShapes,
+  observeRecord,
+  submit,
+  usualHeaders,
+} from '../testRecord.ts'
+
+/** Whether the service recognises a record that it got before: by its key, its content, or an id that it brings. */
+
+/** One record under one key, sent again twice; and once under another key, which shows a service that knows the content. */
+interface Repeats {
+  key: KeyShape
+  first: AnsweredExchange
+  again: readonly AnsweredExchange[]
+  otherKey: AnsweredExchange
+}
+
+interface RepeatsSeen extends Repeats {
+  /** The ways to send a key that were tried, the configured one first. */
+  tried: readonly KeyShape[]
+  /** True if each record brings its id, by which the service may recognise it. */
+  ownId: boolean
+  /** True if that id is all that the service recognises. */
+  isById: boolean
+}
+
+const ofOneKeyMax = 5
+const repeatsMax = 6 * ofOneKeyMax + usualHeaders.length * ofOneKeyMax
+
+/** As the daemon sends the key; if the service does not recognise it, in the other form and in the other usual headers. */
+export const repeatsSample: Sample<RepeatsSeen> = {
+  name: 'a record again under its idempotency key',
+  requestsMax: repeatsMax,
+  recordsMax: repeatsMax,
+  samples: [controlSample],
+  async take(parts) {
+    const { key, ownId } = await acceptedShape(parts)
+    const [own = key, ...others] = keyShapes(key)
+    const tried = [own]
+    const asDaemon = await repeat(parts, own)
+    // With a new id each time, a repetition can be recognised by its key only.
+    const asSent = ownId ? await repeat(parts, own, true) : asDaemon
+    if (recognised(asSent) !== 'no') return { ...asDaemon, tried, ownId, isById: false }
+    for (const other of others) {
+      tried.push(other)
+      const seen = await repeat(parts, other, ownId).catch(() => null)
+      if (seen === null || recognised(seen) === 'no') continue
+      const narrowed = other.headers.length === 1 ? seen : await narrow(parts, other, ownId)
+      if (narrowed === null) continue
+      return { ...(ownId ? await repeat(parts, narrowed.key) : narrowed), tried, ownId, isById: false }
+    }
+    return { ...asDaemon, tried, ownId, isById: ownId && recognised(asDaemon) !== 'no' }
+  },
+}
+
+/** Of several headers that carried a key, the first in which it is recognised. */
+async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean): Promise<Repeats | null> {
+  for (const header of headers) {
+    const seen = await repeat(parts, { headers: [header], form }, newIds)
+    if (recognised(seen) !== 'no') return seen
+  }
+  return null
+}
+
+async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repeats> {
+  // A repetition has the same content as the first.
+  const data = parts.given.record === null ? { field2: `outboxd${parts.run}same` } : {}
+  let [keyText, id] = [randomUUID(), randomUUID()]
+  const send = (text: string) => submit(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
+  const sendNew = async () => {
+    const sent = await send(keyText)
+    if (!hadArrived(parts.exchanges(), sent)) return sent
+    ;[keyText, id] = [randomUUID(), randomUUID()]
+    return send(keyText)
+  }
+  const first = await sendNew()
+  if (!isTaken(first)) throw new NoAnswer(`the first of them was refused: ${lineOf(first.answer)}`)
+  const again = [await send(keyText)]
+  if (recognisedAs(first, again[0]) === 'no') return { key, first, again, otherKey: first }
+  again.push(await send(keyText))
+  const other = await send(randomUUID())
+  const otherKey = hadArrived(parts.exchanges(), other) ? await send(randomUUID()) : other
+  return { key, first, again, otherKey }
+}
+
+/** How the service recognised a repetition; null if that cannot be told. */
+type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
+
+/** Null, too, if the repetitions were answered differently. Pure. */
+function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
+  const seen = new Set(again.map((each) => recognisedAs(first, each)))
+  return seen.size === 1 ? ([...seen][0] ?? null) : null
+}
+
+function recognisedAs(first: AnsweredExchange, second: AnsweredExchange | undefined): Recognised {
+  if (second === undefined) return null
+  const { answer } = second
+  if (isTaken(second)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
+  if (answer.code === 'E002') return 'E002'
+  return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null
+}
+
+/** True if the same record was recognised under another key. */
+const isKnownByContent = ({ first, otherKey }: Repeats) =>
+  otherKey !== first && recognised({ first, again: [otherKey] }) !== 'no'
+
+type Policy = DiscoverConfig['uncertainPolicy']
+
+/** Pure. */
+export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
+  const { first, again, otherKey, tried, ownId } = seen
+  const lines = again.map(({ answer }) => lineOf(answer)).join('; ')
+  const why = `first ${lineOf(first.answer)}; again ${lines}; under another key ${lineOf(otherKey.answer)}`
+  const assumed = policy === 'resend' ? 'recognised, as UNCERTAIN_POLICY=resend says' : 'ignored'
+  const byKey = recognised(seen)
+  if (byKey === null) return unknown(why, { assumed })
+  if (byKey === 'no')
+    return sure('ignored', `${why}: two transactions, and the same with the key in ${tried.length} forms`, {
+      assumed,
+      differs: policy === 'resend',
+      set: [hold('the service does not recognise a repeated request: what is sent twice is there twice')],
+    })
+  const e002 = again.find(({ answer }) => answer.code === 'E002')?.answer.status
+  const contract: Finding['contract'] = e002 === undefined ? {} : { e002: String(e002) }
+  const cannot =
+    byKey === 'other'
+      ? 'a repetition is refused without E002: after an attempt in doubt the daemon cannot tell a record that arrived from one that is wrong'
+      : null
+  if (isKnownByContent(seen) && !ownId) {
+    const set = [hold('two records of the same content count as one: the second would be taken for a repetition')]
+    return sure('by content', `${why}: known by its content, under any key`, {
+      assumed,
+      differs: true,
+      set,
+      cannot,
+      contract,
+    })
+  }
+  if (byKey === 'other')
+    return sure(`refused with ${nameOf(again[0]?.answer ?? first.answer)}`, why, {
+      assumed,
+      differs: true,
+      set: [hold('a repetition is refused without E002')],
+      cannot,
+    })
+  const meaning =
+    byKey === 'same id'
+      ? 'a repeated request gets the first answer'
+      : 'a request that arrived is E002 when it is repeated, and stored once'
+  const set = [{ variable: 'UNCERTAIN_POLICY', value: 'resend', why: meaning }]
+  return sure(byKey === 'same id' ? 'replay' : 'e002', why, { assumed, differs: policy === 'hold', set, contract })
+}
+
+const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
+
+/** Pure. @param assumed the header as it is configured */
+export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Finding {
+  const { key, tried, ownId, isById } = seen
+  const byKey = isById ? 'no' : recognised(seen)
+  const [header = assumed] = key.headers
+  const headerFound = (why: string) =>
+    sure(header, why, {
+      assumed,
+      differs: header.toLowerCase() !== assumed.toLowerCase(),
+      set: [{ variable: 'IDEMPOTENCY_HEADER', value: header, why }],
+    })
+  if (byKey === null) return unknown('repeated requests were answered differently', { assumed })
+  if (byKey === 'no') {
+    const isDemanded = tried[0]?.headers[0]?.toLowerCase() !== assumed.toLowerCase()
+    return isDemanded
+      ? headerFound('records without it are refused, though a key in it is not recognised')
+      : sure('none', `no key is recognised in ${usualHeaders.join(', ')}, quoted or bare`, { assumed })
+  }
+  return ownId || !isKnownByContent(seen)
+    ? headerFound(`a record was recognised twice under the same ${header}, and not under another key`)
+    : sure('none', 'a record is known by its content, under any key', { assumed })
+}
+
+export const keyFormMax = 2 * (observeMax + ofOneKeyMax)
+
+/** Asks with which form of the key a record is accepted and, if keys are recognised, recognised. */
+export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
+  const assumed = parts.config.service.idempotencyKeyForm
+  const seen = await parts.sample(repeatsSample)
+  const isKnown = !seen.isById && !['no', null].includes(recognised(seen))
+  const { headers } = isKnown ? seen.key : (await acceptedShape(parts)).key
+  const look = async (form: KeyShape['form']) => {
+    const key: KeyShape = { headers, form }
+    const observed = await observeRecord(parts, { shape: { key } })
+    if (!observed.taken || !isKnown) return { form, works: observed.taken, said: `${form}: ${observed.name}` }
+    const works = recognised(await repeat(parts, key, seen.ownId)) !== 'no'
+    return { form, works, said: `${form}: ${works ? 'recognised' : 'not recognised'}` }
+  }
+  const looks = [await look('quoted'), await look('bare')]
+  const why = looks.map(({ said }) => said).join('; ')
+  const [first, second] = looks.filter(({ works }) => works)
+  if (first === undefined) return unknown(why, { assumed })
+  if (second !== undefined) return sure('either', why, { assumed })
+  const set = [{ variable: 'IDEMPOTENCY_KEY_FORM', value: first.form, why }]
+  return sure(first.form, why, { assumed, differs: first.form !== assumed, set })
+}
+
+/** Sends records that bring their own transactionId, and without it if the control has one. */
+export async function askOwnId(parts: Parts): Promise<Finding> {
+  const assumed = 'no: mappings send none'
+  const advice = [
+    'put `transactionId: ${submission.id}` into the mapping’s body; then UNCERTAIN_POLICY=probe asks for a record in doubt by that id',
+  ]
+  if ((await acceptedShape(parts)).ownId) {
+    const { taken, name } = await observeRecord(parts, { shape: { ownId: false } })
+    const why = `a record without transactionId is answered ${name}, one that brings it is accepted`
+    if (!taken) return sure('required', why, { assumed, differs: true, advice })
+  }
+  const ids = [randomUUID(), randomUUID()] as const
+  const bring = (id: string, key: string = randomUUID()) => submit(parts, { shape: { ownId: true }, id, key })
+  const sent = [await bring(ids[0]), await bring(ids[1])] as const
+  if (isTaken(sent[0]) !== isTaken(sent[1]))
+    throw new NoAnswer(
+      `two such records were answered differently: ${sent.map(({ answer }) => lineOf(answer)).join('; ')}`,
+    )
+  if (!isTaken(sent[0])) {
+    await checkControl(() => submit(parts))
+    return sure('refused', lineOf(sent[0].answer), { assumed })
+  }
+  const kept = sent.filter((each, i) => idIn(each) === ids[i])
+  if (kept.length === 1) throw new NoAnswer('of two records that brought their ids one kept it')
+  if (kept.length === 0)
+    return sure('ignored', `sent ${ids[0]}, answered ${idIn(sent[0]) ?? 'without an id'}; the same again`, { assumed })
+  const again = await bring(ids[0])
+  const contract: Finding['contract'] = again.answer.code === 'E002' ? { e002: String(again.answer.status) } : {}
+  const why = `two records kept the ids that they brought; another with one of these was answered ${nameOf(again.answer)}`
+  const cannot = isTaken(again) ? 'two records may have the same id: with probe, one may be taken for the other' : null
+  return sure('taken', why, { assumed, differs: true, advice, contract, cannot })
+}

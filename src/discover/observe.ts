@@ -1,0 +1,117 @@
+import { judgeTaken } from '../service/responses.ts'
+import {
+  type AnsweredExchange,
+  fieldOf,
+  isSuccess,
+  jsonOf,
+  lineOf,
+  nameOf,
+  type Response,
+  type Seen,
+} from './exchange.ts'
+import { type Finding, unknown } from './finding.ts'
+import { NoAnswer, type Parts } from './question.ts'
+
+/**
+ * The rules by which an answer is sure, in one place.
+ *
+ * - Two equal requests were answered alike.
+ * - A refusal counts only beside a control: a request that differs in one thing, and is accepted after the refusal.
+ * - An answer that contradicts another one settles nothing.
+ */
+
+/** How a request was answered, twice. */
+export interface Observed {
+  taken: boolean
+  /** The first of the two. */
+  exchange: AnsweredExchange
+  /** Its status and code. */
+  name: string
+}
+
+/** How many requests `observe` makes at most. */
+export const observeMax = 3
+
+/** @param control sends the request that must be accepted @throws {NoAnswer} if answers contradict each other */
+export async function observe(
+  send: () => Promise<AnsweredExchange>,
+  control: () => Promise<AnsweredExchange>,
+): Promise<Observed> {
+  const exchange = await askTwice(send)
+  const taken = isTaken(exchange)
+  if (!taken) await checkControl(control)
+  return { taken, exchange, name: nameOf(exchange.answer) }
+}
+
+/** @throws {NoAnswer} if two equal requests are answered differently */
+export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
+  const [first, second] = [await send(), await send()]
+  if (isTaken(first) === isTaken(second) && nameOf(first.answer) === nameOf(second.answer)) return first
+  throw new NoAnswer(`two equal requests were answered differently: ${lineOf(first.answer)}; ${lineOf(second.answer)}`)
+}
+
+/** @throws {NoAnswer} if the control is refused, so that another reason may have caused the refusal before it */
+export async function checkControl(control: () => Promise<AnsweredExchange>): Promise<void> {
+  const checked = await control()
+  if (!isTaken(checked))
+    throw new NoAnswer(`a record like those that were accepted is refused now: ${lineOf(checked.answer)}`)
+}
+
+/** Null if equal requests got the same status; else the finding that says so. */
+export function contradiction(answers: readonly Response[], assumed: string): Finding | null {
+  if (new Set(answers.map(({ status }) => status)).size <= 1) return null
+  return unknown(`equal requests were answered differently: ${answers.map(lineOf).join('; ')}`, { assumed })
+}
+
+/** True if a record or an order was accepted: a success whose body does not say otherwise. */
+export const isTaken = ({ answer }: { answer: Seen }): boolean =>
+  isSuccess(answer) && judgeTaken(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
+
+/**
+ * Sends a record again if the answer is E002 after a 5xx or no answer to the same body. The first attempt had arrived, so the
+ * E002 says nothing about the record.
+ */
+export async function unlessArrived(
+  parts: Pick<Parts, 'exchanges'>,
+  send: () => Promise<AnsweredExchange>,
+): Promise<AnsweredExchange> {
+  const exchange = await send()
+  return hadArrived(parts.exchanges(), exchange) ? send() : exchange
+}
+
+/** True if an exchange is E002, and the one before it had the same body and met a 5xx or no answer. */
+export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
+  const before = all[all.indexOf(exchange) - 1]
+  if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false
+  const isTrouble = before.answer.kind === 'no-answer' || before.answer.status >= 500
+  return isTrouble && before.body === exchange.body
+}
+
+type AnsweredOrNot = ReturnType<Parts['exchanges']>[number]
+
+/** Asks for each path until its status is that of an end, or until the waits are over. */
+export async function follow(
+  parts: Parts,
+  paths: readonly string[],
+  waitsMs: readonly number[],
+): Promise<AnsweredExchange[][]> {
+  const polls = paths.map((): AnsweredExchange[] => [])
+  for (const waitMs of waitsMs) {
+    if (polls.every(hasEnded)) break
+    await parts.waitMs(waitMs)
+    for (const [i, path] of paths.entries()) {
+      const own = polls[i] ?? []
+      if (!hasEnded(own)) own.push(await parts.get(path))
+    }
+  }
+  return polls
+}
+
+const hasEnded = (polls: readonly AnsweredExchange[]) => {
+  const last = polls.at(-1)
+  return last !== undefined && endWords.test(String(fieldOf(last.answer.json, 'status')))
+}
+
+/** Words for an end, the daemon's and others. */
+const endWords =
+  /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed|shipped|delivered)$/i

@@ -1,0 +1,178 @@
+import type { DiscoverConfig } from '../config.ts'
+import { retryAfterMs } from '../service/client.ts'
+import { findErrorCode } from '../service/errorCode.ts'
+import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
+import { readJson } from '../service/readJson.ts'
+import { accessTokenIn, type Exchange, endedAtMs, isSuccess, isThrottled, lineOf, type Seen } from './exchange.ts'
+import { Stopped, type Throttle } from './question.ts'
+import { hideSecrets } from './savedExchanges.ts'
+import type { Slots } from './slots.ts'
+
+export interface SenderDeps {
+  config: DiscoverConfig
+  http: Http
+  slots: Slots
+  /** The most requests in all. */
+  budget: number
+  nowMs(): number
+  waitMs(ms: number): Promise<void>
+  signal: AbortSignal
+}
+
+/** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
+const unansweredMax = 3
+/** A 429 that lets the request in after this wait comes from a limit shorter than the window. */
+export const shortWaitMs = 2_500
+/** The longest gap between two requests, after a limit shorter than the window was met. */
+const gapMaxMs = 1_500
+
+export type Request = Omit<HttpRequest, 'mayLeave'> & {
+  /** The token in its header; null for a request to the issuer. */
+  accessToken: string | null
+  /** Sent even without a free slot, and not again after a 429. */
+  beyondLimit: boolean
+}
+
+/**
+ * Sends requests one by one, each with a slot. Waits after a 429. Stops for good if the service is down, does not answer, or if
+ * something else answers in its place.
+ */
+export class Sender {
+  /** The question or sample that is being asked. */
+  asking = ''
+  readonly exchanges: Exchange[] = []
+  readonly throttles: Throttle[] = []
+  requests = 0
+  readonly #deps: SenderDeps
+  readonly #secrets: Set<string>
+  #stopped: string | null = null
+  #unanswered = 0
+  #gapMs = 0
+  #lastMs = Number.NEGATIVE_INFINITY
+
+  constructor(deps: SenderDeps) {
+    this.#deps = deps
+    this.#secrets = new Set([deps.config.service.clientSecret])
+  }
+
+  get left(): number {
+    return this.#deps.budget - this.requests
+  }
+
+  stop(why: string): void {
+    this.#stopped ??= why
+  }
+
+  /** @throws {Stopped} */
+  async send(request: Request): Promise<Exchange> {
+    const exchange = await this.#sendUntilLetIn(request)
+    const { answer } = exchange
+    const isDown = saysDown(answer)
+    this.#unanswered = answer.kind === 'no-answer' || isDown ? this.#unanswered + 1 : 0
+    if (answer.kind === 'no-answer') {
+      if (this.#unanswered >= unansweredMax)
+        this.#end(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
+      return exchange
+    }
+    if (isDown) {
+      const why = 'the service says that it is down (E003): ask again when it is up'
+      if (answer.code === 'E003' || this.#unanswered >= unansweredMax) this.stop(why)
+      throw new Stopped(why)
+    }
+    if (isElsewhere(exchange)) {
+      const why = `something other than the service answered a POST: ${lineOf(answer)}`
+      this.stop(why)
+      if (this.exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each)))
+        throw new Stopped(why)
+    }
+    return exchange
+  }
+
+  #end(why: string): never {
+    this.stop(why)
+    throw new Stopped(why)
+  }
+
+  async #sendUntilLetIn(request: Request): Promise<Exchange> {
+    const first = await this.#sendOnce(request)
+    if (request.beyondLimit || !isThrottled(first.answer)) return first
+    const { config, nowMs, waitMs } = this.#deps
+    const untilMs = nowMs() + 2 * config.rateLimit.windowMs + 5_000
+    let last = first
+    for (let backoffMs = 1_000; ; backoffMs *= 2) {
+      const header = last.answer.kind === 'response' ? last.answer.headers['retry-after'] : undefined
+      const againMs = Math.max(retryAfterMs(header, nowMs()) ?? 0, backoffMs) + 100
+      if (nowMs() + againMs > untilMs)
+        this.#end('the service answers 429 again and again: another client spends from the same limit')
+      await waitMs(againMs)
+      last = await this.#sendOnce(request)
+      if (isThrottled(last.answer)) continue
+      const waitedMs = last.startedAtMs - endedAtMs(first)
+      this.throttles.push({ refused: first, waitedMs })
+      if (waitedMs <= shortWaitMs) this.#widenGap(first)
+      return last
+    }
+  }
+
+  /** Spaces requests as far apart as the second before the 429 asks for. */
+  #widenGap({ startedAtMs: refusedMs }: Exchange): void {
+    const letIn = this.exchanges.filter(
+      ({ startedAtMs, answer }) => startedAtMs < refusedMs && startedAtMs > refusedMs - 1_000 && !isThrottled(answer),
+    ).length
+    this.#gapMs = Math.min(gapMaxMs, Math.max(this.#gapMs * 1.5, 1_100 / Math.max(1, letIn)))
+  }
+
+  async #sendOnce({ accessToken, beyondLimit, ...request }: Request): Promise<Exchange> {
+    const { slots, signal, budget, nowMs, waitMs, http } = this.#deps
+    for (;;) {
+      if (signal.aborted) throw new Stopped('it was interrupted')
+      if (this.#stopped !== null) throw new Stopped(this.#stopped)
+      if (this.left <= 0) throw new Stopped(`the ${budget} requests of --budget were used up`)
+      this.requests++ // before it is sent, because requests may go out side by side
+      if (!beyondLimit && this.#gapMs > 0) await waitMs(Math.max(0, this.#lastMs + this.#gapMs - nowMs()))
+      const slot = beyondLimit ? ((await slots.takeNow()) ?? noSlot) : await slots.take()
+      if (slot.kind === 'none') {
+        this.requests--
+        throw new Stopped(slot.why)
+      }
+      const startedAtMs = nowMs()
+      this.#lastMs = startedAtMs
+      const answer = await http.exchange({ ...request, mayLeave: slot.mayLeave }).finally(slot.done)
+      if (answer !== null) return this.#keep({ ...request, accessToken, startedAtMs, of: this.asking, answer })
+      this.requests-- // the slot had ended before the request left
+    }
+  }
+
+  /** Keeps an exchange whose text, but not its JSON, is without secrets: the text is shown, the JSON is judged. */
+  #keep({ answer, ...request }: Omit<Exchange, 'answer'> & { answer: HttpAnswer }): Exchange {
+    const seen = seenOf(answer)
+    const granted = accessTokenIn(seen)
+    if (granted !== null) this.#secrets.add(granted)
+    const shown = seen.kind === 'no-answer' ? seen : { ...seen, text: hideSecrets(seen.text, [...this.#secrets]) }
+    const exchange = { ...request, answer: shown }
+    this.exchanges.push(exchange)
+    return exchange
+  }
+}
+
+const noSlot = { kind: 'slot' as const, mayLeave: () => true, async done() {} }
+
+const saysDown = (seen: Seen) =>
+  seen.kind === 'response' &&
+  seen.status >= 400 &&
+  (seen.code === 'E003' || (seen.status === 503 && seen.code === null))
+
+const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
+
+/** A POST that was redirected, or answered with a success that is not JSON. */
+const isElsewhere = (exchange: Exchange) =>
+  isPost(exchange) &&
+  exchange.answer.kind === 'response' &&
+  exchange.answer.status < 400 &&
+  exchange.answer.json === undefined
+
+function seenOf(answer: HttpAnswer): Seen {
+  if (answer.kind === 'no-answer') return answer
+  const json = answer.unreadable === null ? readJson(answer.text, []) : undefined
+  return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
+}
