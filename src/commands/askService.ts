@@ -84,13 +84,11 @@ export async function openDiscoverSlots(
   if (ownCount) return own
   if (url === null)
     throw new ConfigInvalid([
-      'neither STATE_DATABASE_URL nor DATABASE_URL names the ledger, so nobody knows what a daemon spends of the rate limit: set one, or give --no-ledger to count requests in memory, where no daemon runs with these credentials',
+      'neither STATE_DATABASE_URL nor DATABASE_URL names the ledger, whose budget discover shares with the daemon: set one. If no daemon runs with these credentials, give --no-ledger',
     ])
   const lender = await open(url, { windowMs: rateLimit.windowMs, requestTimeoutMs: service.requestTimeoutMs })
   if (lender === null) {
-    context.stderr.write(
-      'The database has no budget yet, so no daemon spends from it: requests are counted in memory.\n',
-    )
+    context.stderr.write('The database has no budget yet, so no daemon uses one: requests are counted in memory.\n')
     return own
   }
   const patienceMs = 2 * rateLimit.windowMs
@@ -110,7 +108,7 @@ async function open(url: string, limits: { windowMs: number; requestTimeoutMs: n
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error)
     throw new Error(
-      `the ledger cannot be read (${problem}), so nobody knows what a daemon spends of the rate limit: mend STATE_DATABASE_URL, or give --no-ledger to count requests in memory, where no daemon runs with these credentials`,
+      `the ledger cannot be read (${problem}), and discover shares its budget with the daemon: fix STATE_DATABASE_URL. If no daemon runs with these credentials, give --no-ledger`,
       { cause: error },
     )
   }
@@ -130,7 +128,7 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
     if (ageMs() > patienceMs || signal.aborted)
       return {
         kind: 'none',
-        why: `no slot of the budget was free for ${showDuration(patienceMs)}: a daemon spends them`,
+        why: `no slot of the budget was free for ${showDuration(patienceMs)}: a daemon uses them`,
       }
     await waitMs(againMs)
   }
@@ -138,6 +136,6 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
 
 function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
   if (lent.kind === 'slot') return lent
-  const why = `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`
+  const why = `all sending is paused (pause ${lent.reason}): ${lent.detail}. \`outboxd status\` says more`
   return { kind: 'none', why }
 }

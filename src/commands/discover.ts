@@ -33,37 +33,36 @@ export const command = defineCommand({
       `the most requests in all (default: ${budgetDefault}, with --rate ${budgetWithRate})`,
       { read: wholeNumber(1, 99_999) },
     ],
-    ['--customer <id>', 'a customer that the service knows: without one no record is created'],
-    ['--unknown-customer <id>', 'one that it does not know'],
-    ['--order-customer <uuid>', 'a customer that may order: without one no order is created'],
+    ['--customer <id>', 'a customer that the service knows; without it no record is created'],
+    ['--unknown-customer <id>', 'a customer that the service does not know'],
+    ['--order-customer <uuid>', 'a customer that may order; without it no order is created'],
     [
       '--record <file>',
-      'send this in place of our test record or order: the body of a request, or a payload that the mapping maps; twice for both',
+      'send this instead of our test record or order: a request body, or a payload for the mapping; twice for both',
       { read: (text: string, before?: string[]): string[] => [...(before ?? []), text] },
     ],
     ['--type <type>', 'with --record: the payload’s type, which names its mapping file'],
-    ['--only <names>', 'only these questions, with commas between'],
+    ['--only <names>', 'ask only these questions, separated by commas'],
     ['--list', 'list the questions, and ask nothing'],
-    ['--slow', 'hold a token to its end, and watch the limit over two windows: may take as long as a token lasts'],
-    ['--rate', 'count to the rate limit, twice: no other client with these credentials gets through meanwhile'],
-    ['--size', 'look for the largest body, by steps'],
-    ['--write <file>', 'write the variables that follow, such as .env.discovered'],
+    ['--slow', 'hold a token to its end: takes as long as a token lasts, 75 minutes at most'],
+    ['--rate', 'count to the rate limit, twice: meanwhile no other client of these credentials gets through'],
+    ['--size', 'look for the largest body that the service accepts'],
+    ['--write <file>', 'write the variables to set into a file such as .env.discovered'],
     ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
-    ['--no-ledger', 'count requests in memory, if there is no ledger yet'],
+    ['--no-ledger', 'count requests in memory, because there is no ledger yet'],
     ['--json', 'as JSON'],
-    ['--yes', 'do not ask for confirmation; write over the file that --write names'],
+    ['--yes', 'do not ask for confirmation; overwrite the file of --write'],
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],
-  help: `Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
-one request after the other, paid for from the budget that the daemon spends from. Ends at once if no token comes, if
-something else than the service answers, if it says that it is down, or if three requests in a row are not answered.
+  help: `Says first how many requests it makes at most, and how many test records it creates. Then it asks you.
+Each request takes a slot of the daemon's budget. discover ends if it gets no token, if something other than the
+service answers, if the service is down, or if three requests in a row get no answer.
 
 Examples:
   outboxd discover --list
   outboxd discover --customer C1 --unknown-customer NOBODY --rate --write .env.discovered
   outboxd discover --record body.json --order-customer UUID
   outboxd discover --only token-unit,unknown-id --save exchanges`,
-  /** @returns 1 if nothing was found or it was interrupted, 4 if it was not confirmed */
   async action(context, options): Promise<number> {
     if (options.list) return list(context, options)
     const only = options.only?.split(',').map((name) => name.trim()) ?? null
@@ -78,8 +77,7 @@ Examples:
     if (!options.yes) {
       const answer = await confirm(context, 'Ask the service?')
       if (answer !== 'yes') {
-        const why =
-          answer === 'no-terminal' ? ': standard input is no terminal, so nobody could confirm: give --yes' : ''
+        const why = answer === 'no-terminal' ? ': standard input is not a terminal. Give --yes' : ''
         context.stderr.write(`Nothing was sent${why}.\n`)
         return exit.unconfirmed
       }
@@ -96,14 +94,14 @@ Examples:
 `),
         ),
     })
-    // First, because writing a file may fail.
+    // Before the files, because writing a file may fail.
     tell(context, answered, { requests, seen, json: options.json ?? false })
     if (options.save !== undefined)
       save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
     const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
     if (options.write !== undefined) {
       if (isWhole) writeSettings(context, options.write, answered, config)
-      else context.stderr.write(`Not written: ${options.write}, since it was interrupted or nothing was found.\n`)
+      else context.stderr.write(`Not written: ${options.write}, because discover was interrupted or found nothing.\n`)
     }
     return isWhole ? exit.done : exit.failed
   },
@@ -139,8 +137,8 @@ function misread(records: readonly TestRecord[], { record, type }: DiscoverOptio
   const twice = new Set(read.map(({ resource }) => resource)).size < read.length
   return [
     ...records.flatMap((each) => (each.kind === 'invalid' ? [each.problem] : [])),
-    ...(twice ? ['two files of --record are for the same resource: give one for records and one for orders'] : []),
-    ...(type !== undefined && record === undefined ? ['--type goes with --record'] : []),
+    ...(twice ? ['--record: two files are for the same endpoint. Give one for records and one for orders'] : []),
+    ...(type !== undefined && record === undefined ? ['--type needs --record'] : []),
   ]
 }
 
@@ -172,16 +170,15 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
   const problems: string[] = []
   if (!isTest && !options.yesThisIsATestEnvironment)
     problems.push(
-      `nobody has said that ${service.baseUrl} is a test environment, and this creates records there: set SERVICE_IS_TEST=yes, or give --yes-this-is-a-test-environment`,
+      `discover creates records, and ${service.baseUrl} is not marked as a test environment: set SERVICE_IS_TEST=yes, or give --yes-this-is-a-test-environment`,
     )
   if (options.write !== undefined && existsSync(options.write)) {
     if (!isSettingsFile(readFileSync(options.write, 'utf8')))
-      problems.push(`${options.write} is there already, and not by discover: name another file`)
-    else if (!options.yes)
-      problems.push(`${options.write} is there already: name another file, or give --yes to write over it`)
+      problems.push(`${options.write} exists, and discover did not write it: name another file`)
+    else if (!options.yes) problems.push(`${options.write} exists: name another file, or give --yes to overwrite it`)
   }
   if (options.save !== undefined && existsSync(options.save) && readdirSync(options.save).length > 0)
-    problems.push(`the folder ${options.save} is not empty: name another, so that nothing in it is written over`)
+    problems.push(`the folder ${options.save} is not empty: name a new one`)
   return problems
 }
 
@@ -192,7 +189,7 @@ function announce(plan: Plan, { service }: DiscoverConfig, budget: number): stri
   const isShort = plan.requestsMax > budget
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(requestsMax, 'request')} at most.`,
-    ...(isShort ? [`All of it may take ${plan.requestsMax}: where --budget ends, the last questions are left.`] : []),
+    ...(isShort ? [`All questions may take ${plan.requestsMax}: if --budget ends, the last ones are not asked.`] : []),
     recordsMax === 0
       ? 'No record is created.'
       : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, ${plan.given.record === null ? 'each with a field2 that begins with outboxd' : 'as --record has them'}.`,
@@ -234,16 +231,14 @@ function writeSettings(
   answered: readonly Answered[],
   { service }: DiscoverConfig,
 ): void {
-  // In one step, so that the file is whole whenever the process ends.
+  // In one step, so that the file is whole if the process ends here.
   const unfinished = `${file}.${process.pid}`
   writeFileSync(unfinished, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
   renameSync(unfinished, file)
-  context.stderr.write(
-    `Written: ${file}. Read it, and give it to commands with --env-file, or put its lines beside your own.\n`,
-  )
+  context.stderr.write(`Written: ${file}. Read it, then give it to commands with --env-file, or copy its lines.\n`)
 }
 
-/** Makes files that only the owner may read, because they hold requests and answers. */
+/** Only the owner may read the files, because they hold requests and answers. */
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o700)
@@ -256,13 +251,13 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   )
 }
 
-/** The report for people: a table, what the daemon cannot handle, what to set. Pure. */
+/** The report for people. Pure. */
 export function discoverReport(answered: readonly Answered[], seen: readonly string[]): string {
   return [
     table(answered),
-    section('THE DAEMON COULD NOT COPE WITH', trouble(answered)),
+    section('THE DAEMON CANNOT HANDLE', trouble(answered)),
     section('SET', settings(answered)),
-    section('LOOK AT', advice(answered)),
+    section('ADVICE', advice(answered)),
     section('SEEN ON THE WAY', seen),
     section('NOT FOUND OUT', open(answered)),
   ]
@@ -280,7 +275,7 @@ function table(answered: readonly Answered[]): string {
       finding.differs ? 'differs' : '',
       finding.assumed ?? '',
     ])
-  return renderTable(['QUESTION', 'FOUND', 'CERTAINTY', '', 'ASSUMED UNTIL NOW'], rows)
+  return renderTable(['QUESTION', 'FOUND', 'CERTAINTY', '', 'ASSUMED'], rows)
 }
 
 const trouble = (answered: readonly Answered[]) =>

@@ -2,7 +2,7 @@ import { secretSpellings } from '../service/client.ts'
 import { cleanText, redactedMark } from '../service/readJson.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
-/** The exchanges as an HTTP archive 1.2, as browsers and proxies read it. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
+/** An HTTP archive 1.2. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
 export function harOf(exchanges: readonly Exchange[], version: string): unknown {
   return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
 }
@@ -51,7 +51,7 @@ function responseOf(answer: Exchange['answer']): unknown {
 const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
-/** An exchange as it went over the wire, to read. Pure. @param exchange masked */
+/** An exchange as readable text. Pure. @param exchange masked */
 export function exchangeText({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
   const asked = [`${method} ${origin}${path}`, ...headerLines(headers), '', body ?? '']
   const head = `# ${of}, ${new Date(startedAtMs).toISOString()}\n\n`
@@ -68,7 +68,7 @@ function answerText(answer: Exchange['answer']): string {
 const headerLines = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
 
-/** The exchanges as they may be shown: no token, no secret, no cookie, whatever echoes them. Pure. @param secrets besides tokens */
+/** Hides tokens, secrets and cookies, also if an answer repeats them. Pure. @param secrets beside tokens */
 export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly string[]): Exchange[] {
   const tokens = exchanges
     .flatMap(({ accessToken, answer }) => [accessToken, accessTokenIn(answer)])
@@ -77,7 +77,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
   return exchanges.map((exchange) => maskOne(exchange, (text) => hideSecrets(text, hidden)))
 }
 
-/** A text without these secrets, however they are spelt, and without fields that are named like one. Pure. */
+/** Hides these secrets in every spelling, and fields that are named like a secret. Pure. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
   hideNamed(cleanText(text, secretSpellings(secrets)))
 
@@ -104,7 +104,7 @@ function maskHeaders(headers: Exchange['headers'], mask: (text: string) => strin
   )
 }
 
-/** Fields that are named like a secret, in JSON and in forms: a refresh token is nobody’s to see, either. */
+/** Hides fields that are named like a secret, in JSON and in forms, such as a refresh token. */
 function hideNamed(text: string): string {
   return text
     .replace(

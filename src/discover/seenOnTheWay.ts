@@ -1,11 +1,9 @@
 import { type Exchange, endedAtMs, lineOf, statusIn } from './exchange.ts'
 import { showMs } from './finding.ts'
+import { hadArrived } from './observe.ts'
 import type { Throttle } from './question.ts'
 
-/**
- * What the exchanges showed beside the answers to questions: what was slow to appear, what appeared once, what was throttled, and
- * what failed and was there all the same. In sentences. Pure.
- */
+/** What the exchanges showed beside the answers to questions, in sentences. Pure. */
 export function seenOnTheWay(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   return [
     ...lateOnes(exchanges),
@@ -56,15 +54,8 @@ function troubles(exchanges: readonly Exchange[]): string[] {
     : [`${all.length} requests met a 5xx or no answer, first ${first.method} ${first.path}: ${lineOf(first.answer)}`]
 }
 
-/** Records whose first attempt failed, and whose repetition under the same key was E002 or a success. */
 function repeats(exchanges: readonly Exchange[]): string[] {
-  const there = exchanges.filter(({ answer, body, method }, i) => {
-    const before = exchanges[i - 1]
-    const isTrouble = before?.answer.kind === 'no-answer' || (before?.answer.status ?? 0) >= 500
-    return (
-      method === 'POST' && isTrouble && before?.body === body && answer.kind === 'response' && answer.code === 'E002'
-    )
-  })
+  const there = exchanges.filter((exchange) => hadArrived(exchanges, exchange))
   return there.length === 0
     ? []
     : [`${there.length} records were there though the first answer was a 5xx or none: the repetition was E002`]

@@ -1,18 +1,20 @@
-/** The right to make one request, and who gives it: the ledger's budget, or a count of our own. */
+/** Gives the right to make one request: the ledger's budget does, or a count in memory. */
 export interface Slots {
-  /** Waits for one as long as it is worth while. */
+  /** Waits for a slot. */
   take(): Promise<SlotTaken>
-  /** One that is free now; null where none is. */
+  /** A slot that is free now; null if there is none. */
   takeNow(): Promise<SlotTaken | null>
 }
 
 export type SlotTaken =
   | {
-      kind: 'slot' /** Whether a request may still leave with it. */
-      mayLeave(): boolean /** Its answer has come. */
+      kind: 'slot'
+      /** False once it is too late for a request to leave. */
+      mayLeave(): boolean
+      /** Call after the answer. */
       done(): Promise<void>
     }
-  /** Nobody may send, or nothing is free: in words. */
+  /** All sending is paused, or no slot came free. */
   | { kind: 'none'; why: string }
 
 interface OwnSlotsDeps {
@@ -22,7 +24,7 @@ interface OwnSlotsDeps {
   waitMs(ms: number): Promise<void>
 }
 
-/** A count in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
+/** Counts in memory, by the rule of docs/why/budget.md: a slot is free again a window after the answer. */
 export function createOwnSlots({ requests, windowMs, nowMs, waitMs }: OwnSlotsDeps): Slots {
   const freeAtMs: number[] = Array(requests).fill(Number.NEGATIVE_INFINITY)
   const next = () => freeAtMs.indexOf(Math.min(...freeAtMs))

@@ -66,7 +66,7 @@ describe('before the first request', () => {
   test('an address that nobody has called a test environment is refused', async () => {
     const context = testContext(env())
     expect(await discover.action(context, { yes: true, ledger: false })).toBe(2)
-    expect(context.messages()).toMatch(/nobody has said that .* is a test environment.*SERVICE_IS_TEST=yes/)
+    expect(context.messages()).toMatch(/is not marked as a test environment: set SERVICE_IS_TEST=yes/)
     const anyway = testContext(env())
     const only = 'token-unit'
     expect(await discover.action(anyway, { yes: true, ledger: false, only, yesThisIsATestEnvironment: true })).toBe(0)
