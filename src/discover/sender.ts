@@ -100,8 +100,8 @@ export class Sender {
     const untilMs = nowMs() + 2 * config.rateLimit.windowMs + 5_000
     let last = first
     for (let backoffMs = 1_000; ; backoffMs *= 2) {
-      const header = last.answer.kind === 'response' ? last.answer.headers['retry-after'] : undefined
-      const againMs = Math.max(retryAfterMs(header, nowMs()) ?? 0, backoffMs) + 100
+      const headers = last.answer.kind === 'response' ? last.answer.headers : {}
+      const againMs = Math.max(retryAfterMs(headers, nowMs()) ?? 0, backoffMs) + 100
       if (nowMs() + againMs > untilMs)
         this.#end('the service answers 429 again and again: another client spends from the same limit')
       await waitMs(againMs)

@@ -156,7 +156,7 @@ function answerFrom(
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
     repeatsKey,
-    retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
+    retryAfterMs: retryAfterMs(headers, nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
     dateMs: dateOf(headers.date),
     tookMs,
@@ -221,14 +221,16 @@ function wholeNumber(header: string | undefined): number | null {
 }
 
 /**
- * Retry-After in milliseconds, whether it is seconds or an HTTP date.
+ * Retry-After in milliseconds, whether it is seconds or an HTTP date. A date is by the service's clock, which the header Date
+ * tells.
  *
  * @see RFC 9110, 10.2.3
  */
-export function retryAfterMs(header: string | undefined, nowMs: number): number | null {
-  const text = header?.trim() ?? ''
+export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {
+  const text = headers['retry-after']?.trim() ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
   // Date.parse also takes `-5` and `1e3`: a date begins with the name of a day.
   const untilMs = /^[A-Z][a-z]{2,8}, ?\d/.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(untilMs) ? null : Math.max(0, untilMs - nowMs)
+  const sinceMs = Date.parse(headers.date ?? '')
+  return Number.isNaN(untilMs) ? null : Math.max(0, untilMs - (Number.isNaN(sinceMs) ? nowMs : sinceMs))
 }

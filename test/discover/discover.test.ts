@@ -57,7 +57,7 @@ describe('before the first request', () => {
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' }, 'n\n')
     expect(await discover.action(context, { ledger: false, ...customers })).toBe(4)
     expect(context.messages()).toMatch(
-      /\d+ questions to http.*: \d+ requests at most\.\n(All of .*\n)?It creates up to \d+ test records/,
+      /\d+ questions to http.*: \d+ requests at most\.\n(All questions may .*\n)?It creates up to \d+ test records/,
     )
     expect(context.messages()).toContain('Nothing was sent.')
     expect(await requestsMade()).toBe(before)

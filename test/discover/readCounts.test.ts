@@ -5,7 +5,7 @@ import { limitByHeader } from '../../src/discover/judges/limitHeader.ts'
 /** The limit is what two counts come to, or the smallest that explains every header, or unknown. */
 
 const count = (taken: number, tokens = 0, refused = true) => ({ taken, tokens, refused })
-const between = (sent: number, refused: number, tokens = 0) => ({ sent, refused, tokens })
+const between = (sent: number, refused: number, tokens = 0) => ({ sent, refused, tokens, stayed: true })
 
 test.each([
   ['two equal counts', [count(60), count(60)], between(4, 4), { limit: 60, fit: 'one', throttledCount: false }],
@@ -18,9 +18,30 @@ test.each([
   ],
   ['a token that may count', [count(60, 1), count(60, 1)], between(4, 4), { limit: 60, fit: 'several' }],
   ['tokens that count', [count(59, 1), count(54, 1)], between(4, 0, 1), { limit: 60, fit: 'one' }],
+  ['the smallest count of three, twice', [count(60), count(116), count(60)], between(4, 4), { limit: 60, fit: 'one' }],
+  [
+    'two equal counts that took long, and a smaller one',
+    [count(70), count(70), count(50)],
+    between(4, 4),
+    { limit: 50, fit: 'none' },
+  ],
+  [
+    '429s that count, and a third count',
+    [count(60), count(56), count(60)],
+    between(4, 4),
+    { fit: 'one', throttledCount: true },
+  ],
   ['a window that ended in between', [count(87), count(60)], between(4, 4), { limit: 60, fit: 'none' }],
 ] as const)('%s', (_, counts, between, read) => {
   expect(readCounts({ counts, between })).toMatchObject(read)
+})
+
+test('429s that left the window before the next count ended do not show whether they count', () => {
+  const left = { ...between(4, 4), stayed: false }
+  expect(readCounts({ counts: [count(60), count(60)], between: left })).toMatchObject({
+    limit: 60,
+    throttledCount: null,
+  })
 })
 
 const configured = { requests: 100, windowMs: 60_000 }

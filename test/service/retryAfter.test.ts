@@ -18,5 +18,14 @@ test.each([
   ['', null],
   [undefined, null],
 ])('%s is %s ms', (header, expected) => {
-  expect(retryAfterMs(header, nowMs)).toBe(expected)
+  expect(retryAfterMs(header === undefined ? {} : { 'retry-after': header }, nowMs)).toBe(expected)
+})
+
+test('a date is by the clock of the service, which the header Date tells', () => {
+  const skewMs = 90_000
+  const headers = {
+    date: new Date(nowMs + skewMs).toUTCString(),
+    'retry-after': new Date(nowMs + skewMs + 5_000).toUTCString(),
+  }
+  expect(retryAfterMs(headers, nowMs)).toBe(5_000)
 })

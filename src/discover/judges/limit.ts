@@ -80,11 +80,11 @@ export interface Count {
   refused: boolean
 }
 
-/** Two counts to the limit, with 429s between them. */
+/** Two counts to the limit with 429s between them, and a third if the two leave a doubt. */
 export interface Counts {
   counts: readonly Count[]
-  /** Requests sent while nothing was free, and how many of them were refused. */
-  between: { sent: number; refused: number; tokens: number }
+  /** Requests sent while nothing was free; how many of them were refused; and if they were in the window throughout the next count. */
+  between: { sent: number; refused: number; tokens: number; stayed: boolean }
 }
 
 const betweenCounts = 4
@@ -94,8 +94,8 @@ const countMax = countMaxOf(100)
 
 export const countsSample: Sample<Counts> = {
   name: 'requests until the limit is reached, twice',
-  requestsMax: 3 * (countMax + 10) + betweenCounts,
-  recordsMax: 3 * countMax,
+  requestsMax: 4 * (countMax + 10) + betweenCounts,
+  recordsMax: 4 * countMax,
   samples: [burstsSample],
   needs: 'rate',
   async take(parts) {
@@ -113,16 +113,23 @@ export const countsSample: Sample<Counts> = {
       startedMs = parts.nowMs()
       first = await countToLimit(parts, send, gapMs)
     }
-    if (!first.refused) return { counts: [first], between: { sent: 0, refused: 0, tokens: 0 } }
+    if (!first.refused) return { counts: [first], between: { sent: 0, refused: 0, tokens: 0, stayed: false } }
     const endedMs = lastEndMs()
     // Late enough that these, if they count, are still in the window throughout the second count.
     await waitUntilMs(endedMs + Math.min(windowMs / 2, 2 * (endedMs - startedMs) + 5_000))
-    const before = grantsIn(parts)
+    const [betweenMs, before] = [parts.nowMs(), grantsIn(parts)]
     let refused = 0
     for (let i = 0; i < betweenCounts; i++) refused += isThrottled((await send()).answer) ? 1 : 0
-    const between = { sent: betweenCounts, refused, tokens: grantsIn(parts) - before }
+    const tokens = grantsIn(parts) - before
     await waitUntilMs(endedMs + windowMs + 1_000)
-    return { counts: [first, await countToLimit(parts, send, gapMs)], between }
+    const second = await countToLimit(parts, send, gapMs)
+    const stayed = lastEndMs() < betweenMs + windowMs
+    const two: Counts = { counts: [first, second], between: { sent: betweenCounts, refused, tokens, stayed } }
+    // A fixed window may have ended during a count that took long: then both counts are too large.
+    const isQuick = endedMs - startedMs < windowMs / 4
+    if (second.taken === 0 || (isQuick && readCounts(two)?.fit === 'one')) return two
+    await waitUntilMs(lastEndMs() + 1.25 * windowMs)
+    return { ...two, counts: [first, second, await countToLimit(parts, send, gapMs)] }
   },
 }
 
@@ -158,13 +165,24 @@ interface CountsRead {
 }
 
 /**
- * The limit that explains both counts, with or without the tokens and the requests between them. If there is none, the smaller
- * count, because a window that ends in between makes a count too large. Null if the limit was not reached. Pure.
+ * The limit that explains both counts, with or without the tokens and the requests between them. If there is a third count, the
+ * smallest must have come twice, because a window that ends in between makes a count too large. If no limit explains them, the
+ * smallest count. Null if the limit was not reached. Pure.
  */
 export function readCounts({ counts, between }: Counts): CountsRead | null {
-  const [first, second] = counts
+  const [first, second, third] = counts
   if (first === undefined || !first.refused) return null
-  if (second === undefined || !second.refused) return { limit: first.taken, fit: 'none', throttledCount: null }
+  if (second === undefined) return { limit: first.taken, fit: 'none', throttledCount: null }
+  if (third !== undefined) {
+    const two = readCounts({ counts: [first, second], between })
+    if (two?.fit === 'one' && third.refused && third.tokens === 0 && third.taken === two.limit) return two
+    const reached = counts.filter(({ refused }) => refused)
+    const limit = Math.min(...reached.map(({ taken }) => taken))
+    const same = reached.filter(({ taken, tokens }) => taken === limit && tokens === 0)
+    const fit = two?.fit === 'several' ? 'several' : same.length > 1 ? 'one' : 'none'
+    return { limit, fit, throttledCount: null }
+  }
+  if (!second.refused) return { limit: first.taken, fit: 'none', throttledCount: null }
   // What was let in between the counts may have left the window, and what was refused may have counted.
   const more = [...new Set([0, between.sent - between.refused, between.sent])]
   const fits = [0, 1].flatMap((token) =>
@@ -177,7 +195,7 @@ export function readCounts({ counts, between }: Counts): CountsRead | null {
   const [fit] = fits.toSorted((a, b) => a.limit - b.limit)
   if (fit === undefined) return { limit: Math.min(first.taken, second.taken), fit: 'none', throttledCount: null }
   const isOne = fits.every(({ limit }) => limit === fit.limit)
-  const isSeen = between.refused > 0 && fits.every(({ counted }) => counted === fit.counted)
+  const isSeen = between.refused > 0 && between.stayed && fits.every(({ counted }) => counted === fit.counted)
   return { limit: fit.limit, fit: isOne ? 'one' : 'several', throttledCount: isSeen ? fit.counted : null }
 }
 
@@ -241,7 +259,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
   }
   const said = counts.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
   const why = `counted to the limit: ${said}`
-  const [first, second] = counts.counts
+  const [first, second, third] = counts.counts
   const read = readCounts(counts)
   if (read === null) {
     if (first === undefined || first.tokens > 0 || first.taken < countMaxOf(requests))
@@ -249,7 +267,8 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
     return likely(`more than ${first.taken}`, why, { assumed, differs: true })
   }
   if (read.fit === 'one') return say('sure', read.limit, why)
-  if (first !== undefined && (second === undefined || second.taken === 0)) return say('likely', first.taken, why)
+  if (first !== undefined && third === undefined && (second === undefined || second.taken === 0))
+    return say('likely', first.taken, why)
   // The smaller number is set, so that the daemon stays below the limit.
   const open = read.fit === 'several' ? 'which may be one or more higher, if tokens count' : 'which differ'
   return unknown(`${why}, ${open}`, { assumed, set: lowered(read.limit, why) })
@@ -316,5 +335,5 @@ export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: read
 function formOf(header: string | undefined): 'none' | 'seconds' | 'date' | 'unreadable' {
   if (header === undefined) return 'none'
   if (/^\d+$/.test(header)) return 'seconds'
-  return retryAfterMs(header, 0) === null ? 'unreadable' : 'date'
+  return retryAfterMs({ 'retry-after': header }, 0) === null ? 'unreadable' : 'date'
 }
