@@ -68,7 +68,7 @@ test('without what was discovered there is nothing to compare with', async () =>
 test.each([
   ['a page', { status: 200, body: '<h1>Sign in</h1>' }, /was answered 200 <h1>Sign in/],
   ['a page that says that there is nothing', { status: 404, body: '<h1>Not found</h1>' }, /the answer is 404/],
-  ['a redirect', { status: 302, body: '' }, /is sent to/],
+  ['a redirect', { status: 302, body: '' }, /is redirected to/],
 ])('where %s answers in the place of the service, it is not the service that has changed', async (_, answer, shown) => {
   await using other = await startTurning(() => answer)
   const { code, lines } = await checkWith(discovered, other.url)
