@@ -36,8 +36,9 @@ export const needsMark = (kind: string): boolean => relationKindNames[kind] !== 
 
 /**
  * Without marks, the ledger tracks rows by the transactions that wrote them. A view does not show these, and a foreign
- * table shows 0, so
- * a row that commits late would be missed. @param kind pg_class.relkind
+ * table shows 0, so a row that commits late would be missed.
+ *
+ * @param kind pg_class.relkind
  */
 export async function findKindProblem(
   db: Database,

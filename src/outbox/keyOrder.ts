@@ -18,7 +18,9 @@ export interface KeyOrderChoice {
 }
 
 /**
- * Chooses, among unknown rows met in order, those that may be captured. @param held hashes of keys of which none may be
+ * Chooses, among unknown rows met in order, those that may be captured.
+ *
+ * @param held hashes of keys of which none may be
  */
 export function chooseInKeyOrder(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,

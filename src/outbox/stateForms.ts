@@ -23,9 +23,9 @@ export interface StateForm {
   /** The condition that a row may still be written back to: completed and discarded stay. */
   readonly openSql: string
   /**
-   * The condition that a row is under way; null if no row shows it. @param since the condition that the row is not
-   * older than the ledger's
-   * service
+   * The condition that a row is under way; null if no row shows it.
+   *
+   * @param since the condition that the row is not older than the ledger's service
    */
   underWaySql(since: string | null): string | null
   readonly hasEndValues: boolean

@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
+import type { RowOutcome, RowStatus, WriteBackResult, WrittenBackRow } from '../model.ts'
 import { begin, type Database, isStatementError, isTransient, type Sessions } from '../postgres/database.ts'
 import { codeOf, isStatementCanceled } from '../postgres/sqlState.ts'
 import type { Outbox } from './outbox.ts'
@@ -26,16 +26,16 @@ export async function writeBackRows<R extends RowStatus>(
   const statements = writeStatements(open)
   if (statements === null) return { kind: 'done', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
   const writing = { sessions: open.db, table: open.shape.qualified, writing: statements }
-  const attempt = await tryToTell(writing, read)
+  const attempt = await tryToWrite(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!isStatementError(attempt.error)) throw attempt.error
   // An error that comes without rows, too, is not caused by a row.
-  const empty = await tryToTell(writing, async () => [])
+  const empty = await tryToWrite(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
   if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
     return refusal(attempt)
   // A trigger may raise any code. A cause outside the rows, such as a failover, has passed by now.
-  const again = await tryToTell(writing, read)
+  const again = await tryToWrite(writing, read)
   if (again.kind !== 'failed') return again
   if (!isStatementError(again.error)) throw again.error
   return refusal(again)
@@ -60,7 +60,7 @@ interface Failed<R extends RowStatus> {
 }
 type Attempt<R extends RowStatus> = Exclude<WriteBackResult<R>, { kind: 'refused' }> | Failed<R>
 
-async function tryToTell<R extends RowStatus>(
+async function tryToWrite<R extends RowStatus>(
   { sessions, table, writing }: Writing,
   read: () => Promise<R[]>,
 ): Promise<Attempt<R>> {
@@ -96,7 +96,7 @@ async function write<R extends RowStatus>(
     JSON.stringify(statuses),
   ])
   const byId = new Map(rows.map((row) => [row.outboxId, row]))
-  const unheld = await findHolders(
+  const unheld = await explainUnheld(
     db,
     writing,
     statuses.filter(({ outboxId }) => byId.get(outboxId)?.held === false),
@@ -108,43 +108,31 @@ async function write<R extends RowStatus>(
   })
 }
 
-type Outcome =
-  | { kind: 'written' }
-  | { kind: 'gone' }
-  | { kind: 'ineffective'; why: string }
-  | { kind: 'locked'; holder: number | null }
-  | { kind: 'in_hand' }
-  | { kind: 'another' }
-  | { kind: 'differs' }
-
-const gone: Outcome = { kind: 'gone' }
-const ignored: Outcome = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
-const hidden: Outcome = {
+const gone: RowOutcome = { kind: 'gone' }
+const ignored: RowOutcome = {
+  kind: 'ineffective',
+  why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)',
+}
+const hidden: RowOutcome = {
   kind: 'ineffective',
   why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
 }
 
-async function findHolders(
+async function explainUnheld(
   db: Database,
   writing: WriteStatements,
   statuses: readonly RowStatus[],
-): Promise<Map<string, Outcome>> {
+): Promise<Map<string, RowOutcome>> {
   if (statuses.length === 0) return new Map()
   const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
-  return new Map(
-    rows.map(({ outboxId, open, same, differs, secured, holder, isOurs }) => [
-      outboxId,
-      !same
-        ? { kind: differs ? 'differs' : 'another' }
-        : !open
-          ? { kind: 'written' }
-          : holder === null && secured
-            ? hidden
-            : isOurs
-              ? { kind: 'in_hand' }
-              : { kind: 'locked', holder },
-    ]),
-  )
+  return new Map(rows.map((row) => [row.outboxId, outcomeOf(row)]))
+}
+
+function outcomeOf({ open, same, differs, secured, holder, isOurs }: UnheldRow): RowOutcome {
+  if (!same) return { kind: differs ? 'differs' : 'another' }
+  if (!open) return { kind: 'written' }
+  if (holder === null && secured) return hidden
+  return isOurs ? { kind: 'in_hand' } : { kind: 'locked', holder }
 }
 
 interface UnheldRow {

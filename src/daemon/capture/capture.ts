@@ -241,7 +241,9 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row as it is, then to reject it, then skips it. @param failure null: the row was skipped before, and is due
+ * Tries one row as it is, then to reject it, then skips it.
+ *
+ * @param failure null: the row was skipped before, and is due
  */
 async function captureAlone(
   deps: CaptureDeps,

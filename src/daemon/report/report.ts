@@ -6,7 +6,7 @@ export interface ReportDeps {
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
   /** @throws Error if no row can be written */
   writeBack(due: readonly DueReport[]): Promise<WriteBackResult<Report>>
-  write(told: readonly ReportResult[]): Promise<void>
+  write(results: readonly ReportResult[]): Promise<void>
 }
 
 const limits = { freshMax: 500, againMax: 50 }
@@ -24,26 +24,27 @@ export interface ReportRound {
 }
 
 /**
- * Writes back to the rows whose reports are due, last to those that failed before. @param rowsAtOnce the result of the
- * round before
+ * Writes back to the rows whose reports are due, last to those that failed before.
+ *
+ * @param rowsAtOnce the result of the round before
  */
 export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
-  const first = await tellAll(deps, fresh, rowsAtOnce)
+  const first = await writeBackAll(deps, fresh, rowsAtOnce)
   if (first.isBusy) return { hasMore: false, rowsAtOnce: first.rowsAtOnce }
-  const second = await tellAll(deps, again, first.rowsAtOnce)
+  const second = await writeBackAll(deps, again, first.rowsAtOnce)
   const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
   return { hasMore: !second.isBusy && (isFull || first.isLeft || second.isLeft), rowsAtOnce: second.rowsAtOnce }
 }
 
 /** `isBusy`: another instance writes back. `isLeft`: time was up before the last row. */
-type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
+type WrittenBack = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
 
 /**
  * Rows that the table refuses together are split into tenths until the refused row is alone. After a slow statement,
  * batches are halved.
  */
-async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
+async function writeBackAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<WrittenBack> {
   const elapsedMs = deps.stopwatch()
   let most = rowsAtOnce
   let waiting = chunks(due, most)
@@ -51,22 +52,22 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: 
     const [part = [], ...rest] = waiting
     waiting = rest
     const beginsMs = elapsedMs()
-    const telling = await deps.writeBack(part)
-    if (telling.kind === 'busy') return { isBusy: true, isLeft: true, rowsAtOnce: most }
-    if (telling.kind === 'done') {
-      await deps.write(telling.rows.map(({ status, ...outcome }) => toldReport(status, outcome)))
+    const result = await deps.writeBack(part)
+    if (result.kind === 'busy') return { isBusy: true, isLeft: true, rowsAtOnce: most }
+    if (result.kind === 'done') {
+      await deps.write(result.rows.map(({ status, ...outcome }) => resultOf(status, outcome)))
       if (part.length === most && elapsedMs() - beginsMs < quickMs)
         most = Math.min(reportRowsMax, Math.ceil(most * 1.5))
-    } else if (part.length > 1 && telling.kind === 'slow') {
+    } else if (part.length > 1 && result.kind === 'slow') {
       most = Math.ceil(part.length / 2)
       waiting = chunks([part, ...waiting].flat(), most)
     } else if (part.length > 1) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
-    else await deps.write(telling.statuses.map((status) => toldReport(status, telling)))
+    else await deps.write(result.statuses.map((status) => resultOf(status, result)))
   }
   return { isBusy: false, isLeft: waiting.length > 0, rowsAtOnce: most }
 }
 
-function toldReport(report: Report, outcome: WriteBackOutcome): ReportResult {
+function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
   const { againInMs, problem } = decideReport(
     outcome,
     report.failures,
