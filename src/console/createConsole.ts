@@ -20,7 +20,6 @@ const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
 const connectionsMax = 1_000
 
-/** For answers under way when the console ends. */
 const closeWithinMs = 3_000
 
 const limits = {
@@ -28,7 +27,7 @@ const limits = {
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   forceCloseConnections: 'idle' as const,
-  routerOptions: { maxParamLength: 1_000 }, // a record by whatever name it has
+  routerOptions: { maxParamLength: 1_000 },
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 

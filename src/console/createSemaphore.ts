@@ -1,6 +1,5 @@
 import { Refused } from './errors.ts'
 
-/** Bounds what runs at once; the rest waits in order. */
 export interface Semaphore {
   /** @throws Refused if too many wait already */
   take(): Promise<Disposable>

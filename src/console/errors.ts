@@ -8,7 +8,6 @@ import { notice } from './html/elements.ts'
 import { layout, sendPage } from './html/layout.ts'
 import { nowVersion } from './parts.ts'
 
-/** Refuses a request; the page shows the message. */
 export class Refused extends Error {
   override name = 'Refused'
   readonly statusCode: number
@@ -22,7 +21,6 @@ export interface Trouble {
   status: number
   title: string
   words: string
-  /** Whether it may pass by itself. */
   isPassing: boolean
 }
 

@@ -6,11 +6,9 @@ import type { Databases } from '../operations/databases.ts'
 import type { Semaphore } from './createSemaphore.ts'
 
 export interface ConsoleParts {
-  /** @throws DatabaseUnusable; the error page says so */
   databases(): Promise<Databases>
   config: StoreConfig
   clock: Clock
-  /** Semaphore of whatever searches all records. */
   searches: Semaphore
   /** Spends slots of the budget. Never throws. */
   askService(transaction: TransactionRef): Promise<Testimony>

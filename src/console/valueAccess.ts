@@ -16,7 +16,6 @@ import type { ConsoleParts } from './parts.ts'
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
 type Who = Pick<Viewer, 'who' | 'canChange'>
 
-/** The log names at most this many records and counts the others. */
 const namedMax = 100
 
 /** Call before values are shown. @throws Error if it cannot be logged: show nothing then */
@@ -29,7 +28,6 @@ export async function logValuesShown(
   else say(`${who} ${sightWords(sight)}`)
 }
 
-/** @param records null for all records */
 export function logDownload(
   parts: Noting,
   viewer: Who,

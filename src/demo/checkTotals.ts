@@ -1,6 +1,6 @@
 import type { OutboxRow, RecordKind } from './erp.ts'
 
-/** Three sources that do not know of each other. */
+/** Three independent sources. */
 export interface Evidence {
   written: readonly WrittenRecord[]
   arrivals: readonly LedgerRow[]
@@ -8,18 +8,18 @@ export interface Evidence {
 }
 
 export interface WrittenRecord {
-  /** The order number, which the payload carries through to the service. */
+  /** The order number, which the payload carries to the service. */
   reference: string
   kind: RecordKind
   /** Decimal text. */
   amount: string
 }
 
-/** As `GET /_sandbox/ledger` gives it. */
+/** A row of `GET /_sandbox/ledger`. */
 export interface LedgerRow {
   endpoint: string
   body: string | null
-  /** Null: the connection was dropped. */
+  /** Null if the connection was dropped. */
   status: number | null
   transactionId: string | null
   orderId: string | null
@@ -27,11 +27,11 @@ export interface LedgerRow {
 
 export interface Totals {
   kinds: { kind: RecordKind; written: number; right: number }[]
-  /** A sentence for every record that did not end as it should. */
+  /** One sentence per record that ended wrong. */
   problems: string[]
 }
 
-/** `requests` that the service reads, and transactions or orders that it keeps. */
+/** `requests` that the service reads, and transactions or orders that it stores (`kept`). */
 const expected: Record<RecordKind, { label: string; ending: string; requests: number; kept: number }> = {
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
@@ -40,7 +40,6 @@ const expected: Record<RecordKind, { label: string; ending: string; requests: nu
 }
 const kinds = Object.keys(expected) as RecordKind[]
 
-/** Compares record by record. Pure. */
 export function checkTotals({ written, arrivals, outbox }: Evidence): Totals {
   const arrivalsOf = Map.groupBy(arrivals.map(readArrival), ({ reference }) => reference)
   const rowsOf = Map.groupBy(outbox, ({ reference }) => reference)
@@ -76,7 +75,7 @@ export function totalsText({ kinds }: Totals): string {
 interface Arrival {
   reference: string | null
   amount: string | null
-  /** 401 and 429 turn a request away unread. */
+  /** With 401 and 429 the service does not read the request. */
   wasRead: boolean
   keptAs: string | null
 }
@@ -97,13 +96,13 @@ function endingOf({ status, errorCode, error }: OutboxRow): string {
   return `${status}${errorCode === null ? '' : ` (${errorCode})`}${why}`
 }
 
-/** Two records that agree in all that matters are described by the same words. */
+/** Records are correct if the texts of expected and found are equal. */
 function describe(ending: string, requests: number, kept: number, amounts: readonly string[]): string {
   const sum = amounts.map((amount) => ` ${inCents(amount)}`).join('')
   return `${ending}, ${times('sent', requests)}, ${times('kept by the service', kept)}${sum && `, amount${sum}`}`
 }
 
-/** Compares digits, never doubles. Anything but whole cents stays as it is. */
+/** Compares digits, never doubles. */
 function inCents(amount: string): string {
   const [, whole, decimals = ''] = /^(-?\d+)(?:\.(\d{1,2}))?$/.exec(amount) ?? []
   return whole === undefined ? amount : `${BigInt(whole)}.${decimals.padEnd(2, '0')}`
@@ -121,7 +120,7 @@ function readArrival({ endpoint, body, status, transactionId, orderId }: LedgerR
   }
 }
 
-/** Parses numbers as the digits that were sent: through a double, the last cent could be lost. */
+/** Keeps the digits of numbers, because a double could lose the last cent. */
 function parseDigits(body: string | null): unknown {
   try {
     return JSON.parse(body ?? '', (_, value, { source }) => (typeof value === 'number' ? source : value))

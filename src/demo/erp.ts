@@ -1,11 +1,11 @@
 import type pg from 'pg'
 
-/** The demo's ERP: a table of sales orders, and a trigger that writes each to the outbox. */
+/** A table of sales orders, with a trigger that writes each to the outbox. */
 
 /** Two kinds are wrong on purpose. */
 export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
 
-/** Amounts are decimal text: no number here is ever a double. */
+/** Amounts are decimal text, never doubles. */
 export interface SalesOrder {
   kind: RecordKind
   number: string
@@ -14,17 +14,17 @@ export interface SalesOrder {
   customer: string
   category: string
   amount: string
-  /** Added to the amount by the ERP, and not rounded: that is how three decimals come about. */
+  /** Added to the amount without rounding, which makes three decimals. */
   surcharge: string | null
 }
 
-/** Of ten records six are right, two are orders, and one has each mistake; the first four are one of each kind. */
+/** Of ten records six are right, two are orders, and one has each mistake. The first four have all kinds. */
 const kindOf = (index: number): RecordKind =>
   (['data', 'order', 'unknown-customer', 'three-decimals', 'data', 'data', 'order'] as const)[index % 10] ?? 'data'
 
 /**
- * The smallest amount, the largest that decimal(10,2) holds, and those that a double or a careless format would
- * change. The third and the fourth record are wrong on purpose.
+ * The smallest and the largest decimal(10,2), and amounts that a double or a careless format would change. Records
+ * three and four are wrong.
  */
 const firstAmounts = [
   ...['0.01', '12.5', '55', '19.99', '1234567.89'],

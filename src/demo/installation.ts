@@ -15,17 +15,17 @@ export interface Installation extends AsyncDisposable {
   readonly sandboxUrl: string
   readonly daemonUrl: string
   readonly consoleUrl: string | null
-  /** With it every other command works on this installation. */
+  /** The environment for every other command. */
   readonly variables: Record<string, string>
   readonly folder: string
   /** Shows `outboxd status --watch`, a line every two seconds. */
   watchStatus(onLine: (line: string) => void): RunningCommand
-  /** Rejects with CommandEnded when the daemon, the sandbox or the console ends of itself. Never resolves. */
+  /** Rejects with CommandEnded when the daemon, the sandbox or the console ends by itself. Never resolves. */
   readonly broken: Promise<never>
 }
 
 export interface InstallationDeps {
-  /** Handed on, but for what names a database, service or secret. */
+  /** Environment for the commands, without databases, services and secrets. */
   env: Record<string, string | undefined>
   signal: AbortSignal
   hasConsole: boolean
@@ -35,13 +35,13 @@ export interface InstallationDeps {
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
 const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-secret' }
 
-/** Longer than a daemon waits; what keeps it after that is said by its status. */
+/** Longer than the daemon waits at its start. */
 const readyWithinMs = 10_000
 
-/** The demo is to be over soon; the real service takes its time. */
+/** Short, so that the demo ends soon. */
 const processingTime = 'lognormal:1:0.3'
 
-/** Starts everything in the order in which a user would. @throws the signal's reason when it is aborted */
+/** @throws the signal's reason when it is aborted */
 export async function install({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
@@ -120,7 +120,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   }
 }
 
-/** Waits for the daemon's loops, which wait until the database's server has been up for some seconds. */
+/** Waits for the daemon's loops, which begin when Postgres has been up for some seconds. */
 async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + readyWithinMs
   while (performance.now() < deadlineMs) {
@@ -144,7 +144,7 @@ async function createDatabase(server: string, name: string): Promise<string> {
 
 function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 3, application_name: 'ERP', connectionTimeoutMillis: 5_000 })
-  // A Ctrl-C in the terminal reaches PostgreSQL, too, which ends the connections.
+  // Ctrl-C in the terminal also reaches PostgreSQL, which ends the connections.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   stack.defer(() => pool.end())

@@ -3,7 +3,7 @@ import type { Installation } from './installation.ts'
 import { mainFile } from './startCommand.ts'
 
 const isCheckout = mainFile.endsWith('.ts')
-/** As it works in the terminal in which the demo was started, whichever Node comes first there. */
+/** Works in the terminal of the demo, whichever Node is first on its PATH. */
 const outboxd = isCheckout ? 'npx node src/main.ts' : 'outboxd'
 const demo = isCheckout ? 'npm run demo --' : 'outboxd demo'
 

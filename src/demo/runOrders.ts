@@ -12,14 +12,14 @@ export interface Outcome {
 
 export interface ServiceCount {
   requests: number
-  /** In any 60 seconds. */
+  /** Most requests in any 60 seconds. */
   mostInAMinute: number
 }
 
 export interface RunOptions {
   records: number
   signal: AbortSignal
-  /** Is given a line every two seconds. */
+  /** Called with a line every two seconds. */
   print: (line: string) => void
 }
 
@@ -27,15 +27,14 @@ export interface RunOptions {
 const allowedInAMinute = 100
 const requestsPerRecord = 1.8
 
-/** Longer than the budget's window: by then one more record must have ended. */
+/** Longer than the budget's window, in which at least one more record ends. */
 const stuckMs = 120_000
 const lookMs = 250
 
 /**
- * Writes the orders to the ERP, waits until each has ended, and compares what the three sides say. Returns also if
- * the records are stuck.
+ * Writes orders to the ERP, waits until all have ended or are stuck, and compares ERP, service and outbox.
  *
- * @throws CommandEnded when the daemon or the sandbox ends, the signal's reason when it is aborted
+ * @throws CommandEnded if the daemon or the sandbox ends, the signal's reason if it is aborted
  */
 export async function runOrders(installation: Installation, { records, signal, print }: RunOptions): Promise<Outcome> {
   const startedMs = performance.now()

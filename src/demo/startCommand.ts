@@ -5,23 +5,23 @@ import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
-  /** What `onLine` returned first. @throws CommandEnded when it ended before */
+  /** The first result of `announced`. @throws CommandEnded if it ended before */
   readonly announced: Promise<string>
   /** Resolves to its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>
   lastMessage(): string
-  /** SIGTERM, and SIGKILL for one that does not listen. */
+  /** SIGTERM, later SIGKILL. */
   stop(): Promise<void>
 }
 
 export interface CommandSpec {
   args: readonly [string, ...string[]]
-  /** Secrets come this way and not through `args`. */
+  /** Secrets go here, not into `args`. */
   env: Record<string, string>
-  /** The log NAME.log is written there. */
+  /** Folder of the log NAME.log. */
   folder: string
   reaper: Reaper
-  /** @returns what `announced` waits for; undefined for any other line of stdout */
+  /** @returns undefined for a line of stdout that `announced` does not wait for */
   onLine?: (line: string) => string | undefined
 }
 
@@ -32,23 +32,22 @@ export class CommandEnded extends Error {
   }
 }
 
-/** In the checkout main.ts, compiled main.js. */
+/** main.ts in a checkout, else main.js. */
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
 
 const lastLinesMax = 5
 const patienceMs = 8_000
 
-/** Starts a command as in production: a process, its environment, its signals. */
 export function startCommand({ args, env, folder, reaper, onLine }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid !== undefined) reaper.addProcess(pid, 'SIGKILL')
   const log = createWriteStream(join(folder, `${name}.log`))
-  log.on('error', () => {}) // the log is a convenience: the folder may be gone already
+  log.on('error', () => {}) // the folder may be gone already
   const lines: string[] = []
   const { promise: announced, resolve, reject } = Promise.withResolvers<string>()
-  announced.catch(() => {}) // not everyone waits for it
+  announced.catch(() => {}) // avoids an unhandled rejection
 
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {

@@ -35,7 +35,6 @@ export class CurrentSettings {
     return new CurrentSettings(pool, asStarted, clients, { all, clients: ofClients })
   }
 
-  /** @param client null if it is unknown */
   of(client: string | null): LiveSettings {
     const known = this.#merged.get(client)
     if (known) return known
@@ -58,7 +57,6 @@ export class CurrentSettings {
     for (const each of concerned) await this.#put(each, {})
   }
 
-  /** The longest window of any client. */
   get longestWindowSeconds(): number {
     return Math.max(...[null, ...this.#own.keys()].map((client) => this.of(client).rateLimitWindowSeconds))
   }

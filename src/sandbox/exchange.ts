@@ -38,7 +38,6 @@ export interface Exchange {
   method: string
   /** Without its query; masked if nothing is served there. */
   path: string
-  /** The last segment of the path. */
   id: string
   address: string
   authorization: string | undefined
@@ -47,7 +46,6 @@ export interface Exchange {
   /** From the headers of the setting idempotencyHeaders. */
   idempotencyKey: string | null
   body: string
-  /** As the ledger keeps it. */
   maskedBody: string
   /** If false, `body` has U+FFFD for invalid bytes. */
   isUtf8: boolean
@@ -55,7 +53,6 @@ export interface Exchange {
   lock(name: string): Promise<void>
 }
 
-/** A request whose client is not known yet. */
 export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
 export interface Admission {

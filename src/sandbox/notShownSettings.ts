@@ -30,7 +30,6 @@ export function isRegularExpression(text: string): boolean {
   }
 }
 
-/** The bodies of refusals: docs/reference/interface.md, 7.2. */
 export const errorShapeNames = [
   'problem',
   'code',
@@ -44,7 +43,6 @@ export const errorShapeNames = [
 ] as const
 export type ErrorShape = (typeof errorShapeNames)[number]
 
-/** Tokens, and how the issuer refuses: docs/reference/interface.md, 2.1 and 4.1. */
 const ofTokens = {
   expiresInUnit: oneOf(['seconds', 'milliseconds', 'minutes'], 'unit of expires_in'),
   expiresInForm: oneOf(['number', 'text', 'absent'], 'expires_in is a number, a number as text, or missing'),
@@ -63,7 +61,6 @@ const ofTokens = {
   ),
 }
 
-/** How the API refuses: docs/reference/interface.md, 5 and 7. */
 const ofRefusals = {
   errorShape: oneOf(errorShapeNames, 'the body of a refusal'),
   unauthorizedShape: oneOf(
@@ -97,7 +94,6 @@ const ofRefusals = {
   retryAfterForm: oneOf(['seconds', 'date', 'none'], 'Retry-After is a number of seconds, an HTTP date, or missing'),
 }
 
-/** What a record may look like: docs/reference/interface.md, 2.2, 2.5 and 2.6. */
 const ofRecords = {
   customerIdUnit: oneOf(
     ['characters', 'utf16', 'bytes'],
@@ -126,7 +122,6 @@ const ofRecords = {
   ),
 }
 
-/** Recognising what was sent before: docs/reference/interface.md, 4.2 and 7.2. */
 const ofRepetition = {
   idempotency: oneOf(
     ['e002', 'replay', 'ignore'],
@@ -147,7 +142,6 @@ const ofRepetition = {
   ),
 }
 
-/** What transactions and orders look like: docs/reference/interface.md, 2.4, 2.6 and 3. */
 const ofTransactions = {
   transactionIdForm: oneOf(
     ['uuid', 'digits', 'odd'],
@@ -167,7 +161,6 @@ const ofTransactions = {
   createdAtOnRead: flag(true, 'GET of an order has its createdAt'),
 }
 
-/** What the limit counts, and says: docs/reference/interface.md, 8. */
 const ofTheLimit = {
   rateLimitScope: oneOf(
     ['client', 'token', 'address'],
@@ -214,7 +207,6 @@ export const serverWide = {
   ),
 }
 
-/** In the order of docs/reference/sandbox-settings.md. */
 export const notShownTopics = {
   '**Tokens** (2.1, 4.1)': ofTokens,
   '**Refusals** (5, 7)': ofRefusals,

@@ -98,7 +98,6 @@ const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
 const secrets: readonly string[] = ['databaseUrl', 'clientId', 'clientSecret', 'clients', 'controlToken']
 
 interface Variables {
-  /** The first that is set wins. */
   names: string[]
   read: (text: string) => unknown
   secret: boolean

@@ -52,7 +52,6 @@ export const liveSettingsSchema = z.strictObject({
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
 
-/** All optional, without defaults. */
 export const settingsPatchSchema = z.strictObject(
   Object.fromEntries(
     Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
@@ -82,7 +81,6 @@ export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset
   error: clockMessage,
 })
 
-/** Public, because the docs have it. */
 export const defaultSecret = 'sandbox-secret'
 
 const fixedSettingsSchema = z.strictObject({

@@ -34,7 +34,6 @@ export interface ServerLimits {
   connectionsMax: number
 }
 
-/** The server does not listen yet. */
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
@@ -111,7 +110,6 @@ const methodsByPath = [
   [/^\/openapi\.json$/, 'GET'],
 ] as const
 
-/** @see RFC 9110, 15.5.6 */
 function notServed(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
   const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
   if (allow === undefined) return problem(404, `There is no ${method} ${path} here.`)
@@ -202,7 +200,6 @@ function httpDate({ clock, live }: Parts): string {
   return new Date(serviceUs(clock.nowUs(), live(null)) / 1000).toUTCString()
 }
 
-/** Sends byte by byte, against clients whose only timeout is between bytes. */
 function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
   const { status, headers, contentType, body, dripMs } = delivery
   const bytes = Buffer.from(body)
@@ -230,7 +227,6 @@ const graceMs = 4_500
 
 const idleCheckMs = 50
 
-/** Answers what has arrived, and closes connections as they become idle. */
 export async function finishRequests(app: FastifyInstance): Promise<void> {
   const idleCheck = setInterval(() => app.server.closeIdleConnections(), idleCheckMs)
   const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)

@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** One problem per line. */
 export class SettingsWrong extends Error {
   override name = 'SettingsWrong'
   /** Never empty. */
@@ -13,7 +12,6 @@ export class SettingsWrong extends Error {
   }
 }
 
-/** For options or a scenario given by a program. @param within path of the place @throws SettingsWrong */
 export function parseSettings<S extends z.ZodObject>(schema: S, given: unknown, within: string[] = []): z.output<S> {
   const parsed = schema.safeParse(given, { error: settingMessage })
   if (parsed.success) return parsed.data
@@ -37,7 +35,6 @@ const kinds: Record<string, string> = {
   object: 'an object',
 }
 
-/** For issues without their own message. */
 export function settingMessage(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -36,7 +36,6 @@ export { SettingsWrong } from './settingsWrong.ts'
 export interface Sandbox extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Of the given or the embedded PostgreSQL. */
   readonly databaseUrl: string
   readonly clientIds: readonly string[]
   /** Names of settings changed at /_sandbox/settings, also before a restart. */

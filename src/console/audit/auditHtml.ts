@@ -15,7 +15,6 @@ export interface AuditView {
   query: AuditQuery
   problems: readonly string[]
   acts: readonly OperatorLogEntry[]
-  /** Where the older acts begin. */
   next: OperatorLogPosition | null
 }
 

@@ -48,7 +48,6 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
 }
 
-/** The records that a download is about; null if it has neither a key nor a record. */
 async function recordsOf(databases: Databases, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
   if (record !== null)
     return 'id' in record
@@ -57,7 +56,6 @@ async function recordsOf(databases: Databases, { key, record }: AuditSpan): Prom
   return key === null ? null : findSubmissions(databases.ledger, { kind: 'key', value: key }, countedMax)
 }
 
-/** The log notes it if a key has more records. */
 const countedMax = 1_000
 
 /** Reads the first entry before the answer begins, so that an unreadable ledger is an error and not an empty CSV. */

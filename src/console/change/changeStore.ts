@@ -28,7 +28,6 @@ export interface KeptChange {
   readonly submissions: readonly Discarded[]
   readonly skipped: readonly Skipped[]
   readonly preview: ChangePreview
-  /** Null for a discard. */
   readonly cost: Cost | null
   /** Number of records that were not mapped beforehand, because there are too many. */
   readonly untried: number
@@ -44,7 +43,6 @@ export type ChangeProgress =
   | { kind: 'failed'; looked: number; message: string }
 
 const changesMax = 50
-/** Each takes a hundred bytes. */
 const submissionsMax = 300_000
 
 /** Keeps changes in memory. If it is full, the owner with most changes loses the oldest that is not running. */
@@ -77,7 +75,6 @@ export function createChangeStore() {
   }
 }
 
-/** The answer waits this long, because most changes end sooner. */
 const answerWithinMs = 1_500
 
 export function createChangeRunner({ databases, config }: Pick<ConsoleParts, 'databases' | 'config'>) {

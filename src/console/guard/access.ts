@@ -8,7 +8,6 @@ export type Access = { kind: 'open' } | { kind: 'password'; hash: PasswordHash }
 export interface AccessRead {
   access: Access
   isProxy: (address: string) => boolean
-  /** The console's own names. */
   names: readonly string[]
 }
 

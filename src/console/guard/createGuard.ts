@@ -16,7 +16,6 @@ export interface GuardOptions extends Place {
   isReadOnly: boolean
 }
 
-/** Per session, so that one cannot take all connections to the ledger. */
 const answersAtOnce = 4
 const answersWaitingMax = 40
 
@@ -108,7 +107,6 @@ function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }
 
-/** Refuses U+0000, because Postgres cannot store it. */
 export function refuseUnstorable(app: FastifyInstance): void {
   app.addHook('preHandler', async ({ params, query, body }) => {
     if (holdsNul([params, query, body]))

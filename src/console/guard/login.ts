@@ -83,7 +83,6 @@ export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }
   return sendPage(reply.code(401), renderLogin({ csrf, to: ownPath(to), says }))
 }
 
-/** Returns `/` for an address of another site. */
 function ownPath(text: string): string {
   const base = 'http://console.invalid'
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'

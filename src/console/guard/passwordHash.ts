@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 
 const derive = promisify(argon2)
 
-/** An argon2id hash with its parameters (RFC 9106). */
 export interface PasswordHash {
   memoryKiB: number
   passes: number
@@ -29,7 +28,6 @@ export async function hashPassword(password: string): Promise<string> {
 
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** Reads a PHC line; null if it is invalid or too weak. */
 export function readPasswordHash(text: string): PasswordHash | null {
   const [whole, m, t, p, salt = '', tag = ''] = phc.exec(text.trim()) ?? []
   if (whole === undefined) return null

@@ -4,7 +4,6 @@ import type { FastifyRequest } from 'fastify'
 import { Refused } from '../errors.ts'
 
 export interface Place {
-  /** The value of --host. */
   host: string
   /** Further names in the address bar (CONSOLE_NAME), in lower case. */
   names: readonly string[]
@@ -48,7 +47,6 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
 }
 
-/** The host without the brackets of IPv6. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
 }

@@ -10,7 +10,6 @@ const sessionsMax = 1_000
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Kept in memory only. */
 export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
   const sessions = new Map<string, { name: string; ageMs: () => number }>()
   return {
@@ -59,7 +58,6 @@ const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${soc
 const deviceTag = (device: string, { tag }: PasswordHash) =>
   createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
 
-/** Null if the browser has not signed in with this password. */
 export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | null {
   const [device = '', tag = ''] = (request.cookies[deviceName(request)] ?? '').split('.', 2)
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null

@@ -1,13 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
 export interface Viewer {
-  /** `operator NAME`, for the event log. */
   who: string
-  /** The token of this viewer's forms. */
   csrf: string
-  /** The session, or the name that the proxy gave; '' without sign-in. */
   session: string
-  /** False with --read-only. */
   canChange: boolean
   canSignOut: boolean
 }
@@ -17,7 +13,6 @@ declare module 'fastify' {
     viewer: Viewer
   }
   interface FastifyContextConfig {
-    /** Served without signing in. */
     needsNoViewer?: true
     /** Changes nothing in the ledger, so --read-only allows it. */
     changesNothing?: true
@@ -32,7 +27,6 @@ export function createFormTokens(): (whom: string) => string {
   return (whom) => createHmac('sha256', key).update(whom).digest('base64url')
 }
 
-/** Compares in constant time. */
 export function isSameToken(given: unknown, wanted: string): boolean {
   const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(wanted)]
   return a.length === b.length && timingSafeEqual(a, b)

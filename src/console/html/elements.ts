@@ -48,7 +48,6 @@ export function foreign(text: string, charactersMax = 300): HtmlSafeString {
 
 const briefMax = 40
 
-/** The text of `foreign`, for an attribute. */
 export const foreignText = (text: string, charactersMax = 300): string => escapeControl(truncate(text, charactersMax))
 
 /** In UTC; assets/console.js shows it in the viewer's zone. */

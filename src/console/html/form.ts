@@ -42,7 +42,6 @@ const optionWords = {
 } as const
 export type OptionName = keyof typeof optionWords
 
-/** Shows the option's name, because messages use it. */
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
 /** Returns undefined if the field is empty or came twice. */

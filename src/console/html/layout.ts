@@ -21,7 +21,6 @@ export interface PageHead {
   live?: { path: string; version?: string }
 }
 
-/** A whole page; `html` escapes every value. */
 export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">

@@ -47,7 +47,6 @@ ${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${ki
 <p class="scale"><span>${seconds} ago</span><span>now</span></p>`
 }
 
-/** One path per kind: a box per mark, stacked in the column of its time. */
 export function pathsOf({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
   const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
   const heights = [...stacks.values()].map((stack) => requestsOf(stack))
@@ -79,7 +78,6 @@ export type MarkKind = (typeof markKinds)[number]
 export interface Mark {
   kind: MarkKind
   requests: number
-  /** Milliseconds since the answer, or since it was taken if there is none yet. */
   ageMs: number
 }
 

@@ -14,7 +14,6 @@ interface Step {
   name: string
   count: number | null
   oldestMs: number | null
-  /** Filter of the list that it links to; null if there is no list. */
   state: State | 'sending,accepted' | null
   tone?: 'good' | 'bad' | 'attention'
 }

@@ -65,7 +65,6 @@ export function pathOf(values: readonly (number | null)[], atMs: readonly (numbe
 
 const pointsMax = 300
 
-/** Keeps the highest of neighbouring values, so that peaks stay. */
 export function downsample(values: readonly (number | null)[]): (number | null)[] {
   const size = Math.ceil(values.length / pointsMax)
   return Array.from({ length: Math.ceil(values.length / size) || 0 }, (_, i) =>
@@ -87,7 +86,6 @@ export const rangeSpans: Record<Range, { span: Span; withinMs: number }> = {
 
 export interface Series {
   name: string
-  /** Its look in assets/console.css. */
   look: 'first' | 'second'
   values: (number | null)[]
 }
@@ -95,7 +93,6 @@ export interface Series {
 export interface Plot {
   id: 'ended' | 'wait' | 'waiting'
   title: string
-  /** For screen readers, too. */
   said: string
   unit: 'count' | 'ms'
   series: Series[]

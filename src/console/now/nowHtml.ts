@@ -39,7 +39,6 @@ export function liveParts({ report, window, needingAttention }: NowView): LivePa
   }
 }
 
-/** The page that shows or ends the condition. */
 const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
   'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },

@@ -21,7 +21,6 @@ const agesMs = {
 const problemsAge = { minMs: 0, maxMs: 4_900 }
 const causesAge = { minMs: 1_900, maxMs: 10_000 }
 
-/** Comparing this many takes a few milliseconds. */
 const causesOfMax = 1_000
 
 export function createNowReader(

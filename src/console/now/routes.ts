@@ -12,7 +12,6 @@ import { createOutboxReader, shareRead } from './sharedReads.ts'
 
 const viewAgeMs = 1_000
 
-/** A daemon writes each minute within 30 s of its end. */
 const historyAgeMs = 15_000
 
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -38,7 +37,6 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
     return sendPage(reply, renderNow({ ...page, history, viewer }))
   })
-  // Reads again, so that a viewer who has paused sees the pause at once.
   pauseRoutes(app, parts, () => {
     readPage = readAnew()
   })

@@ -10,7 +10,7 @@ export function shareRead<T>(
   read: () => Promise<T>,
 ): () => Promise<T> {
   let reading: Promise<T> | undefined
-  let ageMs = () => 0 // until it is read
+  let ageMs = () => 0
   return () => {
     if (reading !== undefined && ageMs() < forMs) return reading
     const begun = read()
@@ -63,7 +63,6 @@ export function rereadOnChange<T>(
 const outboxAgeMs = 5_000
 const hiddenAgeMs = 60_000
 const readOnlyAgeMs = 9_900
-/** For an outbox that is locked or unreadable. */
 const troubledAgeMs = 4_000
 /** The pause after a read, in multiples of its duration: counting millions of rows is slow. */
 const restTimes = 40

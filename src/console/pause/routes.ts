@@ -16,7 +16,6 @@ import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { renderPausePreview, renderResumePreview } from './pauseHtml.ts'
 
-/** GET previews, POST acts. @param onChanged called when the page Now must be read again */
 export function pauseRoutes(app: FastifyInstance, { databases, clock }: ConsoleParts, onChanged: () => void): void {
   app.get('/pause', async ({ viewer, query }, reply) => {
     const request = pauseRequest(query)

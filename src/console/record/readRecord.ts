@@ -10,7 +10,6 @@ import { type OtherRow, readRowNow } from '../../operations/submissionFacts.ts'
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  /** `outboxId` is set if the name is an outbox row's. */
   | { kind: 'none'; message: string; outboxId: string | null }
 
 const severalMax = 50
@@ -31,7 +30,6 @@ export interface RecordView {
   submission: ListedSubmission
   detail: SubmissionDetail
   explanation: Explanation
-  /** The outbox row under the record's id, if it differs. */
   row: OtherRow | null
   /** By the current mapping files; null without files or payload. */
   mapped: MappedRecord | null

@@ -19,7 +19,6 @@ export interface PageMessage {
 
 export interface RecordShown {
   viewer: Viewer
-  /** True if the viewer has asked for the values. */
   isShown: boolean
   message: PageMessage | null
 }
@@ -119,7 +118,6 @@ export function renderSeveral(
   ])
 }
 
-/** @param outboxId if the name is an outbox row's */
 export function renderMissing(message: string, outboxId: string | null, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
     notice('attention', paragraph(`${capitalize(message)}.`)),

@@ -13,7 +13,6 @@ export interface RecordsView {
   query: RecordsQuery
   problems: string[]
   listed: Listed | null
-  /** Only in the list without filters. */
   skippedRows: string[]
   nowMs: number
 }

@@ -4,7 +4,6 @@ import { states } from '../../model.ts'
 import type { FilterOptions } from '../../operations/filters.ts'
 import { type OptionName, optionLabel, tick } from '../html/form.ts'
 
-/** The options of `outboxd list` under their names, and a position. */
 export interface RecordsQuery {
   filters: FilterOptions
   order: ListOrder

@@ -36,7 +36,6 @@ async function readRecords(parts: ConsoleParts, viewer: Viewer, query: RecordsQu
 const rowsDefault = 50
 export const rowsMax = 200
 
-/** The reason of each record is read and normalised. */
 const causesOfMax = 100_000
 
 async function readListed(

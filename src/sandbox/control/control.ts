@@ -23,9 +23,7 @@ export interface Controls {
   /** Separate connections, so that a read of the whole ledger does not hold up requests. */
   pool: pg.Pool
   settings: CurrentSettings
-  /** Deletes the requests; with `everything` also transactions, orders and events. */
   reset(client: string | null, everything: boolean): Promise<void>
-  /** Lets other hosts use /_sandbox/. */
   token: string | undefined
   expectations: readonly Expectation[]
 }

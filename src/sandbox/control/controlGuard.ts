@@ -14,7 +14,6 @@ declare module 'fastify' {
 
 export interface ControlRequest {
   address: string
-  /** Equal to `address` if both ends are on this host. */
   localAddress: string
   httpVersion: string
   /** A path, or an absolute URL. */
@@ -96,7 +95,7 @@ function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
   return isLoopbackAddress(address) || address === localAddress
 }
 
-/** Ignores the port, which a tunnel may change. Refuses `*.localhost`, because some resolvers ask the network. */
+/** Ignores the port, which a tunnel may change. Refuses `*.localhost`, which some resolvers ask the network for. */
 function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
   const { hostname } = new URL(`http://${host}`)

@@ -43,9 +43,7 @@ export async function deleteClientRequests(pool: pg.Pool, client: string, everyt
 export interface Rate {
   windowSeconds: number
   requests: number
-  /** Highest number in any window, all clients together. */
   maxArrived: number
-  /** Highest number of one client in any window. */
   maxAdmitted: number
 }
 

@@ -38,7 +38,6 @@ const boundedSql = (query: string, size: string, order: string) => `
 // biome-ignore lint/suspicious/noExplicitAny: rows are only handed on, but for the columns of their order
 type Row = any
 
-/** @param read reads the rows after `last`, the last row of the former batch */
 async function* inBatches(limit: number, read: (last: Row | undefined, rows: number) => Promise<Row[]>) {
   let last: Row | undefined
   for (let left = limit; left > 0; ) {
@@ -72,7 +71,6 @@ export function ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<
   })
 }
 
-/** The sequence before the newest `limit` requests of the filter. */
 export async function sequenceBeforeNewest(pool: pg.Pool, filter: LedgerFilter): Promise<number> {
   const { since, client, endpoint, idempotencyKey, limit } = filter
   const { rows } = await pool.query<{ before: number }>(
@@ -138,7 +136,6 @@ const eventBatchSql = boundedSql(
   'place',
 )
 
-/** Reads events in the order of the queue. */
 export async function* eventRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
   const { rows: found } = await pool.query<{ ids: string[] }>(
     `

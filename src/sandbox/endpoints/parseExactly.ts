@@ -1,6 +1,5 @@
 import type { FieldError } from './problemAnswer.ts'
 
-/** Digits of a number without its exponent. */
 export const numberDigitsMax = 100
 
 /**
@@ -15,7 +14,6 @@ export function parseExactly(text: string): unknown {
   })
 }
 
-/** The digits as they came. */
 export function digitsOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value)
   return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : undefined

@@ -16,7 +16,6 @@ export function presentAnswer(answer: Answer, live: LiveSettings, serviceUs: num
   return { ...timed, contentType, body: shaped(body) }
 }
 
-/** @see RFC 9110, 10.2.3 */
 function timedHeaders(headers: Record<string, string>, { retryAfterForm }: LiveSettings, serviceUs: number) {
   const { 'retry-after': seconds, ...others } = headers
   if (retryAfterForm === 'none') return others

@@ -1,7 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
-/** An answer before a fault changes it. */
 export interface Answer {
   status: number
   headers: Record<string, string>

@@ -116,13 +116,11 @@ function readRecord<T>(parts: Parts, exchange: Exchange, client: string, schema:
 
 interface Sent {
   of: Which['of']
-  /** Undefined if the settings ignore it. */
   ownId: string | undefined
   customerId: string
   replay: (before: AppliedBefore) => Answer
 }
 
-/** Refuses an unknown customer, a used idempotency key, or a used id. */
 async function refuse(
   parts: Parts,
   exchange: Exchange,

@@ -17,7 +17,6 @@ const mappedSettings = [
   'dateOffsets',
 ] as const
 
-/** Section 2.2, with 2.5 if the settings say so. */
 export const submissionSchema = rememberedFor(
   ['ownIds', 'field2Empty', 'field2LengthMax', 'field2Pattern', ...mappedSettings],
   (live) => {
@@ -37,7 +36,6 @@ export const submissionSchema = rememberedFor(
   },
 )
 
-/** Section 2.6, request. */
 export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live) =>
   z.looseObject({
     customerId: guid(),
@@ -126,7 +124,6 @@ function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>)
 
 const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 
-/** Judged by its digits. */
 function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
   const takesNumber = amountForm !== 'text'
   const takesText = amountForm !== 'number'

@@ -25,12 +25,10 @@ export function transactionSchema({ firstStatus, resultShape }: LiveSettings) {
   })
 }
 
-/** Section 4.4, response. */
 export function orderCreatedSchema(live: LiveSettings) {
   return z.object({ orderId: z.guid(), status: orderStatus(live), createdAt: z.iso.datetime() })
 }
 
-/** Section 4.5, response. */
 export function orderSchema(live: LiveSettings) {
   const createdAt = z.iso.datetime()
   return z.object({
@@ -45,7 +43,6 @@ function orderStatus({ orderFirstStatus, orderLastStatus }: LiveSettings) {
   return z.enum([...new Set([orderFirstStatus, orderLastStatus])])
 }
 
-/** Section 4.1, request. */
 export const tokenRequestSchema = z.object({
   grant_type: z.literal('client_credentials'),
   client_id: z.string(),
@@ -59,10 +56,8 @@ export function tokenSchema({ expiresInForm, expiresInUnit, tokenType }: LiveSet
   return z.object({ access_token: z.string(), token_type: z.literal(tokenType), expires_in: forms[expiresInForm] })
 }
 
-/** RFC 6749, 5.2. */
 export const tokenErrorSchema = z.object({ error: z.string(), error_description: z.string().optional() })
 
-/** RFC 9457, with the code of section 7.2 if there is one. */
 export const problemSchema = z.looseObject({
   type: z.string(),
   title: z.string(),

@@ -45,7 +45,6 @@ function said({ status, error, description }: Refusal, { tokenErrorShape }: Live
   return tokenErrorShape === 'oauth' ? answer : problem(status, description, {}, answer.headers)
 }
 
-/** @see RFC 6749, 5.2 */
 function refuse(
   exchange: Exchange,
   form: URLSearchParams,

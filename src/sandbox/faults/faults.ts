@@ -99,7 +99,6 @@ export type FaultSpec = z.infer<typeof faultSchema>
 export interface Fault {
   id: number
   spec: FaultSpec
-  /** Undefined if unlimited. */
   left: number | undefined
   hits: number
 }
@@ -132,12 +131,10 @@ export class Faults {
     return fault
   }
 
-  /** @returns the number removed */
   remove(id: number): Promise<number> {
     return this.#removeThose((fault) => fault.id === id)
   }
 
-  /** @returns the number removed */
   removeAll(client: string | null): Promise<number> {
     return this.#removeThose(({ spec }) => client === null || spec.client === client)
   }

@@ -34,7 +34,6 @@ function readEntry(text: string): { plain: string; prefix: number; family: Famil
   return prefix <= bits[family] ? { plain, prefix, family } : undefined
 }
 
-/** Drops the interface after `%` of a link-local address. */
 function readAddress(address: string): { plain: string; family: Family | undefined } {
   const plain = plainAddress(address).replace(/%.*$/, '')
   const version = isIP(plain)
@@ -54,7 +53,6 @@ export function isLoopbackName(host: string): boolean {
   return host.toLowerCase() === 'localhost' || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
 }
 
-/** The URL that reaches `host` from this machine. */
 export function reachableUrl(host: string, port: number): string {
   const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`

@@ -20,7 +20,7 @@ export interface RateSlot extends Slot {
 export class ClientRates {
   readonly #settings: CurrentSettings
   readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
-  /** For `rateLimitPerSecond`. */
+  /** For rateLimitPerSecond. */
   readonly #short = new Map<string | null, RateWindow>()
 
   constructor(settings: CurrentSettings) {
@@ -50,7 +50,6 @@ export class ClientRates {
     this.#windowOf(client).restore(client ?? address, arrivalsUs)
   }
 
-  /** @param client null for all */
   clear(client: string | null): void {
     for (const windows of [this.#windows, this.#short]) {
       if (client === null) windows.clear()

@@ -5,7 +5,6 @@ import { isAllowed } from './addresses.ts'
 import type { RateSlot } from './clientRates.ts'
 import { isForm } from './maskSecrets.ts'
 
-/** Demands a valid token, an allow-listed address and a free request. */
 export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
   const page = refusePage(arrival)
   if (page) return page

@@ -40,7 +40,6 @@ interface Keys {
 export class Tokens {
   readonly #parts: TokenParts
   readonly #keys: Keys
-  /** How often the tokens of a client were revoked. */
   #revocations: Record<string, number>
   readonly #genuine = new Map<string, Claims>()
 
@@ -78,7 +77,6 @@ export class Tokens {
       .sign(this.#keys.privateKey)
   }
 
-  /** Checks signature, algorithm, issuer, audience, expiry and revocation. */
   async identify(authorization: string | undefined): Promise<Caller> {
     const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
     if (shown === undefined) return refused('The Authorization header carries no Bearer token.')
@@ -92,7 +90,6 @@ export class Tokens {
     return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
   }
 
-  /** @param client null for all */
   async revoke(client: string | null): Promise<void> {
     const concerned = client === null ? this.#parts.clients.ids : [client]
     const more = Object.fromEntries(concerned.map((id) => [id, this.#generationOf(id)]))
@@ -115,7 +112,7 @@ export class Tokens {
       audience,
       requiredClaims: ['sub', 'exp', 'generation'],
       currentDate: new Date(this.#parts.clock.nowUs() / 1000),
-    }).catch(() => undefined) // any error means 401
+    }).catch(() => undefined)
     if (verified === undefined) return undefined
     const { sub = '', jti: tokenId = '', iat = 0, exp = 0, generation } = verified.payload
     const [issuedUs, expiresUs] = [iat * 1_000_000, exp * 1_000_000]

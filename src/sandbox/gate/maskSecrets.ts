@@ -80,7 +80,6 @@ function mapForm(body: string, change: (name: string, value: string) => [string,
   return new URLSearchParams([...new URLSearchParams(body)].map(([name, value]) => change(name, value))).toString()
 }
 
-/** Undefined if it is not JSON. */
 function maskJson(body: string): string | undefined {
   try {
     const json = parseExactly(body)

@@ -1,8 +1,6 @@
 export interface Slot {
   admitted: boolean
-  /** Value of X-RateLimit-Remaining. */
   remaining: number
-  /** Whole seconds until the next request is admitted; 0 for now. */
   retryAfterSeconds: number
 }
 
@@ -21,7 +19,6 @@ const clientsMax = 10_000
 export class RateWindow {
   requests: number
   windowUs: number
-  /** Arrival times, ascending. */
   readonly #clients = new Map<string, number[]>()
 
   constructor(requests: number, windowUs: number) {
@@ -56,14 +53,12 @@ export class RateWindow {
     return this.#room(this.#clients.get(client) ?? [], nowUs)
   }
 
-  /** Takes a request out of the count. */
   giveBack(client: string, arrivedUs: number): void {
     const times = this.#clients.get(client) ?? []
     const position = times.lastIndexOf(arrivedUs)
     if (position >= 0) times.splice(position, 1)
   }
 
-  /** For a restart. @param arrivalsUs ascending */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#clients.set(client, [...arrivalsUs])
   }
@@ -102,7 +97,6 @@ export class RateWindow {
   }
 }
 
-/** Counts the times up to `untilUs` by binary search. */
 function countUntil(times: readonly number[], untilUs: number): number {
   let [from, to] = [0, times.length]
   while (from < to) {
@@ -118,7 +112,6 @@ export class FixedWindow {
   requests: number
   windowUs: number
   #startUs = 0
-  /** Counts of the current window. */
   readonly #counts = new Map<string, number>()
 
   constructor(requests: number, windowUs: number) {
@@ -135,7 +128,6 @@ export class FixedWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(arrivedUs) }
   }
 
-  /** Takes a request of the current window out of the count. */
   giveBack(client: string, arrivedUs: number): void {
     if (arrivedUs >= this.#startUs) this.#counts.set(client, Math.max(0, (this.#counts.get(client) ?? 0) - 1))
   }
@@ -146,7 +138,6 @@ export class FixedWindow {
     return Math.max(0, this.requests - (this.#counts.get(client) ?? 0))
   }
 
-  /** For a restart. @param arrivalsUs ascending */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#moveOn(arrivalsUs.at(-1) ?? 0)
     this.#counts.set(client, arrivalsUs.filter((us) => us >= this.#startUs).length)

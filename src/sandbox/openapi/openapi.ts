@@ -13,7 +13,6 @@ import {
 } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, exampleOf, type SchemaName } from './openapiSchemas.ts'
 
-/** The OpenAPI 3.1 document for these settings. */
 export function openApiDocument(live: LiveSettings): Record<string, unknown> {
   return {
     openapi: '3.1.0',

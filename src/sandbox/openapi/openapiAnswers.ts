@@ -68,7 +68,6 @@ function jsonOf(live: LiveSettings, name: SchemaName): Content {
   return { 'application/json': { schema: schemaRef(name), ...exampleOf(live, name) } }
 }
 
-/** RFC 6749, 5. */
 export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
   const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
   const granted = { description: 'a token', headers, content: jsonOf(live, 'Token') }

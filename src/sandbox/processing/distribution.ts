@@ -1,4 +1,3 @@
-/** All times are in seconds. */
 interface Distribution {
   form: string
   pattern: RegExp
@@ -47,7 +46,6 @@ const secondsMax = 86_400
 /** Seconds, at most a day, from two draws from [0, 1). */
 export type ProcessingTime = (random: readonly [number, number]) => number
 
-/** Reads text such as `lognormal:20:0.6`. */
 export function parseDistribution(text: string): ProcessingTime | undefined {
   for (const { pattern, isValid, draw } of distributions) {
     const [, ...found] = pattern.exec(text) ?? []

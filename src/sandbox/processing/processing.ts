@@ -85,7 +85,6 @@ export async function pollProcessing<S extends { held: boolean; statuses: readon
   return { found: (await find()) ?? found, nowUs: settledUs, fault }
 }
 
-/** @returns the fault for the answer, if the step is one */
 async function tellNextStep(parts: Parts, which: Which, statuses: readonly Step[]): Promise<FaultAction | undefined> {
   const { of, id, client } = which
   const { rows } = await parts.pool.query<{ before: number }>({

@@ -14,7 +14,6 @@ export class SeededRandom {
   readonly #seed: () => number | null
   readonly #clients = new Map<string, Counts>()
 
-  /** @param positions the first free position of each client */
   constructor(seed: () => number | null, positions: ReadonlyMap<string, number>) {
     this.#seed = seed
     for (const [client, stored] of positions) this.#of(client).stored = stored
@@ -25,13 +24,11 @@ export class SeededRandom {
     return this.#of(client).stored++
   }
 
-  /** @param client null for all */
   restart(client: string | null): void {
     if (client === null) this.#clients.clear()
     else this.#clients.delete(client)
   }
 
-  /** From [0, 1). */
   share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
     return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }

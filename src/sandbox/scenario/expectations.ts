@@ -22,9 +22,7 @@ export interface Verdict {
   /** `exactly 1`, `at least 1`, `2 to 3`. */
   expected: string
   found: number
-  /** Of the first matching requests. */
   sequences: number[]
-  /** The most similar requests, if too few match. */
   nearest: NearMiss[]
 }
 

@@ -32,7 +32,7 @@ function report(document: YamlDocument, issue: Issue, within: YamlPath, content:
     for (const inner of meant) report(document, inner, path, content)
     return
   }
-  const kinds = 'options' in issue ? issue.options : undefined // the discriminated union of faults
+  const kinds = 'options' in issue ? issue.options : undefined
   if (issue.code === 'invalid_format' || (issue.code === 'invalid_union' && kinds === undefined)) {
     document.report(path, `${nameOf(path)} ${issue.message}`)
     return

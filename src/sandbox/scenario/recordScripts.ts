@@ -55,7 +55,6 @@ export class RecordScripts {
   }
 }
 
-/** Undefined at the end of the script. */
 export function stepAt<T>(steps: readonly T[], told: number): T | undefined {
   let left = told
   for (const step of steps) {

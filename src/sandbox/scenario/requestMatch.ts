@@ -74,7 +74,6 @@ export interface Difference {
   found: unknown
 }
 
-/** An empty list is a match. */
 export function findDifferences(match: RequestMatch, request: LedgerRequest): Difference[] {
   const { body, idempotencyKey, path, ...plain } = match
   const found: Difference[] = []

@@ -80,7 +80,6 @@ export interface StatusWord {
   errorCode: string | null
 }
 
-/** @param failureCode for `failed` without a code */
 export function parseStatusWord(text: string, failureCode: string): StatusWord {
   const [, status = 'pending', code = failureCode] = wordPattern.exec(text) ?? []
   return { status: status as StatusWord['status'], errorCode: status === 'failed' ? code : null }
@@ -90,7 +89,6 @@ function isFailure(step: unknown): boolean {
   return typeof step === 'string' && step.startsWith('failed')
 }
 
-/** Draft 7, for yaml-language-server. */
 export function scenarioJsonSchema(): string {
   const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`

@@ -8,7 +8,6 @@ export interface Stored {
   doneUs: number
   /** Pending, even after doneUs. */
   held: boolean
-  /** The script for polls, if there is one. */
   statuses: readonly Step[] | null
 }
 

@@ -13,7 +13,6 @@ export interface LedgerRow {
   idempotencyKey: string | null
   /** Without the client secret. */
   body: string
-  /** Null if dropped without an answer. */
   status: number | null
   counted: boolean
   faultId: number | null
@@ -25,7 +24,6 @@ interface CommonEffect {
   id: string
   customerId: string
   position: number
-  /** The script for polls, if there is one. */
   statuses: readonly Step[] | null
   doneUs: number
 }

@@ -11,7 +11,6 @@ export interface Retention {
 const pauseMs = 60_000
 const batchRows = 10_000
 
-/** Deletes once a minute until the sandbox closes. */
 export async function runLedgerRetention(
   pool: pg.Pool,
   retention: () => Retention,

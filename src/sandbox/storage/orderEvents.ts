@@ -7,7 +7,6 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** The message queue of docs/reference/interface.md, 6. */
 export class OrderEvents {
   readonly #boss: PgBoss
 

@@ -4,7 +4,6 @@ import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
 export interface SandboxDatabase {
   readonly url: string
-  /** Resolves with the reason if the embedded server ends. */
   readonly failed: Promise<string>
   close(): Promise<void>
 }
@@ -34,7 +33,6 @@ export const forControl: Limits = { max: 2, statement_timeout: 60_000, lock_time
 
 const patienceAtEndMs = 300
 
-/** A pool that can be ended while busy. */
 export class Connections {
   readonly pool: pg.Pool
   readonly #clients = new Set<pg.PoolClient>()
@@ -69,7 +67,6 @@ export class Connections {
 /** The database does not answer in time, or another sandbox has it. */
 export class DatabaseAway extends Error {
   override name = 'DatabaseAway'
-  /** True if the write may have been committed. */
   readonly mayBeStored: boolean
 
   constructor(what: string, mayBeStored: boolean, cause?: unknown) {

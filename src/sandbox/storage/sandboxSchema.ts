@@ -113,7 +113,6 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
 
 export type StateName = 'signing_key' | 'revocations' | 'settings' | 'client_settings' | 'clock' | 'scenario'
 
-/** Reads a value, or stores `first`. */
 export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {
   await pool.query('insert into sandbox.state (name, value) values ($1, $2) on conflict (name) do nothing', [
     name,

@@ -20,9 +20,7 @@ export interface ServingLock {
 }
 
 /**
- * Takes the lock, or waits for it.
- *
- * @throws DatabaseTaken when another holds it after `waitMs`, pg's errors when the database cannot be reached
+ * @throws DatabaseTaken if another sandbox holds the lock after `waitMs`, pg's errors if the database cannot be reached
  */
 export async function takeServingLock(databaseUrl: string, waitMs: number): Promise<ServingLock> {
   const first = await connect(databaseUrl)
@@ -70,9 +68,8 @@ export async function takeServingLock(databaseUrl: string, waitMs: number): Prom
 }
 
 /**
- * @param lostPid the backend of the lost session, which may not know of its end yet
- *
- * @returns who else holds the lock; `unknown` if nobody does any more, or the lost session does
+ * @param lostPid the backend of the lost session, which may still hold the lock @returns another holder; `unknown` if
+ * the lock is free or the lost session holds it
  */
 async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'held' | 'unknown'> {
   const { rows } = await session.query<{ held: boolean }>('select pg_try_advisory_lock(7164, 1) as held')
@@ -81,7 +78,7 @@ async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'h
   return holder === undefined || holder.pid === lostPid ? 'unknown' : holder
 }
 
-/** pg has it from Postgres, and does not declare it. */
+/** pg does not declare `processID`. */
 function pidOf(session: pg.Client): number {
   return (session as unknown as { processID: number }).processID
 }
@@ -94,7 +91,7 @@ async function connect(databaseUrl: string): Promise<pg.Client> {
     application_name: `outboxd sandbox, process ${process.pid} on ${hostname()}`.slice(0, 63),
     options: keepAlive,
   })
-  session.on('error', () => {}) // its end tells, too
+  session.on('error', () => {}) // 'end' follows
   await session.connect()
   return session
 }

@@ -4,10 +4,9 @@ import type { OrderEvents } from './orderEvents.ts'
 import { connect, DatabaseAway, timeSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
 
 /**
- * Writes requests and what they changed, and events if there are orders, in one commit. Without orders it is one
- * round trip.
+ * Writes requests, effects and events in one commit; without orders in one round trip.
  *
- * @throws DatabaseAway; pg's DatabaseError if the entries are at fault and are not stored
+ * @throws DatabaseAway; pg's DatabaseError if an entry is the cause and nothing is stored
  */
 export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
   const created = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect.event] : []))
@@ -30,14 +29,14 @@ export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: 
   }
 }
 
-/** Gives a session up that does not answer, which undoes all that it has not committed. */
+/** Drops a session that does not answer, so that Postgres rolls back. */
 async function undo(client: pg.PoolClient, error: unknown): Promise<void> {
   const isAlive = error instanceof pg.DatabaseError || error instanceof DatabaseAway
   const undone = isAlive && client.query('rollback').catch(() => false)
   client.release((await undone) === false)
 }
 
-/** Items are handed over as text and stored as json, which keeps their digits. */
+/** Passes items as text and stores json, which keeps their digits. */
 const writeEntriesSql = `
   with new_transactions as (
     insert into sandbox.transactions (
