@@ -1,13 +1,12 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { exampleMappings, ownMappingsDir, readStoreConfig } from '../config.ts'
-import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable, readTableName, type TableName } from '../outbox/propose/describeTable.ts'
 import { escapeLines, pluralize } from '../plainText.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 import { resourceNames } from '../resources.ts'
 
-import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findFillIns } from '../yaml/yamlLines.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
@@ -38,7 +37,10 @@ Examples:
     const { databaseUrl: url } = readStoreConfig(context.env)
     const mappingsDir = ownMappingsDir(context.env)
     const name = readTableName(table)
-    if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
+    if (name === null)
+      return usageError(context, [
+        `"${table}" is not a table name: give TABLE or SCHEMA.TABLE. Quote a name with a dot or a quote as in SQL: outboxd describe '"a.b"'`,
+      ])
     const endpoint = resourceNames.find((resource) => resource === options.endpoint) ?? null
     if (options.endpoint !== undefined && endpoint === null)
       return usageError(context, [
@@ -48,7 +50,7 @@ Examples:
       return usageError(context, [
         `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
       ])
-    const mapped = mappingsIn(mappingsDir)
+    const mapped = loadUsableMappings(mappingsDir)
     const described = await inspectDatabase({
       variable: 'DATABASE_URL',
       url,
@@ -92,16 +94,6 @@ function isInPackage(dir: string): boolean {
   return real === exampleMappings || real.split(path.sep).includes('node_modules')
 }
 
-/** The mapping files that are there: their types need none. A folder that is not there yet, or broken, has none. */
-function mappingsIn(mappingsDir: string): Mappings {
-  try {
-    return loadMappings(mappingsDir)
-  } catch (error) {
-    if (error instanceof FilesInvalid) return new Map()
-    throw error
-  }
-}
-
 function missing(
   context: CommandContext,
   { schema, table }: TableName,
@@ -110,7 +102,9 @@ function missing(
 ): number {
   const name = schema === null ? table : `${schema}.${table}`
   if (json) printJson(context, { table: null, nearest })
-  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
+  const quote =
+    schema === null ? '' : `. If the dot belongs to the name, quote it as in SQL: outboxd describe '"${name}"'`
+  const hint = nearest === null ? quote : `; did you mean "${nearest}"?`
   context.stderr.write(
     `outboxd: there is no table ${name} in the outbox's database, or this user must not see it${hint}\n`,
   )

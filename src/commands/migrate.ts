@@ -1,6 +1,7 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateState, readMissing } from '../ledger/migrations.ts'
 import type { RoleKind } from '../ledger/operator/grants.ts'
+import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readGrants } from '../operations/readGrants.ts'
@@ -91,7 +92,7 @@ interface GrantOptions {
 async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)
-  const { ledger, outbox } = await readGrants(config, table, { role, kind })
+  const { ledger, outbox } = await readGrants(config, table, loadUsableMappings(config.mappingsDir), { role, kind })
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
   else
     context.stdout.write(

@@ -37,6 +37,16 @@ export function loadMappings(dir: string): Mappings {
   return mappings
 }
 
+/** Loads the mapping files like `loadMappings`. Returns none if the folder does not exist, or a file is broken or not filled in. */
+export function loadUsableMappings(dir: string): Mappings {
+  try {
+    return loadMappings(dir)
+  } catch (error) {
+    if (error instanceof FilesInvalid) return new Map()
+    throw error
+  }
+}
+
 function listFiles(dir: string): string[] {
   let names: string[]
   try {

@@ -1,8 +1,11 @@
 import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
 import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { grantsToRead, readTablesOf } from '../outbox/sourceGrants.ts'
+import { quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 export interface RoleGrants {
@@ -18,6 +21,7 @@ export interface RoleGrants {
 export async function readGrants(
   config: Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>,
   table: OutboxTable,
+  mappings: Mappings,
   { role, kind }: { role: string; kind: RoleKind },
 ): Promise<RoleGrants> {
   const ledger = await inspectDatabase({
@@ -33,7 +37,11 @@ export async function readGrants(
     url: config.databaseUrl,
     async look(db) {
       const grants = await readOutboxGrants(db, table, role, kind === 'read')
-      return grants && [...(await readRoleStatements(db, role)), ...grants]
+      if (grants === null) return null
+      const queries = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
+      const tables = await readTablesOf(withRolePath(db), queries)
+      const reads = grantsToRead(tables, quoteIdentifier(role), { onlyMissing: false })
+      return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]
     },
   })
   // In one database the role is created once.

@@ -7,6 +7,7 @@ import { readCaptured } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { readEachContent } from './readContents.ts'
 import { readNew } from './readRows.ts'
+import { grantsToRead, readTablesOf } from './sourceGrants.ts'
 
 /** What is wrong with the queries that read contents. */
 export interface ExaminedSources {
@@ -144,30 +145,13 @@ async function findMissingIndexes(db: Database, { what }: IdsQuery, scans: reado
   })
 }
 
-/** The statements that let our user read the tables that stand after "from" and "join" in the query. */
+/** The statements that let our user read what the query reads. */
 async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
-  const part = '(?:"(?:[^"]|"")+"|[a-z_][\\w$]*)'
-  const named = [...sql.matchAll(new RegExp(`\\b(?:from|join)\\s+(${part}(?:\\.${part})?)`, 'gi'))].map(
-    ([, name]) => name,
-  )
-  const { rows } = await readOnly(outbox, performance.now() + examineMs, (db) =>
-    db.query<{ grant: string }>(
-      `select distinct case when pg_catalog.has_schema_privilege(n.oid, 'usage')
-         then pg_catalog.format('grant select on %I.%I to %I;', n.nspname, c.relname, current_user)
-         else pg_catalog.format('grant usage on schema %I to %I;', n.nspname, current_user) end as grant
-       from pg_catalog.unnest($1::pg_catalog.text[]) as named(name)
-         cross join lateral (select pg_catalog.parse_ident(name) as parts) parsed
-         join pg_catalog.pg_class c on c.relname operator(pg_catalog.=) parts[pg_catalog.cardinality(parts)]
-         join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
-       where case when pg_catalog.cardinality(parts) operator(pg_catalog.=) 2 then n.nspname operator(pg_catalog.=) parts[1]
-           else n.nspname operator(pg_catalog.=) any (pg_catalog.current_schemas(false)) end
-         and c.relkind in ('r', 'p', 'v', 'm', 'f')
-         and not (pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_table_privilege(c.oid, 'select'))
-       order by 1`,
-      [named],
-    ),
-  )
-  return rows.map(({ grant }) => `  ${grant}`)
+  return readOnly(outbox, performance.now() + examineMs, async (db) => {
+    const tables = await readTablesOf(db, [sql])
+    const { rows } = await db.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
+    return grantsToRead(tables, rows[0]?.role ?? '', { onlyMissing: true }).map((grant) => `  ${grant};`)
+  })
 }
 
 /** Reads contents of rows that wait. */

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
 import { command as describe } from '../../src/commands/describe.ts'
 import type { OptionsOf } from '../../src/commands/terminal/command.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
@@ -9,6 +10,7 @@ import { explain } from '../../src/operations/explainError.ts'
 import { loadOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { begin } from '../../src/postgres/database.ts'
 import { type FileProblem, FilesInvalid } from '../../src/yaml/yamlDocument.ts'
+import { asInstaller, installCapture } from '../support/changeCapture.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
@@ -151,7 +153,29 @@ test('a table that is not there is answered with the one that may be meant, and 
     expect({ code, messages }).toEqual({ code: 3, messages: expect.stringContaining(`did you mean "${meant}"?`) })
   }
   expect(JSON.parse((await run('sales_ordr', { json: true })).printed)).toEqual({ table: null, nearest: 'sales_order' })
-  expect((await run('a.b.c')).code).toBe(2)
+  expect(await run('a.b.c')).toMatchObject({ code: 2, messages: expect.stringContaining(`outboxd describe '"a.b"'`) })
+  expect((await run('other.table')).messages).toContain(`quote it as in SQL: outboxd describe '"other.table"'`)
+})
+
+test('a header and lines whose names have dots and quotes', async () => {
+  const { run, pool } = await erp(`create table "sales.v2" (id int primary key, number text, total numeric(12,2));
+    create table "sales.v2 ""line""" (id int primary key, sale int references "sales.v2", article text, quantity int);
+    insert into "sales.v2" values (1, 'S1', 5); insert into "sales.v2 ""line""" values (1, 1, 'A1', 2)`)
+  const { code, mappingsDir } = await run('"sales.v2"', { write: true })
+  expect(code).toBe(0)
+  const read = (end: string) => {
+    const file = readdirSync(mappingsDir).find((name) => name.endsWith(end)) ?? ''
+    return readFileSync(join(mappingsDir, file), 'utf8')
+  }
+  const { rows } = await pool.query(parse(read('.yaml')).source, [[1]])
+  expect(rows).toMatchObject([{ id: 1, items: [{ article: 'A1', quantity: 2 }] }])
+  await pool.query('create table outbox (id bigint, type text, key text, payload jsonb)')
+  await installCapture(pool)
+  await asInstaller(pool, read('.capture.sql'))
+  await pool.query(`update "sales.v2 ""line""" set quantity = 3`)
+  expect((await pool.query('select payload from outbox')).rows).toEqual([
+    { payload: { document: 'public."sales.v2"', id: 1 } },
+  ])
 })
 
 test('names with upper case, blanks and quotes are written so that they are read back', async () => {

@@ -8,6 +8,7 @@ import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 import { loadVersion } from '../support/loadVersion.ts'
+import { mappingFiles } from './fixture.ts'
 
 test('--dry-run names what is missing and applies nothing; --json is for programs', async () => {
   const database = await createDatabase('template0')
@@ -82,5 +83,28 @@ test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks
   expect(after.printed()).toBe('')
   expect(after.messages()).toBe(
     'The schema outboxd is up to date: there is nothing to do.\nThe schema pgboss is up to date.\n',
+  )
+})
+
+test('--print-grants names the tables that the queries of the mapping files read', async () => {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(`create schema "Stock"; create table sale (id int primary key, article int);
+    create table "Stock"."Article" (id int primary key, name text)`)
+  const mappingsDir = mappingFiles({
+    'order.yaml': `type: order
+endpoint: orders
+source: select s.id, a.name from sale s left join "Stock"."Article" a on a.id = s.article where s.id = any($1)
+fields: { name: { from: name, type: string } }
+body: { name: "\${name}" }`,
+  })
+  const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir })
+  expect(await migrate.action(context, { printGrants: 'daemon', json: true })).toBe(0)
+  expect(JSON.parse(context.printed()).outbox).toEqual(
+    expect.arrayContaining([
+      'grant usage on schema "Stock" to "daemon"',
+      'grant select on "Stock"."Article" to "daemon"',
+      'grant select on public.sale to "daemon"',
+    ]),
   )
 })

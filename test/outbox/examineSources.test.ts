@@ -62,8 +62,9 @@ test('a table that our user may not read is a problem with the grants', async ()
   expect((await examineSources(outbox, mappingsOf(sql))).problems).toEqual([
     [
       'test.yaml: the query of "source" fails: permission denied for schema stock',
-      '  grant select on public."Sale Line" to "reader of sales";',
       '  grant usage on schema stock to "reader of sales";',
+      '  grant select on public."Sale Line" to "reader of sales";',
+      '  grant select on stock.item to "reader of sales";',
     ].join('\n'),
   ])
 })
