@@ -84,7 +84,7 @@ function sightWords({ act, records, unnamed, detail = {} }: ValueAccess): string
   }
 }
 
-export interface ShownRecords {
+interface ShownRecords {
   show(viewer: Pick<Viewer, 'csrf'>, name: string): void
   hide(viewer: Pick<Viewer, 'csrf'>, name: string): void
   isShown(viewer: Pick<Viewer, 'csrf'>, name: string): boolean

@@ -24,7 +24,7 @@ export interface Installation extends AsyncDisposable {
   readonly broken: Promise<never>
 }
 
-export interface InstallationDeps {
+interface InstallationDeps {
   /** Environment for the commands, without databases, services and secrets. */
   env: Record<string, string | undefined>
   signal: AbortSignal

@@ -10,13 +10,13 @@ export interface Outcome {
   tookMs: number
 }
 
-export interface ServiceCount {
+interface ServiceCount {
   requests: number
   /** Most requests in any 60 seconds. */
   mostInAMinute: number
 }
 
-export interface RunOptions {
+interface RunOptions {
   records: number
   signal: AbortSignal
   /** Called with a line every two seconds. */

@@ -29,7 +29,7 @@ const checkingMs = 1000
 
 const unreadable = problem(400, 'The path of the request cannot be read.')
 
-export interface ServerLimits {
+interface ServerLimits {
   requestTimeoutSeconds: number
   connectionsMax: number
 }

@@ -11,7 +11,7 @@ export interface AuditQuery {
   record: string | undefined
 }
 
-export interface AuditView {
+interface AuditView {
   query: AuditQuery
   problems: readonly string[]
   acts: readonly OperatorLogEntry[]

@@ -83,7 +83,7 @@ async function* csvOf(
   }
 }
 
-export function readAuditQuery(parameters: unknown, nowMs: number) {
+function readAuditQuery(parameters: unknown, nowMs: number) {
   const text = (name: string) => textAsTyped(parameters, name) || undefined
   const query: AuditQuery = {
     ...{ since: text('since'), until: text('until'), who: text('who'), key: text('key'), record: text('record') },

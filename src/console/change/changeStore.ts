@@ -36,7 +36,7 @@ export interface KeptChange {
   progress: ChangeProgress
 }
 
-export type ChangeProgress =
+type ChangeProgress =
   | { kind: 'previewed' }
   | { kind: 'running'; looked: number }
   | { kind: 'over'; result: CarriedOut }

@@ -12,7 +12,7 @@ import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 import { rowsMax } from '../records/routes.ts'
 import type { ChangeRequest, KeptChange } from './changeStore.ts'
 
-export type Choosing =
+type Choosing =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 

@@ -22,7 +22,7 @@ const formMaxBytes = 8_192
 
 const passwordCharsMax = 1_000
 
-export interface LoginDeps {
+interface LoginDeps {
   hash: PasswordHash
   csrf: string
   sessions: Sessions

@@ -52,7 +52,7 @@ function bare(host: string): string {
 }
 
 /** The name in a Host header without the port, which a tunnel may change; null if invalid. */
-export function nameInHost(header: string | undefined): string | null {
+function nameInHost(header: string | undefined): string | null {
   if (header === undefined || !/^[\w.:[\]-]+$/.test(header) || !URL.canParse(`http://${header}`)) return null
   return bare(new URL(`http://${header}`).hostname)
 }

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Viewer } from '../guard/viewer.ts'
 
-export interface FormHead {
+interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string

@@ -10,7 +10,7 @@ const pages = [
   { path: '/audit', words: 'Audit' },
 ] as const
 
-export interface PageHead {
+interface PageHead {
   title: string
   current: (typeof pages)[number]['path'] | null
   viewer: Viewer | null

@@ -7,7 +7,7 @@ import { type MapPreview, previewWarnings } from '../../operations/mapRecords.ts
 import { readNew } from '../../outbox/readRows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
+type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
 
 /** Reads the files each time, so that a correction shows at once. */
 export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {

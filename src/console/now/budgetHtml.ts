@@ -72,8 +72,8 @@ function columnOf(ageMs: number, windowMs: number): number {
 const requestsOf = (stack: readonly Mark[]) => stack.reduce((sum, { requests }) => sum + requests, 0)
 const round = (length: number) => Math.round(length * 100) / 100
 
-export const markKinds = ['submissions', 'polls', 'others', 'inHand', 'heldBack'] as const
-export type MarkKind = (typeof markKinds)[number]
+const markKinds = ['submissions', 'polls', 'others', 'inHand', 'heldBack'] as const
+type MarkKind = (typeof markKinds)[number]
 
 export interface Mark {
   kind: MarkKind

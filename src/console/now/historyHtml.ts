@@ -84,13 +84,13 @@ export const rangeSpans: Record<Range, { span: Span; withinMs: number }> = {
   week: { span: 'hour', withinMs: 7 * 86_400_000 },
 }
 
-export interface Series {
+interface Series {
   name: string
   look: 'first' | 'second'
   values: (number | null)[]
 }
 
-export interface Plot {
+interface Plot {
   id: 'ended' | 'wait' | 'waiting'
   title: string
   said: string
@@ -146,11 +146,11 @@ export function historyOf(range: Range, periods: readonly Period[]): History {
   }
 }
 
-export function highestOf(values: readonly (number | null)[]): number | null {
+function highestOf(values: readonly (number | null)[]): number | null {
   return values.reduce((highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)), null)
 }
 
-export function plotValue(value: number | null, unit: Plot['unit']): string {
+function plotValue(value: number | null, unit: Plot['unit']): string {
   if (value === null) return 'unknown'
   return unit === 'ms' ? showDuration(value) : value.toLocaleString('en', { maximumFractionDigits: 1 })
 }

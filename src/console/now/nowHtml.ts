@@ -52,7 +52,7 @@ function sentence(diagnosis: Diagnosis): HtmlSafeString {
   return notice('bad', [paragraph(diagnosis.message), link])
 }
 
-export interface NowPage {
+interface NowPage {
   parts: LiveParts
   version: string
   history: HtmlSafeString
@@ -110,7 +110,7 @@ ${more > 0 ? html`<p><a href="/records">${pluralize(more, 'more cause')}</a></p>
 ${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that need attention.</p>` : ''}`
 }
 
-export function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
+function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
   const more = problems.length - problemsShown
   const rows = problems
     .slice(0, problemsShown)
@@ -155,7 +155,7 @@ function against(share: number | null, target: number): HtmlValue {
   return share < target ? html`<span class="bad">below: ${percent(share)}</span>` : percent(share)
 }
 
-export function instancesSection(report: StatusReport): HtmlSafeString {
+function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
   if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`
   return html`<h2>Daemons</h2>

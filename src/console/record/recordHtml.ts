@@ -17,7 +17,7 @@ export interface PageMessage {
   text: string
 }
 
-export interface RecordShown {
+interface RecordShown {
   viewer: Viewer
   isShown: boolean
   message: PageMessage | null

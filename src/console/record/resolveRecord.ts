@@ -7,7 +7,7 @@ import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import type { ResolvePreview } from './actionsHtml.ts'
 
-export type Resolving =
+type Resolving =
   | { kind: 'refused'; message: string }
   | { kind: 'preview'; preview: ResolvePreview }
   | { kind: 'done'; id: string; message: string }

@@ -18,7 +18,7 @@ import { readRate } from './controlQueries.ts'
 import * as lists from './listRows.ts'
 import { processingRoutes } from './processingRoutes.ts'
 
-export interface Controls {
+interface Controls {
   parts: Parts
   /** Separate connections, so that a read of the whole ledger does not hold up requests. */
   pool: pg.Pool
@@ -135,7 +135,7 @@ const advanceSchema = z.strictObject({
   advanceSeconds: z.number().min(0, 'the clock cannot go back; DELETE /_sandbox/ledger?everything=true resets it'),
 })
 
-export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
+function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
   app.get('/clock', async () => clock.read())
   app.post('/clock', async ({ body }, reply) => {
     const { advanceSeconds } = advanceSchema.parse(readJson(body))
@@ -147,10 +147,10 @@ export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
 /** Less than the timeout of a container's health check. */
 const patienceMs = 2_000
 
-export type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }
+type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }
 
 /** Never throws. */
-export async function readHealth(pool: pg.Pool): Promise<Health> {
+async function readHealth(pool: pg.Pool): Promise<Health> {
   const late = new AbortController()
   const isAlive = pool.query('select 1').then(
     () => true,

@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-export interface ControlRequest {
+interface ControlRequest {
   address: string
   localAddress: string
   httpVersion: string

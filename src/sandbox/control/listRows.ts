@@ -11,7 +11,7 @@ export interface Page {
   client: string | null
 }
 
-export interface LedgerFilter extends Page {
+interface LedgerFilter extends Page {
   since: number
   endpoint: string | null
   idempotencyKey: string | null

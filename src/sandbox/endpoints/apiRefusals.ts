@@ -75,7 +75,7 @@ export async function answerUsedKey(
     : duplicateAnswer(parts, 'the idempotency key', client)
 }
 
-export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
+type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {

@@ -9,7 +9,7 @@ export interface Answer {
 }
 
 /** docs/reference/interface.md, 7.2. */
-export type ErrorCode = 'E001' | 'E002' | 'E003'
+type ErrorCode = 'E001' | 'E002' | 'E003'
 
 /** `field` is a dotted path. */
 export interface FieldError {

@@ -94,7 +94,7 @@ export const faultActionSchema = kindsWith({
 })
 export type FaultAction = z.infer<typeof faultActionSchema>
 
-export type FaultSpec = z.infer<typeof faultSchema>
+type FaultSpec = z.infer<typeof faultSchema>
 
 export interface Fault {
   id: number

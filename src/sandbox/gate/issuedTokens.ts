@@ -6,7 +6,7 @@ import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxSchema.ts'
 
-export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
+type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
 export const issuer = 'urn:outboxd:sandbox'

@@ -44,7 +44,7 @@ export const distributionForms = distributions
 const secondsMax = 86_400
 
 /** Seconds, at most a day, from two draws from [0, 1). */
-export type ProcessingTime = (random: readonly [number, number]) => number
+type ProcessingTime = (random: readonly [number, number]) => number
 
 export function parseDistribution(text: string): ProcessingTime | undefined {
   for (const { pattern, isValid, draw } of distributions) {

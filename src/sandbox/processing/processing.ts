@@ -9,7 +9,7 @@ import { timeSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
-export interface ProcessingPlan {
+interface ProcessingPlan {
   doneUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null

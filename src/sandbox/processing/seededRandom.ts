@@ -81,7 +81,7 @@ export function draw(seed: number, stream: string, n: number): number {
   return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
 }
 
-export function seededUuid(seed: number, stream: string, n: number): string {
+function seededUuid(seed: number, stream: string, n: number): string {
   const bytes = Buffer.alloc(16)
   for (let word = 0; word < 4; word += 1) bytes.writeUInt32BE(draw(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)

@@ -8,7 +8,7 @@ import type { Parts } from '../exchange.ts'
 import { type Difference, findDifferences, type LedgerRequest } from './requestMatch.ts'
 import { type Expectation, expectationSchema } from './scenarioSchema.ts'
 
-export interface NearMiss {
+interface NearMiss {
   sequence: number
   method: string
   path: string
@@ -29,7 +29,7 @@ export interface Verdict {
 const shownMax = 10
 const nearestMax = 3
 
-export class Tally {
+class Tally {
   readonly #expectation: Expectation
   readonly #number: number
   #found = 0

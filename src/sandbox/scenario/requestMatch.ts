@@ -4,7 +4,7 @@ import { canonicalNumber, digitsOf, parseExactly } from '../endpoints/parseExact
 import { endpoints } from '../endpoints/requestSchemas.ts'
 import { isRegularExpression } from '../notShownSettings.ts'
 
-export const patternSchema = z
+const patternSchema = z
   .strictObject({
     pattern: z
       .string()
@@ -12,7 +12,7 @@ export const patternSchema = z
       .describe('a regular expression for the text or the digits of the number'),
   })
   .describe('something like this')
-export type Pattern = z.infer<typeof patternSchema>
+type Pattern = z.infer<typeof patternSchema>
 
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
@@ -25,7 +25,7 @@ const fieldMatch = z.union(
   [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: it is missing') })],
   { error: fieldWords },
 )
-export type FieldMatch = z.infer<typeof fieldMatch>
+type FieldMatch = z.infer<typeof fieldMatch>
 
 export const bodyMatch = z
   .record(z.string().min(1), fieldMatch)
@@ -53,7 +53,7 @@ export const requestMatch = z.strictObject({
   idempotencyKey: fieldMatch.optional(),
   body: bodyMatch.optional(),
 })
-export type RequestMatch = z.infer<typeof requestMatch>
+type RequestMatch = z.infer<typeof requestMatch>
 
 export interface LedgerRequest {
   sequence: number

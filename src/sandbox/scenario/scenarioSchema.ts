@@ -75,7 +75,7 @@ export const scenarioSchema = z.strictObject({
 export type Scenario = z.infer<typeof scenarioSchema>
 export type ScenarioInput = z.input<typeof scenarioSchema>
 
-export interface StatusWord {
+interface StatusWord {
   status: 'pending' | 'completed' | 'failed'
   errorCode: string | null
 }

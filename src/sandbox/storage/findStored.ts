@@ -11,13 +11,13 @@ export interface Stored {
   statuses: readonly Step[] | null
 }
 
-export interface StoredTransaction extends Stored {
+interface StoredTransaction extends Stored {
   customerId: string
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
 
-export interface StoredOrder extends Stored {
+interface StoredOrder extends Stored {
   items: string
 }
 

@@ -28,14 +28,14 @@ interface CommonEffect {
   doneUs: number
 }
 
-export interface TransactionEffect extends CommonEffect {
+interface TransactionEffect extends CommonEffect {
   kind: 'transaction'
   acceptedUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
 
-export interface OrderEffect extends CommonEffect {
+interface OrderEffect extends CommonEffect {
   kind: 'order'
   items: string
   createdUs: number

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { startPrivatePostgres } from '../../embedded/privatePostgres.ts'
 import { type DatabasePlace, isEmbedded } from '../sandboxSettings.ts'
 
-export interface SandboxDatabase {
+interface SandboxDatabase {
   readonly url: string
   readonly failed: Promise<string>
   close(): Promise<void>

@@ -111,7 +111,7 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   }
 }
 
-export type StateName = 'signing_key' | 'revocations' | 'settings' | 'client_settings' | 'clock' | 'scenario'
+type StateName = 'signing_key' | 'revocations' | 'settings' | 'client_settings' | 'clock' | 'scenario'
 
 export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {
   await pool.query('insert into sandbox.state (name, value) values ($1, $2) on conflict (name) do nothing', [

@@ -12,7 +12,7 @@ const retryMs = 250
 const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3'
 
 /** An advisory lock in its own session: one sandbox serves a database. */
-export interface ServingLock {
+interface ServingLock {
   readonly session: pg.Client
   /** Resolves if the session was lost and another sandbox has the lock. Until then the lock is tried again. */
   readonly lost: Promise<string>
