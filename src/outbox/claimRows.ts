@@ -155,7 +155,7 @@ export function claimStatements({ rows }: OpenTable) {
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request
   const closed = new Set<string>()
-  let taken: LockedRow[] = []
+  let chosen: LockedRow[] = []
   for (let round = 1; ; round++) {
     const { rows } = await db.query<LockedRow>(statements.lock, [
       limit,
@@ -164,13 +164,13 @@ async function lockRows(db: Database, statements: ClaimStatements, request: Rows
       types.elsewhere,
       exceptKeys,
       [...closed],
-      idsOf(taken),
+      idsOf(chosen),
     ])
     const overtaking = await findOvertaking(db, statements, rows, skipped)
-    taken = takeInKeyOrder(rows, overtaking, keyRowsMax)
-    const hasEnough = taken.length === rows.length || rows.length < limit || round >= roundsMax
-    if (hasEnough) return idsOf(taken)
-    const kept = new Set(taken)
+    chosen = takeInKeyOrder(rows, overtaking, keyRowsMax)
+    const hasEnough = chosen.length === rows.length || rows.length < limit || round >= roundsMax
+    if (hasEnough) return idsOf(chosen)
+    const kept = new Set(chosen)
     for (const row of rows) if (!kept.has(row) && row.keyHash !== null) closed.add(row.keyHash)
   }
 }

@@ -50,7 +50,7 @@ export function createFailingRows(ledger: Database): FailingRows {
     return found
   }
 
-  async function tell(): Promise<void> {
+  async function raise(): Promise<void> {
     testedAt = performance.now()
     await raiseProblems(
       ledger,
@@ -62,7 +62,7 @@ export function createFailingRows(ledger: Database): FailingRows {
     const all = new Set([...known, ...(await search(statements))])
     if (all.size === known.length || all.size > unfilterableMax) return
     known = [...all]
-    await tell()
+    await raise()
   }
 
   return {
@@ -79,7 +79,7 @@ export function createFailingRows(ledger: Database): FailingRows {
       const standing = await fails(statements, known, unfilterableMax)
       const over = known.filter((id) => !standing.includes(id))
       known = standing
-      await tell()
+      await raise()
       await clearProblems(ledger, 'row_skipped', over)
     },
   }

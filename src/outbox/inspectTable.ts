@@ -193,16 +193,10 @@ export async function findNearestTable(
        and has_schema_privilege(n.oid, 'usage') order by c.relname, n.nspname limit $1`,
     [tablesMax, await readRoleSchemas(db)],
   )
-  const named = new Map(
-    rows.map((row) => [row.visible && schema === null ? row.name : `${row.schema}.${row.name}`, row]),
-  )
-  const elsewhere = [...named].find(([, { name }]) => name === table)
-  if (elsewhere !== undefined) return elsewhere[0]
-  const near = nearestWord(
-    table,
-    rows.map(({ name }) => name),
-  )
-  const found = [...named].filter(([, { name }]) => name === near)
-  const [best] = found.find(([, row]) => row.schema === schema || (schema === null && row.visible)) ?? found[0] ?? []
-  return best ?? null
+  const names = rows.map(({ name }) => name)
+  const near = names.includes(table) ? table : nearestWord(table, names)
+  const alike = rows.filter(({ name }) => name === near)
+  const best = alike.find((row) => (schema === null ? row.visible : row.schema === schema)) ?? alike[0]
+  if (best === undefined) return null
+  return best.visible && schema === null ? best.name : `${best.schema}.${best.name}`
 }

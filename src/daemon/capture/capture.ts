@@ -192,7 +192,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   let limit = 0
   let triedTypes: string[] = []
   const typesRead = new Set<string>()
-  const taken = await captureRows(deps, {
+  const result = await captureRows(deps, {
     async claim(session) {
       const { limit: room, keyRowsMax, exceptKeys } = limitsFor(session, deps.windowMax)
       limit = Math.min(limitMax, room)
@@ -221,13 +221,13 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       return records
     },
   })
-  if (taken.kind === 'busy' || taken.kind === 'waits') return taken
-  if (taken.kind === 'failed') {
+  if (result.kind === 'busy' || result.kind === 'waits') return result
+  if (result.kind === 'failed') {
     // if the claim itself fails, no row is the cause
-    if (taken.outboxIds.length === 0) throw taken.error
-    return { ...taken, rows: taken.outboxIds.length }
+    if (result.outboxIds.length === 0) throw result.error
+    return { ...result, rows: result.outboxIds.length }
   }
-  const { claimed, read, unmarked } = taken
+  const { claimed, read, unmarked } = result
   if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
   const released = triedTypes.filter((type) => typesRead.has(type) || claimed < limit)
   if (released.length > 0) await deps.releaseTypes(released)
@@ -251,18 +251,18 @@ async function captureAlone(
   failure: CaptureFailure | null,
 ): Promise<Exclude<CaptureRound, 'idle'>> {
   if (failure === null) {
-    const taken = await captureRows(deps, asItIs(deps, outboxId))
-    return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
+    const result = await captureRows(deps, asItIs(deps, outboxId))
+    return result.kind === 'failed' ? captureAlone(deps, outboxId, result) : forget(deps, outboxId, result)
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
-  const taken = await captureRows(deps, {
+  const result = await captureRows(deps, {
     claim: () => deps.claimOne(outboxId),
     read: async () => [unreadableRecord(deps, outboxId, message)],
   })
-  if (taken.kind === 'failed') return skip(deps, outboxId, taken)
-  if (taken.kind === 'taken') deps.onRowRejected(outboxId, failure.error)
-  return forget(deps, outboxId, taken)
+  if (result.kind === 'failed') return skip(deps, outboxId, result)
+  if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
+  return forget(deps, outboxId, result)
 }
 
 function asItIs(deps: CaptureDeps, outboxId: string): RowSelection {
@@ -283,7 +283,7 @@ const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<Captur
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 
 async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
-  if (tried.kind !== 'taken') return tried.kind
+  if (tried.kind !== 'captured') return tried.kind
   if (tried.unmarked.length > 0) await deps.skip(tried.unmarked.map(ignored))
   else await deps.forget(outboxId)
   return 'again'

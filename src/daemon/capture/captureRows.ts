@@ -54,7 +54,7 @@ export type CaptureRowsResult =
   /** The ledger has lost data. */
   | { kind: 'waits' }
   /** `read`: how many of the `claimed` rows were read. `unmarked`: captured rows whose mark the table ignored. */
-  | { kind: 'taken'; claimed: number; read: number; unmarked: readonly string[] }
+  | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
 /**
@@ -87,7 +87,7 @@ export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSel
     if (captured === 'waits') return { kind: 'waits' }
     const { rows, records } = captured
     const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, captured)
-    return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
+    return { kind: 'captured', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
   } catch (error) {
     const isCaptured = captured !== null
     if (deps.faultOf(error, isCaptured).blame === 'everyone') throw error
