@@ -5,7 +5,7 @@ import { loadUsableMappings } from '../mapping/loadMappings.ts'
 import { historyMessage, wakeMessage } from '../operations/databaseMessages.ts'
 import { withOutbox } from '../operations/databases.ts'
 import { readGrants } from '../operations/readGrants.ts'
-import { readHistory } from '../outbox/backlog.ts'
+import { readInitialBacklog } from '../outbox/backlog.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
 import { standardTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
@@ -76,7 +76,7 @@ async function createOutbox(
 async function describeHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using databases = await openDatabasesOf(config)
-    return historyMessage(await withOutbox(databases, readHistory))
+    return historyMessage(await withOutbox(databases, readInitialBacklog))
   } catch {
     return null
   }

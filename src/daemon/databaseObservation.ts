@@ -1,7 +1,7 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { type AgreedSettings, agreeOnSettings } from '../ledger/settings.ts'
 import { countOperatorActions, type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
-import { type OutboxBacklog, readBacklog, readHistory } from '../outbox/backlog.ts'
+import { type OutboxBacklog, readBacklog, readInitialBacklog } from '../outbox/backlog.ts'
 import { replaceCaptureProblems } from '../outbox/captureTrouble.ts'
 import { createLockWatch } from '../outbox/lockedRows.ts'
 import type { Database } from '../postgres/database.ts'
@@ -100,7 +100,7 @@ const outboxHistoryMin = 1_000
 
 /** All old rows of a table are sent if a new ledger serves it, which is seldom meant. */
 export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
-  const history = await readHistory(databases.outbox).catch(() => null)
+  const history = await readInitialBacklog(databases.outbox).catch(() => null)
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
   log.warn(

@@ -19,7 +19,7 @@ import { assertWhole } from '../ledger/structure.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { LedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { Outbox } from '../outbox/outbox.ts'
-import { describeTable, type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
+import { type OutboxTable, tableDigest, toOutboxTable } from '../outbox/outboxTable.ts'
 import { readRowsUnderWay } from '../outbox/rowsUnderWay.ts'
 import { createNamedRowSearch } from '../outbox/rowsWithTransactionId.ts'
 import { createPool, type Database, withDatabase } from '../postgres/database.ts'
@@ -96,7 +96,7 @@ async function connect(
   closeAll: () => Promise<unknown>,
 ): Promise<InstanceDatabases> {
   const { config, addresses, outboxTable, sharedDigests: given, instance, onNotice, onError } = options
-  const digest = tableDigest(describeTable(outboxTable))
+  const digest = tableDigest(toOutboxTable(outboxTable))
   const settings = (): InstanceSettings => ({
     instanceId: instance.id,
     host: instance.host,

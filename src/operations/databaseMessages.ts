@@ -1,6 +1,6 @@
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
-import type { OutboxHistory } from '../outbox/backlog.ts'
+import type { InitialBacklog } from '../outbox/backlog.ts'
 import type { OutboxTableState } from '../outbox/migrateOutbox.ts'
 import { type HiddenRows, hiddenRowsMax } from '../outbox/startPosition.ts'
 import { pluralize, truncate } from '../plainText.ts'
@@ -72,7 +72,7 @@ export function startMessage(start: StartPosition | null): string | null {
 }
 
 /** Says that all rows of an existing table will be sent, and how to prevent that; null if there are none. */
-export function historyMessage(history: OutboxHistory | null): string | null {
+export function historyMessage(history: InitialBacklog | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history
   const times = oldest === null ? '' : `, created from ${oldest} to ${newest}`

@@ -5,7 +5,7 @@ import {
   type SubmissionReference,
 } from '../ledger/operator/selectSubmissions.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention.ts'
-import { isRowWaiting, readRecord } from '../outbox/readRows.ts'
+import { isRowWaiting, readOutboxRecord } from '../outbox/readRows.ts'
 import { isBeforeStart } from '../outbox/startPosition.ts'
 import type { Database } from '../postgres/database.ts'
 import { showTime } from '../time.ts'
@@ -130,7 +130,7 @@ export async function explainMissing(databases: Databases, name: string): Promis
 export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
   const pruned = await readPruned(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
-  const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
+  const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
   if (await withOutbox(databases, (outbox) => isBeforeStart(outbox, outboxId)).catch(() => false))
     return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`

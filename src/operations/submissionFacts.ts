@@ -1,6 +1,6 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { readRecord } from '../outbox/readRows.ts'
+import { readOutboxRecord } from '../outbox/readRows.ts'
 import { isoTime, showTime } from '../time.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
@@ -67,7 +67,7 @@ export function noneBecause(
 
 /** Reads the row that has the id now, to compare it with the captured one. */
 export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
-  const record = await withOutbox(databases, (outbox) => readRecord(outbox, outboxId)).catch(() => null)
+  const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
 }
 

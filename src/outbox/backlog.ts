@@ -3,7 +3,7 @@ import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readSeenRows } from './readRows.ts'
+import { readRowsById } from './readRows.ts'
 import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpressions.ts'
 
 export interface OutboxBacklog {
@@ -29,7 +29,7 @@ export function readBacklog(outbox: Outbox): Promise<OutboxBacklog> {
       return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
     }
     const { waiting, firstId } = await table.scan.countUnknown()
-    const rows: SeenRow[] = firstId === null ? [] : await readSeenRows(table, [firstId])
+    const rows: SeenRow[] = firstId === null ? [] : await readRowsById(table, [firstId])
     return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
   })
 }
@@ -50,7 +50,7 @@ export function countTypes(outbox: Outbox): Promise<TypeCount[]> {
 }
 
 /** The rows that waited before the first capture. */
-export interface OutboxHistory {
+export interface InitialBacklog {
   rows: number
   /** True if `rows` is the planner's estimate, because counting takes too long. */
   isEstimate: boolean
@@ -62,7 +62,7 @@ export interface OutboxHistory {
 const countMs = 1_500
 
 /** Counts within about two seconds; null after the first capture. */
-export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null> {
+export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog | null> {
   const { rows: captured } = await outbox.ledger.query<{ any: boolean }>(
     `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
   )
@@ -74,11 +74,11 @@ export async function readHistory(outbox: Outbox): Promise<OutboxHistory | null>
 export async function countWaiting(
   db: Sessions,
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
-): Promise<OutboxHistory> {
+): Promise<InitialBacklog> {
   try {
     await using transaction = await begin(db)
     await transaction.db.query(`set local statement_timeout = ${countMs}`)
-    const { rows } = await transaction.db.query<Omit<OutboxHistory, 'isEstimate'>>(
+    const { rows } = await transaction.db.query<Omit<InitialBacklog, 'isEstimate'>>(
       `select count(*)::float8 as rows, min(${createdAt}) as oldest, max(${createdAt}) as newest from ${from} where ${waits}`,
     )
     return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }

@@ -7,7 +7,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { Outbox } from './outbox.ts'
-import { readSeenRows } from './readRows.ts'
+import { readRowsById } from './readRows.ts'
 import { updateEditedRowsProblem } from './rowDifferences.ts'
 import { clearRowsBehindCursor, findRowsBehindCursor, rereadFromStart } from './rowsBehindCursor.ts'
 import { sliceMax } from './slices.ts'
@@ -145,7 +145,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (raised.length + noted.length === 0) return // the ERP's database may be away
   const table = await outbox.open()
   const looked = [...new Set([...raised.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
-  const rows = await readSeenRows(table, looked)
+  const rows = await readRowsById(table, looked)
   await acceptEnded(ledger, rows)
   const { conflicts, edited } = await table.memory.findKnown(rows)
   const repeated = findDuplicates(rows.map(({ outboxId }) => outboxId))

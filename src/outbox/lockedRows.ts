@@ -4,7 +4,7 @@ import { daemonSessions } from '../postgres/sessionSettings.ts'
 import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
-import { readSeenRows } from './readRows.ts'
+import { readRowsById } from './readRows.ts'
 import { lockHolder } from './writeStatements.ts'
 
 export interface LockedRow {
@@ -75,7 +75,7 @@ export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
       marked.map(({ outboxId }) => outboxId),
     )
     const ours = held.filter(({ application }) => application === null || application === daemonSessions.outbox)
-    const rows = await readSeenRows(
+    const rows = await readRowsById(
       table,
       ours.map(({ outboxId }) => outboxId),
     )

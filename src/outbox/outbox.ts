@@ -9,7 +9,7 @@ import {
 import { canBeCausedByRow, createFailingRows, type FailingRows, failingRowStatements } from './failingRows.ts'
 import { readHasClientCode, resolveTable } from './inspectTable.ts'
 import { type InspectedTable, inspectWithIdentity, type OpenTable, openTable } from './openTable.ts'
-import { describeTable, isMarkedOnCapture, type OutboxTable, qualifiedName } from './outboxTable.ts'
+import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
 
 /** A new trigger may need the role's search path. */
 const codeAgeMaxMs = 10_000
@@ -36,7 +36,7 @@ export class Outbox {
   constructor(pool: pg.Pool, table: OutboxTable | string, bytesMax: number, ledger: pg.Pool) {
     this.pool = pool
     this.ledger = ledger
-    this.described = describeTable(table)
+    this.described = toOutboxTable(table)
     this.bytesMax = bytesMax
     this.channel = this.described.channel
     this.qualified = qualifiedName(this.described)

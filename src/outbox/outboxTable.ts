@@ -77,7 +77,7 @@ export const standardTable = (name: string): OutboxTable => ({
   channel: outboxChannel,
 })
 
-export const describeTable = (table: OutboxTable | string): OutboxTable =>
+export const toOutboxTable = (table: OutboxTable | string): OutboxTable =>
   typeof table === 'string' ? standardTable(table) : table
 
 export function splitTableName(name: string): { schema: string | null; table: string } {

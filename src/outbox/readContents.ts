@@ -15,7 +15,7 @@ import {
 import { type CapturedTable, findCaptured, readCaptured, readReference } from './documents.ts'
 import { findFault } from './findFault.ts'
 import type { Outbox } from './outbox.ts'
-import { payloadTooLargeMessage, readRecord } from './readRows.ts'
+import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
 /** The mapping files, as far as contents are read by them. */
 export interface Sources {
@@ -53,7 +53,7 @@ export async function readWholeRecord(
   sources: Sources,
   outboxId: string,
 ): Promise<OutboxRecord | null> {
-  const record = await readRecord(outbox, outboxId)
+  const record = await readOutboxRecord(outbox, outboxId)
   return record === null ? null : ((await readContents(outbox, sources, [record]))[0] ?? null)
 }
 

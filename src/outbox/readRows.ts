@@ -26,7 +26,7 @@ export function readStatements({ rows }: OpenTable) {
 }
 
 /** Reads a row in any state. If its content is elsewhere, use `readWholeRecord`. */
-export async function readRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
+export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
     const { rows } = await table.db.query<RawRow>(readStatements(table).byId, [outbox.bytesMax, outboxId])
@@ -75,7 +75,7 @@ export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> 
 }
 
 /** Reads rows in any state. */
-export async function readSeenRows(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
+export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
   const { db } = table
   const { look, lookByText } = readStatements(table)
   const { rows } = await db.query<SeenRow>(look, [outboxIds]).catch((error: unknown) => {
@@ -86,7 +86,7 @@ export async function readSeenRows(table: OpenTable, outboxIds: readonly string[
 }
 
 export async function findPresent(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
-  return new Set((await readSeenRows(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
+  return new Set((await readRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
 /** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RowStatus } from '../../src/model.ts'
-import { readRecord } from '../../src/outbox/readRows.ts'
+import { readOutboxRecord } from '../../src/outbox/readRows.ts'
 import { setup } from './setup.ts'
 
 /** Two values each that a careless cast would take for one another, in the order in which they sort. */
@@ -65,7 +65,7 @@ write: { tx: transaction_id }`,
   ])
   const [two = ''] = await capture()
   expect(await capture()).toEqual([])
-  expect([await readRecord(outbox, one), await readRecord(outbox, two)]).toMatchObject([
+  expect([await readOutboxRecord(outbox, one), await readOutboxRecord(outbox, two)]).toMatchObject([
     { outboxId: one, payload: '1' },
     { outboxId: two, payload: '2' },
   ])
@@ -104,5 +104,5 @@ test.each([
       create table message (id ${type} primary key, body text)`,
     yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: body\nstate: none',
   })
-  expect(await readRecord(outbox, id)).toBeNull()
+  expect(await readOutboxRecord(outbox, id)).toBeNull()
 })

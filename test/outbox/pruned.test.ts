@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readBacklog, readHistory } from '../../src/outbox/backlog.ts'
+import { readBacklog, readInitialBacklog } from '../../src/outbox/backlog.ts'
 import { findPresent } from '../../src/outbox/readRows.ts'
 import { readSliceBehindCursor } from '../../src/outbox/rowsBehindCursor.ts'
 import { readRowsUnderWay } from '../../src/outbox/rowsUnderWay.ts'
@@ -49,7 +49,7 @@ describe.each(Object.entries(remembered))('%s', (_, yaml) => {
     expect(await describedAs(yaml).capture()).toEqual([])
     expect(await readBacklog(outbox)).toMatchObject({ waiting: 0 })
     expect((await readSliceBehindCursor(outbox, null, 100))?.unknown ?? []).toEqual([])
-    expect(await readHistory(outbox)).toBeNull()
+    expect(await readInitialBacklog(outbox)).toBeNull()
     await pool.query('insert into source default values')
     expect(await capture()).toEqual(['6'])
   })

@@ -18,7 +18,7 @@ import {
   wakeMessage,
 } from '../../operations/databaseMessages.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
-import { countTypes, readBacklog, readHistory } from '../../outbox/backlog.ts'
+import { countTypes, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
 import { examineSources } from '../../outbox/examineSources.ts'
 import { examineTable, findRemarks } from '../../outbox/examineTable.ts'
@@ -154,7 +154,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   await withOutbox(databases, (outbox) => readNew(outbox, 1))
   const untilMs = performance.now() + compareMaxMs
   const goOn = () => performance.now() < untilMs
-  const history = await withOutbox(databases, readHistory)
+  const history = await withOutbox(databases, readInitialBacklog)
   const gap = await findLostRows(databases, goOn, history !== null)
   const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]

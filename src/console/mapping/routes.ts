@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
 import { readWholeRecord } from '../../outbox/readContents.ts'
-import { readRecord } from '../../outbox/readRows.ts'
+import { readOutboxRecord } from '../../outbox/readRows.ts'
 import { Refused } from '../errors.ts'
 import { textAsTyped } from '../html/form.ts'
 import { sendPage } from '../html/layout.ts'
@@ -48,7 +48,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     '/mapping/show',
     { config: { changesNothing: true } },
     async ({ body: { outbox = '' }, viewer }, reply) => {
-      const record = await withOutbox(await parts.databases(), (erp) => readRecord(erp, outbox))
+      const record = await withOutbox(await parts.databases(), (erp) => readOutboxRecord(erp, outbox))
       if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
       const { outboxId, type } = record
       const name = rowName(outboxId)
