@@ -22,7 +22,7 @@ import { confirm } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
 
 const budgetDefault = 300
-const budgetWithRate = 700
+const budgetWithRate = 900
 
 export const command = defineCommand({
   withoutMappings: true,
