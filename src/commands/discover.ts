@@ -238,7 +238,6 @@ function writeSettings(
   context.stderr.write(`Written: ${file}. Read it, then give it to commands with --env-file, or copy its lines.\n`)
 }
 
-/** Only the owner may read the files, because they hold requests and answers. */
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
   mkdirSync(dir, { recursive: true })
   chmodSync(dir, 0o700)

@@ -3,13 +3,12 @@ import { type Finding, notAsked, unknown } from './finding.ts'
 import { CannotAsk, type Given, type Need, NoAnswer, type Question, Stopped, samplesOf } from './question.ts'
 import { customerOf } from './testRecord.ts'
 
-/** A question and its answer. */
 export interface Answered {
   question: Question
   finding: Finding
 }
 
-/** Asks the questions of the plan one after the other, as far as the budget goes. @param onAnswered gets each answer as it comes */
+/** @param onAnswered gets each answer as it comes */
 export async function askQuestions(
   { asked, left, given }: Plan,
   owned: OwnedParts,

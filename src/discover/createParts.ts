@@ -10,13 +10,10 @@ export interface PartsDeps extends SenderDeps {
   run: string
 }
 
-/** How often a request that met a 5xx, or no answer, is sent in all. */
 const triesMax = 3
 const betweenTriesMs = 300
-/** How many tokens may end while discover runs. */
 export const renewalsMax = 20
 
-/** What questions ask with, and what their owner reads of it. */
 export interface OwnedParts {
   parts: Parts
   sender: Sender

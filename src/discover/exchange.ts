@@ -4,7 +4,6 @@ import { judgeTaken, tokenResponse } from '../service/responses.ts'
 
 /** A request as it left, and its answer. It holds secrets: `maskExchanges` hides them before anything is shown. */
 export interface Exchange {
-  /** The question or sample for which it was made. */
   of: string
   method: 'GET' | 'POST'
   origin: string
@@ -17,7 +16,6 @@ export interface Exchange {
   answer: Seen
 }
 
-/** An answer with all that a question may look at. */
 export type Seen =
   | {
       kind: 'response'
@@ -37,7 +35,6 @@ export type Seen =
 
 export type Response = Seen & { kind: 'response' }
 
-/** An exchange whose answer came. */
 export type AnsweredExchange = Exchange & { answer: Response }
 
 export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
@@ -48,18 +45,16 @@ export const isRefusal = (seen: Seen): boolean =>
   ((seen.status >= 400 && seen.status < 500 && ![401, 403, 407, 408, 429].includes(seen.status)) ||
     (isSuccess(seen) && judgeTaken(seen.json, seen.code) === 'no'))
 
-/** Refused by the limit. */
 export const isThrottled = (seen: Seen): boolean =>
   seen.kind === 'response' && seen.status === 429 && !isServiceCode(seen.code)
 
-/** The reason why an answer says nothing about the request: the service's trouble, the limit or the token. Else null. */
+/** Null if the answer is about the request, not about the service's trouble, the limit or the token. */
 export function whyNoAnswer(seen: Seen): string | null {
   if (seen.kind === 'no-answer') return lineOf(seen)
   if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
   return `${seen.status} without a code of the service says nothing about the request: ${lineOf(seen)}`
 }
 
-/** The body; undefined if it is not JSON. */
 export const jsonOf = (seen: Seen): unknown => (seen.kind === 'response' ? seen.json : undefined)
 
 export function fieldOf(json: unknown, name: string): unknown {
@@ -93,7 +88,6 @@ export function nameOf(seen: Seen): string {
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)
 }
 
-/** The answer in one line. */
 export function lineOf(seen: Seen): string {
   if (seen.kind === 'no-answer') return `no answer: ${seen.detail}`
   const text = seen.text.replace(/\s+/g, ' ').trim()

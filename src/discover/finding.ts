@@ -13,14 +13,12 @@ export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 /** Two observations that agree are sure, one is likely. */
 export const certaintyOf = (observations: number): 'sure' | 'likely' => (observations > 1 ? 'sure' : 'likely')
 
-/** A variable to set. */
 export interface Setting {
   variable: string
   value: string
   why: string
 }
 
-/** The answer to a question. */
 export interface Finding {
   /** A few words, or a value; null if nothing was found out. */
   found: string | null
@@ -31,9 +29,7 @@ export interface Finding {
   assumed: string | null
   /** True if the service does not do as assumed. */
   differs: boolean
-  /** The variables to set. */
   set: readonly Setting[]
-  /** What else to do, as in a mapping. */
   advice: readonly string[]
   /** What the daemon cannot handle; null if it handles the answer. */
   cannot: string | null

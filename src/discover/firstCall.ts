@@ -31,14 +31,13 @@ function explainNoToken(seen: Seen): string {
   return `${said}: look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list`
 }
 
-/** What answers at the address of the API. */
 interface FirstCall {
   first: Exchange
   /** A path that the service does not have, asked if the first call was a success. */
   beside: Exchange | null
 }
 
-/** A question for a transaction that does not exist, with a good token. Unless the service answers it, nothing more is sent. */
+/** Asks for a transaction that does not exist. Unless the service answers, nothing more is sent. */
 export const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   requestsMax: 2,

@@ -20,16 +20,12 @@ import { NoAnswer, type Parts } from './question.ts'
  * - An answer that contradicts another one settles nothing.
  */
 
-/** How a request was answered, twice. */
 export interface Observed {
   taken: boolean
-  /** The first of the two. */
   exchange: AnsweredExchange
-  /** Its status and code. */
   name: string
 }
 
-/** How many requests `observe` makes at most. */
 export const observeMax = 3
 
 /** @param control sends the request that must be accepted @throws {NoAnswer} if answers contradict each other */
@@ -43,7 +39,6 @@ export async function observe(
   return { taken, exchange, name: nameOf(exchange.answer) }
 }
 
-/** @throws {NoAnswer} if two equal requests are answered differently */
 export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<AnsweredExchange> {
   const [first, second] = [await send(), await send()]
   if (isTaken(first) === isTaken(second) && nameOf(first.answer) === nameOf(second.answer)) return first
@@ -63,7 +58,7 @@ export function contradiction(answers: readonly Response[], assumed: string): Fi
   return unknown(`equal requests were answered differently: ${answers.map(lineOf).join('; ')}`, { assumed })
 }
 
-/** True if a record or an order was accepted: a success whose body does not say otherwise. */
+/** A success whose body does not say otherwise. */
 export const isTaken = ({ answer }: { answer: Seen }): boolean =>
   isSuccess(answer) && judgeTaken(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
@@ -89,7 +84,7 @@ export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNo
 
 type AnsweredOrNot = ReturnType<Parts['exchanges']>[number]
 
-/** Asks for each path until its status is that of an end, or until the waits are over. */
+/** Polls each path until it has ended, or until the waits are over. */
 export async function follow(
   parts: Parts,
   paths: readonly string[],
@@ -112,6 +107,5 @@ const hasEnded = (polls: readonly AnsweredExchange[]) => {
   return last !== undefined && endWords.test(String(fieldOf(last.answer.json, 'status')))
 }
 
-/** Words for an end, the daemon's and others. */
 const endWords =
   /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed|shipped|delivered)$/i

@@ -2,29 +2,22 @@ import type { DiscoverConfig } from '../config.ts'
 import type { AnsweredExchange, Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
 
-/** What the operator gave with options. */
 export interface Given {
-  /** A customer that the service knows. Without it, and without a record, no record is created. */
+  /** Without it, and without `record`, no record is created. */
   customer: string | null
-  /** A customer that the service does not know. */
   unknownCustomer: string | null
-  /** The uuid of a customer that may order. */
   orderCustomer: string | null
-  /** The bodies of `--record`, sent in place of our test record and test order. */
+  /** The bodies of `--record`; null for ours. */
   record: Body | null
   order: Body | null
-  /** Hold a token to its end. */
   slow: boolean
-  /** Use the rate limit up, twice. */
   rate: boolean
-  /** Look for the largest body. */
   size: boolean
 }
 
 /** A request's body as an object; its numbers keep their digits. */
 export type Body = Readonly<Record<string, unknown>>
 
-/** An option that a question needs. */
 export type Need = Exclude<keyof Given, 'record' | 'order'>
 
 /** One thing that the interface does not show (docs/why/contract.md). */
@@ -33,9 +26,8 @@ export interface Question {
   name: string
   /** The section of docs/reference/interface.md that is silent. */
   section: string
-  /** What is asked, in half a sentence. */
   asks: string
-  /** The variable, the part of a mapping or the advice that the answer decides. */
+  /** A variable, a part of the mapping or advice. */
   decides: string
   /** The most requests, beside those of its samples. */
   requestsMax: number
@@ -61,17 +53,16 @@ export interface Sample<T> {
   take(parts: Parts): Promise<T>
 }
 
-/** All samples that are taken for a question or a sample, each once, the first needed first. */
+/** All samples that are taken before, each once, the first needed first. */
 export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
   const wanted = samples.filter(({ needs }) => needs === undefined || Boolean(given[needs]))
   return new Set(wanted.flatMap((sample) => [...samplesOf(sample, given), sample]))
 }
 
-/** What questions ask with. */
 export interface Parts {
   config: DiscoverConfig
   given: Given
-  /** A word in every test record of this run, so that people at the service can recognise them. */
+  /** In every test record, so that people at the service can recognise them. */
   run: string
   /** Calls with the shared token. @throws {NoAnswer} if the answer says nothing about the request */
   get(path: string): Promise<AnsweredExchange>
@@ -79,22 +70,17 @@ export interface Parts {
   post(path: string, body: string, headers?: Headers): Promise<AnsweredExchange>
   /** Sends a request once and returns any answer. */
   call(request: Call): Promise<Exchange>
-  /** Asks the issuer for a token with this secret. A token that is granted becomes the shared one. */
+  /** A token that is granted becomes the shared one. */
   askToken(clientSecret: string): Promise<Exchange>
-  /** The shared token. */
   token(): Promise<string>
   /** Takes a sample, or returns it if it was taken before. */
   sample<T>(sample: Sample<T>): Promise<T>
-  /** Ends the run for this reason. */
   stop(why: string): void
-  /** All so far, in their order. */
   exchanges(): readonly Exchange[]
-  /** The 429s that were waited for. */
   throttles(): readonly Throttle[]
   /** A number that no other record of this run has. */
   nextNumber(): number
   nowMs(): number
-  /** Waits, unless the operator interrupts. */
   waitMs(ms: number): Promise<void>
 }
 
@@ -105,13 +91,12 @@ export interface Call {
   path: string
   body?: string
   headers?: Headers
-  /** In place of the shared token. Such a request is not repeated with a new token after a 401. */
+  /** In place of the shared token; then a 401 is not followed by a new token. */
   accessToken?: string
   /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit?: boolean
 }
 
-/** A 429, and how long it took until the request was let in. */
 export interface Throttle {
   refused: Exchange
   waitedMs: number

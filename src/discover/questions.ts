@@ -148,7 +148,7 @@ const texts = {
   'response-time': ['8', 'how long answers take', 'REQUEST_TIMEOUT_SECONDS'],
 } as const satisfies Record<string, readonly [section: string, asks: string, decides: string]>
 
-/** How a question is asked; what is missing is 0 or none. */
+/** What is missing is 0 or none. A function `judge…` is pure, a function `ask…` sends requests. */
 type Asking = Pick<Question, 'run'> & Partial<Omit<Question, 'name' | 'section' | 'asks' | 'decides'>>
 
 const harmless = { samples: [addressSample], harmless: true } as const

@@ -12,7 +12,6 @@ export interface SenderDeps {
   config: DiscoverConfig
   http: Http
   slots: Slots
-  /** The most requests in all. */
   budget: number
   nowMs(): number
   waitMs(ms: number): Promise<void>
@@ -38,7 +37,6 @@ export type Request = Omit<HttpRequest, 'mayLeave'> & {
  * something else answers in its place.
  */
 export class Sender {
-  /** The question or sample that is being asked. */
   asking = ''
   readonly exchanges: Exchange[] = []
   readonly throttles: Throttle[] = []
@@ -63,7 +61,6 @@ export class Sender {
     this.#stopped ??= why
   }
 
-  /** @throws {Stopped} */
   async send(request: Request): Promise<Exchange> {
     const exchange = await this.#sendUntilLetIn(request)
     const { answer } = exchange
@@ -164,7 +161,7 @@ const saysDown = (seen: Seen) =>
 
 const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
 
-/** A POST that was redirected, or answered with a success that is not JSON. */
+/** Redirected, or a success that is not JSON. */
 const isElsewhere = (exchange: Exchange) =>
   isPost(exchange) &&
   exchange.answer.kind === 'response' &&

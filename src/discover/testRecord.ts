@@ -17,38 +17,30 @@ import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
-  /** True if the record brings its own transactionId. */
   ownId: boolean
   key: KeyShape
 }
 
-/** The headers in which the idempotency key is sent, and whether it stands in quotes. */
 export interface KeyShape {
   headers: readonly string[]
   form: 'quoted' | 'bare'
 }
 
-/** One thing in which a record differs from the control. */
 export interface RecordChange {
   customerId?: string
   /** In place of the fields of 2.5, wherever they stand. */
   mapped?: Body
-  /** Fields of `data`. */
   data?: Body
   shape?: Partial<RecordShape>
-  /** The idempotency key; without it a new one. */
   key?: string
-  /** The id, if the record brings one; without it a new one. */
   id?: string
 }
 
-/** Headers in which services look for a key. */
 export const usualHeaders = ['Idempotency-Key', 'X-Idempotency-Key', 'X-Request-ID', 'Request-Id'] as const
 
 const mappedNames = ['customer_id', 'order_date', 'total_amount'] as const
 const ourMapped: Body = { customer_id: null, order_date: '2026-01-02T03:04:05Z', total_amount: JSON.rawJSON('12.30') }
 
-/** The parts of the record before any change: those of `--record`, or ours. */
 interface Base {
   customer: string
   data: Body
@@ -81,7 +73,6 @@ const isMapped = ([name]: [string, unknown]) => (mappedNames as readonly string[
 const onlyMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter(isMapped))
 const withoutMapped = (body: Body): Body => Object.fromEntries(Object.entries(body).filter((field) => !isMapped(field)))
 
-/** The bodies of `--record`, by what they replace. */
 export function givenBodies(bodies: readonly { resource: Resource; body: Body }[]): Pick<Given, 'record' | 'order'> {
   const bodyFor = (resource: Resource) => bodies.find((each) => each.resource === resource)?.body ?? null
   return { record: bodyFor('data'), order: bodyFor('orders') }
@@ -107,7 +98,6 @@ export function recordBody(parts: RecordParts, shape: RecordShape, change: Recor
   })
 }
 
-/** The headers with the idempotency key, as the daemon would send it in this shape. */
 export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID()): Headers {
   return Object.assign(
     {},
@@ -115,7 +105,6 @@ export function keyHeaders({ headers, form }: KeyShape, key: string = randomUUID
   )
 }
 
-/** Sends a record in the accepted shape, with one change. */
 export async function submit(parts: Parts, change: RecordChange = {}): Promise<AnsweredExchange> {
   return submitAs(parts, await acceptedShape(parts), change)
 }
@@ -127,7 +116,6 @@ async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChang
   return change.key === undefined ? unlessArrived(parts, send) : send()
 }
 
-/** Sends twice a record that differs from the control in one thing. @throws {NoAnswer} */
 export const observeRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>
   observe(
     () => submit(parts, change),
@@ -138,11 +126,9 @@ export const observeRecord = (parts: Parts, change: RecordChange): Promise<Obser
 export const idIn = ({ answer }: { answer: Seen }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
-/** How the service accepted a record, or did not. */
 export interface Control {
-  /** The shape in which a record was accepted; null if none was. */
+  /** Null if no record was accepted. */
   shape: RecordShape | null
-  /** All that were tried, in their order. */
   tried: readonly { shape: RecordShape; exchange: AnsweredExchange }[]
 }
 
@@ -150,7 +136,7 @@ const triedMax = 24
 /** After another status than these, another shape does not help. */
 const shapeStatuses = [400, 409, 415, 422, 428]
 
-/** A record that the service accepts (docs/reference/interface.md, 4.2): first as the daemon would send it, then changed. */
+/** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
 export const controlSample: Sample<Control> = {
   name: 'a test record',
   requestsMax: triedMax + usualHeaders.length,
@@ -176,7 +162,7 @@ export const controlSample: Sample<Control> = {
   },
 }
 
-/** Of several headers that carried the key, the first that is enough. */
+/** Finds the one header that is enough. */
 async function withOneHeader(
   shape: RecordShape,
   attempt: (shape: RecordShape) => Promise<boolean>,

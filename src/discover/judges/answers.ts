@@ -8,7 +8,6 @@ import type { Parts } from '../question.ts'
 const responsesOf = (exchanges: readonly Exchange[]) =>
   exchanges.flatMap(({ answer }) => (answer.kind === 'response' ? [answer] : []))
 
-/** Pure. */
 export function judgeCompression(exchanges: readonly Exchange[]): Finding {
   const assumed = 'none: Accept-Encoding is identity'
   const encodings = responsesOf(exchanges).map(
@@ -31,7 +30,6 @@ export async function askRedirects(parts: Parts): Promise<Finding> {
   return finding
 }
 
-/** Pure. */
 function judgeRedirects(exchanges: readonly Exchange[]): Finding {
   const assumed = 'none: they are never followed'
   const redirected = exchanges.flatMap(({ method, path, answer }) =>
@@ -46,7 +44,7 @@ function judgeRedirects(exchanges: readonly Exchange[]): Finding {
   return found(certaintyOf(redirected.length), String(first.answer.status), why, { assumed, differs: true, cannot })
 }
 
-/** Date has whole seconds and was written between request and answer, so that each answer bounds the difference. Pure. */
+/** Date has whole seconds and was written between request and answer, so that each answer bounds the difference. */
 export function judgeClock(exchanges: readonly Exchange[]): Finding {
   const assumed = 'within 2 s'
   const bounds = exchanges.flatMap((exchange) => {
@@ -68,7 +66,6 @@ export function judgeClock(exchanges: readonly Exchange[]): Finding {
   return found(certainty, what, why, { assumed, differs: true, advice })
 }
 
-/** Pure. */
 export function judgeResponseTime(exchanges: readonly Exchange[], timeoutMs: number): Finding {
   const assumed = `within 2 s; at most ${timeoutMs / 1000} s (REQUEST_TIMEOUT_SECONDS)`
   const times = responsesOf(exchanges)

@@ -13,7 +13,6 @@ const atOnce = 20
 /** Before each burst. A limit of a second lets through the same after each pause; one that refills does not. */
 const pausesMs = [shortWaitMs, 1_300, shortWaitMs]
 
-/** How many of 20 requests at once were let in, several times. */
 export const burstsSample: Sample<readonly number[]> = {
   name: `${atOnce} requests at once`,
   requestsMax: pausesMs.length * atOnce,
@@ -46,13 +45,13 @@ async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
     })
 }
 
-/** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. Pure. */
+/** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. */
 export function leastAtOnce(bursts: readonly number[]): number | null {
   const least = Math.min(...bursts)
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
 }
 
-/** Pure. @param peak the most requests that were let in within a second */
+/** @param peak the most requests that were let in within a second */
 export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
   const assumed = 'none beside the window'
   const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
@@ -71,12 +70,11 @@ export async function askRateSecond(parts: Parts): Promise<Finding> {
   return judgeRateSecond(await parts.sample(burstsSample), peak)
 }
 
-/** Requests until one was refused for the limit of the window, after a window without any. */
+/** Requests until the limit of the window, after a window without any. */
 export interface Count {
   taken: number
   /** Requests for a token meanwhile, which may count too. */
   tokens: number
-  /** True if the limit was reached. */
   refused: boolean
 }
 
@@ -216,7 +214,7 @@ export async function askRateLimit(parts: Parts): Promise<Finding> {
   return { ...finding, set: bothLimits(Number(limit), second, rateLimit.windowMs) }
 }
 
-/** A window in which no more may be sent than in a second, and which passes as often as the limit of the whole window allows. */
+/** A short window with as many requests as a second allows, which passes as often as the whole window allows. */
 function bothLimits(limit: number, second: number, windowMs: number): Setting[] {
   const requests = Math.min(second, limit)
   const windows = Math.max(1, Math.floor(limit / requests))
@@ -235,7 +233,7 @@ interface LimitSeen {
   configured: { requests: number; windowMs: number }
 }
 
-/** What was counted wins. Without a count, the limit that explains every header. Pure. */
+/** What was counted wins. Without a count, the limit that explains every header. */
 export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen): Finding {
   const { requests, windowMs } = configured
   const assumed = `${requests} (RATE_LIMIT_REQUESTS)`
@@ -283,7 +281,7 @@ function isContradicted(parts: Parts): boolean {
   })
 }
 
-/** Pure. @param windowMs as it is configured, which is how long the second count waited */
+/** @param windowMs as it is configured, which is how long the second count waited */
 export function judgeRateWindow(counts: Counts | null, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const assumed = `${seconds} s or less (RATE_LIMIT_WINDOW_SECONDS)`
@@ -303,7 +301,6 @@ export function judgeRateWindow(counts: Counts | null, windowMs: number): Findin
 export const askRateWindow = async (parts: Parts): Promise<Finding> =>
   judgeRateWindow(await countsOf(parts), parts.config.rateLimit.windowMs)
 
-/** Pure. */
 export function judgeRateThrottled(counts: Counts | null): Finding {
   const assumed = 'either: nothing is sent during the pause after a 429'
   const read = counts === null ? null : readCounts(counts)
@@ -319,7 +316,7 @@ export function judgeRateThrottled(counts: Counts | null): Finding {
 
 export const askRateThrottled = async (parts: Parts): Promise<Finding> => judgeRateThrottled(await countsOf(parts))
 
-/** Pure. @param throttles those that were waited for */
+/** @param throttles those that were waited for */
 export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {
   const assumed = '429, with Retry-After or without'
   const refused = exchanges.flatMap(({ answer }) => (isThrottled(answer) && answer.kind === 'response' ? [answer] : []))

@@ -14,7 +14,6 @@ import { livesSample } from './records.ts'
 
 type Kind = 'poll' | 'order' | 'refused'
 
-/** What X-RateLimit-Remaining said in a row of requests. */
 export interface Header {
   /** By how much it fell with each of several records; null if it was missing. */
   falls: readonly (number | null)[]
@@ -83,7 +82,6 @@ async function watchHeader(parts: Parts): Promise<Header> {
   return { falls, counted, tokens: { first, second, third: await remainingAfterRecord(), firstAgain } }
 }
 
-/** The path of a transaction that the service has shown; null if it has shown none. */
 export async function visiblePath(parts: Parts): Promise<string | null> {
   const { polls } = await parts.sample(livesSample)
   const prefix = new URL(parts.config.service.baseUrl).pathname.replace(/\/+$/, '')
@@ -91,7 +89,7 @@ export async function visiblePath(parts: Parts): Promise<string | null> {
   return shown?.path.slice(prefix.length) ?? null
 }
 
-/** The reason why the header is not believed; null if it is. Pure. */
+/** The reason why the header is not believed; null if it is. */
 export function doubtOf({ falls }: Pick<Header, 'falls'>): string | null {
   if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
   return falls.every((fall) => fall === 1)
@@ -106,7 +104,6 @@ const kinds = {
   order: { yes: 'shared', no: 'apart', advice: 'the daemon counts both halves together, which keeps any limit' },
 } as const
 
-/** Pure. */
 export function judgeCounted(header: Header, kind: Kind): Finding {
   const { yes, no, advice } = kinds[kind]
   const doubt = doubtOf(header)
@@ -128,7 +125,7 @@ interface OfTokens {
   why: string
 }
 
-/** Reads whether the count goes on with a new token, twice. Pure. */
+/** Reads whether the count goes on with a new token, twice. */
 function readTokens({ tokens }: Header): OfTokens {
   const { first, second, third, firstAgain } = tokens
   const [one, two] = second
@@ -142,7 +139,6 @@ function readTokens({ tokens }: Header): OfTokens {
   return isApart ? { scope: 'token', counts: null, why } : nothing
 }
 
-/** Pure. */
 export function judgeRateScope(header: Header): Finding {
   const assumed = 'client'
   const { scope, why } = readTokens(header)
@@ -157,7 +153,6 @@ export function judgeRateScope(header: Header): Finding {
   })
 }
 
-/** Pure. */
 export function judgeRateTokens(header: Header): Finding {
   const assumed = 'no; the daemon takes a slot for them anyway'
   const { scope, counts, why } = readTokens(header)
@@ -176,7 +171,7 @@ export interface Observation {
   remaining: number | null
 }
 
-/** Which requests the limit counts, as far as `header` has shown. If each token has a limit, that of the first token. Pure. */
+/** If each token has a limit, that of the first token. */
 export function usedRequests(exchanges: readonly Exchange[], header: Header): Observation[] {
   const counts = (kind: Kind) => {
     const { found } = judgeCounted(header, kind)
@@ -210,7 +205,7 @@ export function usedRequests(exchanges: readonly Exchange[], header: Header): Ob
   })
 }
 
-/** The limits that explain what remained and what had been used, within the first window; null if none does. Pure. */
+/** The limits that explain what remained and what had been used, within the first window; null if none does. */
 export function limitByHeader(seen: readonly Observation[], windowMs: number): { min: number; max: number } | null {
   const sinceMs = seen[0]?.fromMs ?? 0
   let [min, max] = [0, Number.POSITIVE_INFINITY]
@@ -229,7 +224,6 @@ export function limitByHeader(seen: readonly Observation[], windowMs: number): {
   return min <= max && max < Number.POSITIVE_INFINITY ? { min, max } : null
 }
 
-/** Pure. */
 export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
   const assumed = 'any: it is used if it is there'
   const answers = exchanges.filter(({ answer }) => answer.kind === 'response')

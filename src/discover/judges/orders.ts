@@ -12,21 +12,18 @@ import { askFor, judgeUnknownCustomer, judgeUnknownId } from './refusals.ts'
 
 interface OrderShape {
   key: KeyShape
-  /** True if the order brings its own orderId. */
   ownId: boolean
 }
 
 interface OrderControl {
-  /** The shape in which an order was accepted; null if none was. */
   shape: OrderShape | null
   tried: readonly AnsweredExchange[]
 }
 
-/** The items of a test order as JSON text, with an amount whose last digit a double would lose. */
 export const itemsText = ({ given, run }: Pick<Parts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
-/** An order that the service accepts (docs/reference/interface.md, 4.4): first as the daemon would send it. */
+/** As `controlSample`, for orders (docs/reference/interface.md, 4.4). */
 export const orderSample: Sample<OrderControl> = {
   name: 'a test order',
   requestsMax: 6,
@@ -53,7 +50,6 @@ export const orderSample: Sample<OrderControl> = {
 
 interface OrderChange {
   customerId?: string
-  /** JSON text. */
   items?: string
 }
 
@@ -96,7 +92,7 @@ export async function askOrder(parts: Parts): Promise<Finding> {
   })
 }
 
-/** Pure. @param lives the polls of equal orders @param sent their items as JSON text */
+/** @param lives the polls of equal orders @param sent their items as JSON text */
 export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[], sent: string): Finding {
   const assumed = 'any JSON'
   const read = lives.flatMap((polls) => polls.find((each) => statusIn(each) !== null) ?? [])
@@ -131,7 +127,6 @@ export async function askOrderItemShape(parts: Parts): Promise<Finding> {
   return sure(what, why, { assumed: 'any JSON', differs: what !== 'any', advice })
 }
 
-/** A uuid that no customer has. */
 const unknownCustomer = '00000000-0000-4000-8000-000000000000'
 
 export async function askOrderUnknownCustomer(parts: Parts): Promise<Finding> {

@@ -20,7 +20,6 @@ import {
 
 /** Two transactions followed to their ends, or for a minute (docs/reference/interface.md, 3.1). */
 interface Lives {
-  /** The answers to two records. */
   taken: readonly AnsweredExchange[]
   polls: readonly (readonly AnsweredExchange[])[]
 }
@@ -66,12 +65,11 @@ interface AcceptedAs {
   assumed: string
   idField: string
   hasId: boolean
-  /** As the interface says. */
   status: number
   pair: 'submit_ok' | 'order_ok'
 }
 
-/** Pure. @param answers to equal records or orders, which were accepted */
+/** @param answers to equal records or orders, which were accepted */
 export function judgeAccepted(
   answers: readonly Response[],
   { assumed, idField, hasId, status, pair }: AcceptedAs,
@@ -95,7 +93,7 @@ export function judgeAccepted(
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
-/** Pure. @param lives the polls of records, or of orders */
+/** @param lives the polls of records, or of orders */
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const assumed = 'accepted or pending, then completed or failed'
   const said = lives.map((polls) => polls.map(statusIn).filter((status) => status !== null))
@@ -132,7 +130,6 @@ interface PlaceSeen {
 interface Mapped {
   data: PlaceSeen
   beside: PlaceSeen | null
-  /** True if a record without these fields is accepted. */
   without: boolean
   why: string
 }
@@ -170,7 +167,6 @@ export const mappedSample: Sample<Mapped> = {
 const isRead = (place: PlaceSeen | null) => place?.right === true && place.wrong === false
 const placeRead = ({ data, beside }: Mapped) => (isRead(data) ? 'data' : isRead(beside) ? 'beside' : null)
 
-/** Pure. */
 export function judgeMappedFields(mapped: Mapped): Finding {
   const assumed = 'in data, as mappings/data.yaml sends them'
   const { data, without, why } = mapped
@@ -195,7 +191,6 @@ export function judgeMappedFields(mapped: Mapped): Finding {
   )
 }
 
-/** A record with its amount as a number, and one with the same as text, if amounts are read. */
 interface Amounts {
   place: 'data' | 'beside' | null
   number: boolean
@@ -217,7 +212,6 @@ export const amountsSample: Sample<Amounts> = {
   },
 }
 
-/** Pure. */
 export function judgeAmount({ place, number, text, why }: Amounts): Finding {
   const assumed = 'a number, as mappings/data.yaml sends it'
   if (place === null) return likely('not read', why, { assumed })
@@ -277,10 +271,10 @@ export async function askCustomerLength(parts: Parts): Promise<Finding> {
 interface LengthsSeen {
   ten: Observed
   eleven: Observed
-  /** Ten characters with some of two bytes each; and five, if ten are refused. */
+  /** With letters of two bytes: ten characters, and five if ten are refused. */
   bytes: Observed
   fewBytes: Observed | null
-  /** Ten characters with some of two UTF-16 units each; and five. */
+  /** The same with characters of two UTF-16 units. */
   halves: Observed | null
   fewHalves: Observed | null
 }
@@ -296,7 +290,6 @@ function wordsOf({ exchange }: Observed): string {
   return exchange.answer.text.replaceAll(id, '#').replaceAll(/[0-9a-f-]{12,}|\d{4,}|[\d:.]+Z/gi, '#')
 }
 
-/** Pure. */
 export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewHalves }: LengthsSeen): Finding {
   const assumed = 'characters, as `maxLength` of a mapping counts'
   const named = {
@@ -335,7 +328,7 @@ export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewH
 
 const longLength = 1_000
 
-/** Repeats the control's own characters for the long text, so that a rule on characters is not taken for one on the length. */
+/** The long text repeats the control's characters, so that a rule on characters is not taken for one on the length. */
 export async function askField2(parts: Parts): Promise<Finding> {
   const assumed = 'any text'
   const own = textOf(fieldOf(fieldOf(parts.given.record, 'data'), 'field2')) || `outboxd${parts.run}0000`
@@ -361,10 +354,10 @@ export async function askField2(parts: Parts): Promise<Finding> {
 export const oddText = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
-/** One without padding, ten that double from 32 kB, two between, and a control. */
+/** Without padding, ten that double from 32 kB, two between, and a control. */
 export const sizeStepsMax = 1 + 10 + 2 + 1
 
-/** Doubles the body until it is refused, then halves the difference; `data.padding` makes it long. */
+/** Doubles the body until it is refused, then halves the difference. */
 export async function askBodySize(parts: Parts): Promise<Finding> {
   const assumed = `payloads of up to ${parts.config.payloadMaxBytes} bytes (PAYLOAD_MAX_BYTES)`
   const padded = (padding: string) => submit(parts, { data: { padding } })

@@ -49,7 +49,7 @@ export function idLike(id: string): string | null {
   return nines.replace(/9+(?=\D*$)/, (last) => last.padEnd(9, '9'))
 }
 
-/** Pure. @param pair its name in the contract */
+/** @param pair its name in the contract */
 export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const more = { assumed: '404', contract: { [pair]: String(seen.status) } }
   const why = `${lineOf(seen)}, twice`
@@ -76,7 +76,7 @@ export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
   return likely('taken', why, { ...more, advice })
 }
 
-/** Pure. @param observed a refusal beside a control for a known customer, so that only the customer can be the reason */
+/** @param observed a refusal beside a control for a known customer, so that only the customer can be the reason */
 export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
@@ -106,7 +106,6 @@ export async function askUnknownPath(parts: Parts): Promise<Finding> {
   return sure(nameOf(answer), why, { ...more, differs: true, cannot })
 }
 
-/** Judges the refusals so far. Those with a code say most. Pure. */
 export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
   const assumed = 'any: the code is found in the usual places'
   const refusals = exchanges
@@ -140,7 +139,6 @@ const isFailedTransaction = (exchange: Exchange) =>
 /** A code is in the body, and the daemon does not read it. */
 const hidesCode = ({ text, code }: Response) => /\bE00[123]\b/.test(text) && !isServiceCode(code)
 
-/** In a word. Pure. */
 function shapeOf({ headers, json, text }: Response): string {
   if (text.trim() === '') return 'empty'
   if (/^\s*</.test(text)) return 'page'
@@ -159,7 +157,6 @@ function shapeOf({ headers, json, text }: Response): string {
   return field ?? `object: ${Object.keys(json).slice(0, 5).join(', ')}`
 }
 
-/** The paths at which a code stands. */
 function placesOf(json: unknown, code: string, at = ''): string[] {
   if (typeof json === 'string') return json.trim().endsWith(code) ? [at || '(the whole)'] : []
   if (typeof json !== 'object' || json === null) return []

@@ -17,7 +17,7 @@ import {
 
 /** Whether the service recognises a record that it got before: by its key, its content, or an id that it brings. */
 
-/** One record under one key, sent again twice; and once under another key, which shows a service that knows the content. */
+/** A record sent three times under one key, then under another key, which shows a service that knows the content. */
 interface Repeats {
   key: KeyShape
   first: AnsweredExchange
@@ -63,7 +63,7 @@ export const repeatsSample: Sample<RepeatsSeen> = {
   },
 }
 
-/** Of several headers that carried a key, the first in which it is recognised. */
+/** Finds the one header in which the key is recognised. */
 async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean): Promise<Repeats | null> {
   for (const header of headers) {
     const seen = await repeat(parts, { headers: [header], form }, newIds)
@@ -96,7 +96,7 @@ async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repe
 /** How the service recognised a repetition; null if that cannot be told. */
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
-/** Null, too, if the repetitions were answered differently. Pure. */
+/** Null, too, if the repetitions were answered differently. */
 function recognised({ first, again }: Pick<Repeats, 'first' | 'again'>): Recognised {
   const seen = new Set(again.map((each) => recognisedAs(first, each)))
   return seen.size === 1 ? ([...seen][0] ?? null) : null
@@ -110,13 +110,11 @@ function recognisedAs(first: AnsweredExchange, second: AnsweredExchange | undefi
   return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null
 }
 
-/** True if the same record was recognised under another key. */
 const isKnownByContent = ({ first, otherKey }: Repeats) =>
   otherKey !== first && recognised({ first, again: [otherKey] }) !== 'no'
 
 type Policy = DiscoverConfig['uncertainPolicy']
 
-/** Pure. */
 export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
   const { first, again, otherKey, tried, ownId } = seen
   const lines = again.map(({ answer }) => lineOf(answer)).join('; ')
@@ -163,7 +161,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
 
 const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
 
-/** Pure. @param assumed the header as it is configured */
+/** @param assumed the header as it is configured */
 export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Finding {
   const { key, tried, ownId, isById } = seen
   const byKey = isById ? 'no' : recognised(seen)
@@ -188,7 +186,6 @@ export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Find
 
 export const keyFormMax = 2 * (observeMax + ofOneKeyMax)
 
-/** Asks with which form of the key a record is accepted and, if keys are recognised, recognised. */
 export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
   const assumed = parts.config.service.idempotencyKeyForm
   const seen = await parts.sample(repeatsSample)
@@ -210,7 +207,6 @@ export async function askIdempotencyForm(parts: Parts): Promise<Finding> {
   return sure(first.form, why, { assumed, differs: first.form !== assumed, set })
 }
 
-/** Sends records that bring their own transactionId, and without it if the control has one. */
 export async function askOwnId(parts: Parts): Promise<Finding> {
   const assumed = 'no: mappings send none'
   const advice = [

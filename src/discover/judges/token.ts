@@ -85,7 +85,7 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
 
 const unknownIdPath = () => `${resources.data.path}/${randomUUID()}`
 
-/** A token before and after a newer one came, and the newer one. Nothing renews a token meanwhile. */
+/** A token before and after a newer one came. Nothing renews a token meanwhile. */
 interface TokenPair {
   former: string
   newer: string | null
@@ -113,7 +113,6 @@ export const tokenPairsSample: Sample<readonly TokenPair[]> = {
   },
 }
 
-/** Pure. */
 export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
   const assumed = 'both are valid'
   const nameOrNone = (exchange: Exchange | null) => (exchange === null ? 'none' : nameOf(exchange.answer))
@@ -134,13 +133,12 @@ export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
   })
 }
 
-/** As it is configured. */
 interface Assumed {
   expiresInUnitMs: number
   tokenRefreshMs: number
 }
 
-/** Between the last use at which a token was accepted and the first at which it was refused, while no newer one came. Pure. */
+/** Between the last use at which a token was accepted and the first at which it was refused, while no newer one came. */
 export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assumed): Finding {
   const lives = exchanges.flatMap((grant) => lifeOf(grant, exchanges) ?? [])
   const [first] = lives
@@ -270,7 +268,7 @@ export const heldTokenSample: Sample<null> = {
   },
 }
 
-/** Before and right after each end, and on the way to the last one, so that an early end shows. Pure. */
+/** Before and right after each end, and on the way to the last one, so that an early end shows. */
 function looksBefore(endsMs: readonly number[]): number[] {
   if (endsMs.length === 0) return []
   const around = endsMs.flatMap((ms) => [ms * 0.9, ms + 2_000])
@@ -288,7 +286,6 @@ export async function askBadToken(parts: Parts): Promise<Finding> {
   return judgeBadToken(first)
 }
 
-/** Pure. */
 function judgeBadToken(seen: Response): Finding {
   const more = { assumed: '401', contract: { bad_token: String(seen.status) } }
   const why = `${lineOf(seen)}, twice`
@@ -300,7 +297,7 @@ function judgeBadToken(seen: Response): Finding {
   return sure(nameOf(seen), why, { ...more, differs: true, cannot })
 }
 
-/** One try only, because an issuer may lock a client out. Pure. */
+/** One try only, because an issuer may lock a client out. */
 export function judgeWrongSecret(seen: Seen): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   const unanswered = seen.kind === 'response' && seen.status === 401 ? null : whyNoAnswer(seen)

@@ -50,8 +50,14 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
     await insert(harness, recordsSent, field2Of(service.settings) ?? 'plain1234')
     const daemon = await harness.start({ ...env, ...asked.set, MAPPINGS_DIR: mappings.folder })
     const states = () => statesOf(harness)
-    await until(states, ({ completed = 0 }) => completed === recordsSent, 240_000).catch(() => {})
-    expect({ ...(await states()), pauses: await harness.pauses(), errors: await errorsOf(harness) }).toEqual({
+    await until(states, ({ completed = 0 }) => completed === recordsSent, 400_000).catch(() => {})
+    const said = Object.values(asked.findings)
+      .filter(({ set, found }) => set.length > 0 || found === null)
+      .map(({ found, why }) => `${found}: ${why}`)
+    expect(
+      { ...(await states()), pauses: await harness.pauses(), errors: await errorsOf(harness) },
+      said.join('\n'),
+    ).toEqual({
       completed: recordsSent,
       pauses: [],
       errors: [],
@@ -61,7 +67,10 @@ test.skipIf(process.env.BATCHES === undefined).concurrent.each(seeds)(
       rows: { status: number; effects: string; requests: string }[]
     }
     expect(rows.reduce((sum, { effects }) => sum + Number(effects), 0)).toBe(recordsSent)
-    expect(rows.filter(({ status }) => status === 429)).toEqual([])
+    expect(
+      rows.filter(({ status }) => status === 429),
+      said.join('\n'),
+    ).toEqual([])
   },
 )
 
