@@ -5,6 +5,7 @@ import { selectSubmissions } from '../ledger/operator/selectSubmissions.ts'
 import { operatorOf } from '../operations/databases.ts'
 import type { SearchText } from '../operations/filters.ts'
 import { pluralize } from '../plainText.ts'
+import { BoundedMap } from './boundedMap.ts'
 import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
@@ -94,15 +95,10 @@ const shownForMs = 15 * 60_000
 const shownMax = 2_000
 
 export function createShownRecords({ nowMs }: Pick<Clock, 'nowMs'>): ShownRecords {
-  const untilMs = new Map<string, number>()
+  const untilMs = new BoundedMap<string, number>(shownMax)
   const keyOf = ({ csrf }: Pick<Viewer, 'csrf'>, name: string) => `${csrf} ${name}`
   return {
-    show(viewer, name) {
-      untilMs.delete(keyOf(viewer, name))
-      untilMs.set(keyOf(viewer, name), nowMs() + shownForMs)
-      const [oldest] = untilMs.keys()
-      if (untilMs.size > shownMax && oldest !== undefined) untilMs.delete(oldest)
-    },
+    show: (viewer, name) => void untilMs.set(keyOf(viewer, name), nowMs() + shownForMs),
     hide: (viewer, name) => void untilMs.delete(keyOf(viewer, name)),
     isShown: (viewer, name) => (untilMs.get(keyOf(viewer, name)) ?? 0) > nowMs(),
   }

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../clock.ts'
+import { BoundedMap } from '../boundedMap.ts'
 
 /** Wrong passwords allowed: a burst of `max`, then one per `everyMs`. */
 interface Allowance {
@@ -34,15 +35,12 @@ export interface Attempts {
 
 export function createAttempts(clock: Pick<Clock, 'stopwatch'>): Attempts {
   const elapsedMs = clock.stopwatch()
-  const buckets = new Map<string, Bucket>()
+  const buckets = new BoundedMap<string, Bucket>(bucketsMax)
   const together: Bucket = { allowance: ofAllAddresses, left: ofAllAddresses.max, atMs: 0 }
 
   function bucketOf(name: string): Bucket {
     const bucket = buckets.get(name) ?? { allowance: perAddress, left: perAddress.max, atMs: elapsedMs() }
-    buckets.delete(name)
     buckets.set(name, bucket)
-    const [oldest] = buckets.keys()
-    if (buckets.size > bucketsMax && oldest !== undefined) buckets.delete(oldest)
     return bucket
   }
 

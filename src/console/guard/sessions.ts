@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
+import { BoundedMap } from '../boundedMap.ts'
 import type { PasswordHash } from './passwordHash.ts'
 import { isSameToken } from './viewer.ts'
 
@@ -11,13 +12,11 @@ const sessionsMax = 1_000
 export type Sessions = ReturnType<typeof createSessions>
 
 export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
-  const sessions = new Map<string, { name: string; ageMs: () => number }>()
+  const sessions = new BoundedMap<string, { name: string; ageMs: () => number }>(sessionsMax)
   return {
     begin(name: string): string {
       const id = randomBytes(24).toString('base64url')
       sessions.set(id, { name, ageMs: clock.stopwatch() })
-      const [oldest] = sessions.keys()
-      if (sessions.size > sessionsMax && oldest !== undefined) sessions.delete(oldest)
       return id
     },
     nameOf(id: string): string | null {

@@ -84,7 +84,7 @@ function filesSection({ files, dir, differing }: MappingView): HtmlValue {
   const types = (differing ?? []).map((type) => `“${type}”`).join(', ')
   const other = html`<p>The daemon’s files differ from those of this machine in ${types}. If its files are right on disk, run <code>outboxd reload</code>.</p>`
   return section('files', 'The mapping files', [
-    html`<p class="quiet">Of <code>${dir}</code> on the machine where this console runs.</p>`,
+    html`<p class="quiet">In <code>${dir}</code> on the machine where this console runs.</p>`,
     types === '' ? '' : notice('attention', other),
     [...files.mappings.values()].map(fileOf),
   ])

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../clock.ts'
 import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '../../operations/readStatus.ts'
+import { BoundedMap } from '../boundedMap.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 /** Shares a read that is under way or less than `forMs` old. A failed read is not kept. */
@@ -35,13 +36,10 @@ export function shareReadsByKey<T>(
   forMs: number,
   read: (key: string) => Promise<T>,
 ): (key: string) => Promise<T> {
-  const readings = new Map<string, () => Promise<T>>()
+  const readings = new BoundedMap<string, () => Promise<T>>(keysMax)
   return (key) => {
     const reading = readings.get(key) ?? shareRead(clock, forMs, () => read(key))
-    readings.delete(key)
     readings.set(key, reading)
-    const [oldest] = readings.keys()
-    if (readings.size > keysMax && oldest !== undefined) readings.delete(oldest)
     return reading()
   }
 }

@@ -5,6 +5,7 @@ import {
   type SubmissionDetail,
 } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { Databases } from '../../operations/databases.ts'
+import { BoundedMap } from '../boundedMap.ts'
 import { Refused } from '../errors.ts'
 import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
@@ -109,13 +110,9 @@ const messagesMax = 1_000
 
 /** Keeps the result of an action for the page after the redirect. */
 function keepMessages() {
-  const messages = new Map<string, string>()
+  const messages = new BoundedMap<string, string>(messagesMax)
   return {
-    keep(viewer: string, id: string, message: string): void {
-      messages.set(`${viewer} ${id}`, message)
-      const [oldest] = messages.keys()
-      if (messages.size > messagesMax && oldest !== undefined) messages.delete(oldest)
-    },
+    keep: (viewer: string, id: string, message: string) => void messages.set(`${viewer} ${id}`, message),
     take(viewer: string, id: string): string | undefined {
       const message = messages.get(`${viewer} ${id}`)
       messages.delete(`${viewer} ${id}`)

@@ -69,7 +69,7 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   }
   if (mapped.kind === 'refused')
     return [
-      notice('bad', html`<p>It cannot be sent: ${mapped.errors.length === 1 ? 'this is' : 'these are'} wrong.</p>`),
+      notice('bad', html`<p>It cannot be sent because of ${mapped.errors.length === 1 ? 'this field' : 'these fields'}.</p>`),
       table(
         'Errors by field',
         ['Field', 'From', 'Error', 'Rule'],
