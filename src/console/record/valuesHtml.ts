@@ -69,7 +69,10 @@ export function mappedTable(mapped: MappedRecord, mapping: Mapping | undefined, 
   }
   if (mapped.kind === 'refused')
     return [
-      notice('bad', html`<p>It cannot be sent because of ${mapped.errors.length === 1 ? 'this field' : 'these fields'}.</p>`),
+      notice(
+        'bad',
+        html`<p>It cannot be sent because of ${mapped.errors.length === 1 ? 'this field' : 'these fields'}.</p>`,
+      ),
       table(
         'Errors by field',
         ['Field', 'From', 'Error', 'Rule'],
