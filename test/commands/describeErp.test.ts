@@ -198,3 +198,17 @@ test('an endpoint that does not exist leaves with 2', async () => {
   const { run } = await erp('create table t (id serial primary key)')
   expect((await run('t', 'invoices')).code).toBe(2)
 })
+
+test('lines of any name are found by their key, which begins with the header’s; a link table has no lines', async () => {
+  const { run } = await erp(`create schema lab; create table lab.material (mat_id int primary key, sku text);
+    create table lab.lab_case (case_id int primary key, stage text);
+    create table lab.stage_log (case_id int references lab.lab_case, worker text, primary key (case_id, worker));
+    create table lab.procedure_step (case_id int references lab.lab_case, step_no int, mat_id int references lab.material,
+      dose numeric(8,2) not null, primary key (case_id, step_no))`)
+  const { capture, messages } = await run('lab.lab_case')
+  expect(messages).toContain('lab_case.capture.sql')
+  expect(capture).toContain(`children  => array['lab.procedure_step.case_id']`)
+  // Without the schema, Postgres refuses the call before install can say what is missing.
+  expect(capture).toContain('grant usage on schema lab to outboxd_capture;')
+  expect(capture).toContain('grant usage on schema lab to postgres;')
+})

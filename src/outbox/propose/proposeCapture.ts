@@ -17,15 +17,23 @@ export function proposeCapture(
   return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/outbox.md).
 -- 1. Run deploy/change-capture/install.sql once in this database (psql -1), as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
---      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
+${schemaGrants([header, lines.table], 'outboxd_capture')}--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;
 --      grant insert on public.outbox to outboxd_capture;
---      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
+${schemaGrants(tablesOf(document), sqlName(role))}--      grant select on ${oneLine(read.join(', '))} to ${oneLine(sqlName(role))};
 -- 3. Run this file as the role outboxd_capture.
 select outboxd_capture.install(${quoteLiteral(sqlTable(header))},
   type      => ${quoteLiteral(type)},
   children  => array[${quoteLiteral(`${sqlTable(lines.table)}.${sqlName(lines.column)}`)}],
 ${conditionLine(header, wordsOf)}  outbox    => 'public.outbox');
 `
+}
+
+/** Everyone may use the schema public. */
+function schemaGrants(tables: readonly CatalogTable[], role: string): string {
+  const schemas = new Set(tables.map(({ schema }) => schema).filter((schema) => schema !== 'public'))
+  return [...schemas]
+    .map((schema) => `--      grant usage on schema ${oneLine(sqlName(schema))} to ${oneLine(role)};\n`)
+    .join('')
 }
 
 /** Asks which documents are to be sent if there is a column of a workflow: only a person knows. */

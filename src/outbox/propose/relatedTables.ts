@@ -1,7 +1,7 @@
 import { isUsual, plain, rankByName, wordsOfName } from '../../mapping/usualNames.ts'
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
-import { isText } from './findSentColumns.ts'
+import { isNumber, isText } from './findSentColumns.ts'
 
 /** A header with its lines and what it looks up, as an ERP keeps an order in several tables. */
 export interface ErpDocument {
@@ -121,14 +121,30 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
 const linesScoreMin = 3
 
 /** Says how much a table that refers to the header looks like its lines. */
-function scoreLines(header: string, { name, columns }: CatalogTable, reference: string): number {
+function scoreLines(header: string, table: CatalogTable, reference: string): number {
+  const { name, columns } = table
   const others = columns.filter((column) => column.name !== reference)
   const has = (what: 'quantity' | 'article') => {
     const { named, alike } = rankByName(others, nameOf, what)
     return named.length > 0 || alike.length > 0
   }
   const isLines = /line|position|pos$|item|detail|zeile|entry|artikel/.test(plain(name))
-  return (has('quantity') ? 2 : 0) + (has('article') ? 1 : 0) + (isLines ? 1 : 0) + (sharesStem(header, name) ? 2 : 0)
+  return (
+    (has('quantity') ? 2 : 0) +
+    (has('article') ? 1 : 0) +
+    (isLines ? 1 : 0) +
+    (sharesStem(header, name) ? 2 : 0) +
+    (isKeyedByHeader(table, reference) ? 3 : 0)
+  )
+}
+
+/** True for a key such as (order_id, line_no), with a number beside it: lines of any name. */
+function isKeyedByHeader({ primaryKey, columns }: CatalogTable, reference: string): boolean {
+  return (
+    primaryKey.length > 1 &&
+    primaryKey[0] === reference &&
+    columns.some((column) => isNumber(column) && !primaryKey.includes(column.name))
+  )
 }
 
 /** OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
