@@ -8,7 +8,7 @@ import { type RowExpressions, type TypeCount, typeCountsSql } from './rowExpress
 
 export interface OutboxBacklog {
   waiting: number
-  /** Of the oldest waiting row, epoch milliseconds. */
+  /** The creation of the oldest waiting row, epoch milliseconds. */
   oldestMs: number | null
 }
 

@@ -148,8 +148,8 @@ export function claimStatements({ rows }: OpenTable) {
 }
 
 /**
- * Locks up to `limit` waiting rows, lowest first. A row is left if an earlier row of its key waits and was not locked,
- * because it is
+ * Locks up to `limit` waiting rows, lowest first. A row is left if an earlier row of its key waits and was not locked.
+ * That row is
  * skipped, left to another instance, or locked by another session.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {

@@ -106,7 +106,9 @@ export class CursorScan {
     return this.#differences.take()
   }
 
-  /** Returns whether a row may wait. True, too, if the table's numbers began anew: then `findUnknown` throws. */
+  /**
+   * Returns whether a row may wait. True, too, if the table's numbers started again, because `findUnknown` then throws.
+   */
   async hasUnknown(): Promise<boolean> {
     const { db, horizon } = this.#table
     const cursor = this.#cursor
@@ -241,7 +243,7 @@ const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 export interface Sample {
   rows: number
   unknown: number
-  /** Rows that differ from those that the ledger has under their ids. */
+  /** Rows that differ from the rows that the ledger has under their ids. */
   another: number
   /** Rows that were edited, or are different rows of the same type and key. */
   edited: number
@@ -252,7 +254,7 @@ export interface Sample {
 }
 
 /**
- * Judges whether the table's numbers began anew, so that unread rows lie behind the cursor. Pure.
+ * Judges whether the table's numbers started again, so that unread rows lie behind the cursor. Pure.
  *
  * - `anew`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
  * - `anew`: all rows differ by their creation times. A sequence that was set back by setval leaves no other trace.

@@ -102,7 +102,7 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
   )
 }
 
-/** One is enough, because each statement would wait again. */
+/** A single refusal is enough, because each statement would wait again. */
 const locked =
   'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 

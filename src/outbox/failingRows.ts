@@ -16,7 +16,7 @@ export interface FailingRows {
 
 export interface FailingRowStatements {
   readonly db: Database
-  /** The ids of waiting rows, without the filter. $1: the id before the first, or null; $2: how many. */
+  /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is how many. */
   readonly candidates: string
   /** Asks the filter and the stamp about the ids in $1. */
   readonly ask: string

@@ -57,7 +57,7 @@ interface IdState {
   notNull: boolean
   /** A valid unique index of all rows on exactly this column. It may be deferred. */
   unique: boolean
-  /** It has inheriting tables, whose rows its own indexes do not cover. */
+  /** True if tables inherit from it, whose rows its own indexes do not cover. */
   inherited: boolean
 }
 

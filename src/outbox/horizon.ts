@@ -9,7 +9,7 @@ import type { OutboxTable } from './outboxTable.ts'
  */
 export interface Horizon {
   read(): Promise<SettledPosition>
-  /** Returns whether the numbers began anew since the cursor was stored. */
+  /** Returns whether the numbers started again since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 

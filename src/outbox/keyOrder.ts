@@ -18,9 +18,9 @@ export interface KeyOrderChoice {
 }
 
 /**
- * Chooses, among unknown rows met in order, those that may be captured.
+ * Chooses the rows that may be captured, among unknown rows met in order.
  *
- * @param held hashes of keys of which none may be
+ * @param held hashes of keys that have to wait
  */
 export function chooseInKeyOrder(
   { limit, keyRowsMax }: Pick<RowsRequest, 'limit' | 'keyRowsMax'>,

@@ -16,7 +16,7 @@ export interface LedgerGap {
 
 export interface GapSearch {
   outbox: Outbox
-  /** Writes back again to rows whose records have ended; null: nothing is changed. */
+  /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
@@ -31,9 +31,9 @@ export interface GapSearch {
 export const commandRowsMax = 100_000
 
 /**
- * Searches the outbox for rows that the ledger has lost. If a row is under way and its record has ended, it is written
- * back again, because
- * a restored ledger may have lost the note that this is due.
+ * Searches the outbox for rows that the ledger has lost. A row under way whose record has ended is written back again.
+ * A restored ledger
+ * may have lost the note that this is due.
  */
 export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
   const { outbox, reportAgain, isWaitingToo, rowsMax, begun } = search

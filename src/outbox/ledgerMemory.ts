@@ -19,7 +19,7 @@ export interface SeenRow {
 export interface KnownRows {
   /** All rows whose ids the ledger has. */
   known: ReadonlySet<string>
-  /** Rows that differ from those that were captured under their ids. */
+  /** Rows that differ from the rows captured under their ids. */
   conflicts: RowConflict[]
   /** Rows that were edited, or are different rows of the same type and key. */
   edited: string[]
@@ -36,7 +36,7 @@ export interface Cursor {
   sameUpto: Position | null
 }
 
-/** What the ledger remembers of an outbox's rows. */
+/** The ledger's memory of an outbox's rows. */
 export class LedgerMemory {
   readonly #ledger: Database
   readonly #epoch: number
@@ -44,7 +44,7 @@ export class LedgerMemory {
 
   /**
    * @param epoch counts the outboxes that the ledger has served
-   * @param selection digest of what a cursor depends on beside the table
+   * @param selection digest of filter, start and order
    */
   constructor(ledger: Database, epoch: number, selection: string) {
     this.#ledger = ledger

@@ -123,7 +123,7 @@ export class LedgerRegistration {
   readonly #options: RegistrationOptions
   #held: pg.Client | null = null
   #name = ''
-  /** A table that was created anew has a new oid. */
+  /** A table that was dropped and created has a new oid. */
   #heldOid: number | null = null
   #hasStood = false
   /** Null if it holds its locks. */

@@ -37,7 +37,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
       ) first where marked limit ${markedMax}`,
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** Those of the ids in $1 that wait, with the session that holds each. */
+    /** The waiting rows among the ids in $1, with the session that holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,

@@ -33,7 +33,7 @@ export async function migrateOutbox(
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
-    // One statement string is one transaction. The lock makes a second process wait.
+    // Runs one statement string, which is one transaction. The lock makes a second process wait.
     await client.query(
       `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));

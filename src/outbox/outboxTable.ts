@@ -42,13 +42,13 @@ export interface CreatedAt {
 export type PayloadSource =
   /** `encoding`: base64, hex, or the character set of a bytea. */
   | { kind: 'column'; column: string; encoding: string }
-  /** A JSON object built from the row: names in the payload and their columns; null: all columns. */
+  /** A JSON object built from the row, by name in the payload and column. Null stands for all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
 
 export interface WrittenColumn {
   readonly column: string
   readonly what: 'state' | 'transaction_id' | 'error_code' | 'error' | 'now'
-  /** Written at these states, and emptied when the record ends in a different one; null: written at every state. */
+  /** Written at these states, and emptied when the record ends in a different one. Null stands for every state. */
   readonly on: readonly State[] | null
 }
 

@@ -120,7 +120,7 @@ function judgeWritten(
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
   if (state === null || formOf(state)?.writes.length === 0) return
-  // By the time of the write, its type and key were read.
+  // Its type and key are read before the write.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) entry.report(['state'], why(state.column, what))

@@ -8,7 +8,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
-/** Statements that read rows. In those that read a payload, $1 is the most bytes to read. */
+/** Statements that read rows. If a statement reads a payload, $1 is the most bytes to read. */
 export function readStatements({ rows }: OpenTable) {
   const { from, waits, mayWait, record, seen, id, idType, idText, order } = rows
   const waitingOf = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`

@@ -6,7 +6,7 @@ import type { Database } from '../postgres/database.ts'
 export class RowDifferences {
   readonly #waiting = new Map<string, RowConflict>()
   readonly #waitingEdited = new Set<string>()
-  /** By id and stamp, because a later row of the same id may differ again. */
+  /** Ids with stamps, because a later row of the same id may differ again. */
   readonly #named = new Set<string>()
   readonly #edited = new Set<string>()
 

@@ -18,9 +18,8 @@ export function behindCursorSql({ rows }: OpenTable): string {
  * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger; null if there is no cursor,
  * or no time.
  *
- * The ledger knew all rows there when the cursor passed them, so such a row came later: it was loaded with a number of
- * its own, a
- * partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
+ * The ledger knew all rows there when the cursor passed them, so the row came later. It was loaded with a number of its
+ * own, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
  */
 export function readSliceBehindCursor(
   outbox: Outbox,

@@ -5,7 +5,7 @@ import { codeOf } from '../postgres/sqlState.ts'
 export interface SecondLedger {
   /** Counted up to `countMax`. */
   records: number
-  /** Those that have not ended. */
+  /** The records that have not ended. */
   open: number
 }
 

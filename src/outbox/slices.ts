@@ -12,7 +12,7 @@ export interface Slice {
 
 export const sliceMax = 10_000
 
-/** Selects the id that ends a slice. $1: its rows but one; $2: the id before it, or null. */
+/** Selects the id that ends a slice. $1 is its rows but one; $2 is the id before it, or null. */
 export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): string =>
   `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
    order by ${id} offset $1 limit 1`

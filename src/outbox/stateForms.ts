@@ -8,14 +8,14 @@ export type StateColumn =
   /** NULL waits; the time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
-/** What a form means for all that is done with a row's state. The row has the alias o. */
+/** The consequences of a form for statements on rows, which have the alias o. */
 export interface StateForm {
   readonly column: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly waiting: readonly (string | null)[]
   readonly waitsSql: string
-  /** What is written, for a trial. */
+  /** The values that are written, for a trial. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
   /** The value to write, by the state in `r.state`. */

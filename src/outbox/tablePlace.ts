@@ -2,8 +2,8 @@ import type { Database } from '../postgres/database.ts'
 import type { Outbox } from './outbox.ts'
 
 /**
- * Where a table is stored. A restored table is elsewhere, unless its server's folder or its rows were restored in
- * place.
+ * The place where a table is stored. A restored table is elsewhere, unless its server's folder or its rows were
+ * restored in place.
  */
 export interface TablePlace {
   systemId: string

@@ -19,9 +19,12 @@ export interface WriteStatements {
   /** Writes to rows that are not locked. Returns for each id `held` (our lock) and `written` (a changed row). */
   readonly report: string
   /**
-   * Says why rows were not held. Returns for each row that exists: `open` (it may be written), `same` (it is the
-   * captured row), `differs`
-   * (only its contents changed), who has it locked, `isOurs` (a daemon), and `secured` (row-level security applies).
+   * Says why rows were not held. Returns these flags for each row that exists:
+   *
+   * - `open`: it may be written
+   * - `same`: it is the captured row; `differs`: only its contents changed
+   * - `isOurs`: a daemon has it locked
+   * - `secured`: row-level security applies
    */
   readonly unheld: string
   readonly states: ReadonlySet<State>

@@ -1,6 +1,6 @@
 import type { WaitingKey } from '../../model.ts'
 
-/** How many rows are tried at once. */
+/** The number of rows that are tried at once, and why. */
 export interface Pace {
   readonly limit: number
   /** True while a failing row is searched for in ever smaller batches. */

@@ -37,7 +37,7 @@ export interface CaptureRowsDeps extends RecordMaker {
 }
 
 export interface RowSelection {
-  /** Null if there is no room. */
+  /** Null if the window is full. */
   claim(session: CaptureSession): Promise<ClaimedRows | null>
   read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }

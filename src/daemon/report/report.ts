@@ -24,7 +24,7 @@ export interface ReportRound {
 }
 
 /**
- * Writes back to the rows whose reports are due, last to those that failed before.
+ * Writes back to the rows whose reports are due. Rows that failed before come last.
  *
  * @param rowsAtOnce the result of the round before
  */
