@@ -19,7 +19,7 @@ export function openApiDocument(live: LiveSettings): Record<string, unknown> {
     info,
     servers: [{ url: '/', description: 'where this document was read' }],
     tags: [
-      { name: 'data', description: 'Submitting records and asking what became of them' },
+      { name: 'data', description: 'Submitting records and reading their status' },
       { name: 'orders', description: 'Creating orders and reading them' },
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/reference/interface.md, 5)' },
     ],
@@ -70,7 +70,7 @@ const idempotencyKey = ({ idempotencyHeaders, idempotencyDemanded }: LiveSetting
   name: idempotencyHeaders[0],
   in: 'header',
   required: idempotencyDemanded !== 'none',
-  description: 'Not in the interface; a key used before is answered E002 (settable). An empty one is none.',
+  description: 'Not in the interface; a key used before gets E002 (settable). An empty one counts as missing.',
   schema: { type: 'string', maxLength: idempotencyKeyMax },
 })
 
@@ -101,7 +101,7 @@ function pathsOf(live: LiveSettings) {
       summary: 'The status of a transaction',
       description: 'pending, and then completed or failed for good (docs/reference/interface.md, 4.3).',
       security: oauth,
-      parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
+      parameters: [pathParameter('transactionId', 'from the answer to the submission', { type: 'string' })],
       responses: [json(live, 200, 'TransactionStatus', 'its status')],
       refusals: [...anyRefusal, 'unknownId', 'oddId'],
     },
@@ -120,7 +120,7 @@ function pathsOf(live: LiveSettings) {
       summary: 'An order and its status',
       description: 'With its items to the digit (docs/reference/interface.md, 4.5).',
       security: oauth,
-      parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
+      parameters: [pathParameter('orderId', 'from the answer to the order', { type: 'string', format: 'uuid' })],
       responses: [json(live, 200, 'Order', 'the order')],
       refusals: [...anyRefusal, 'unknownId'],
     },
@@ -138,8 +138,7 @@ const orderCreated = (live: LiveSettings) => ({
   operationId: 'orderCreated',
   tags: ['orders'],
   summary: 'An order was created',
-  description:
-    'A CloudEvents 1.0 envelope on a message queue, not an HTTP request: nobody is called (docs/reference/interface.md, 6).',
+  description: 'A CloudEvents 1.0 envelope on a message queue, not an HTTP request (docs/reference/interface.md, 6).',
   security: [],
   requestBody: body(live, 'application/cloudevents+json', 'OrderCreatedEvent'),
   responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },

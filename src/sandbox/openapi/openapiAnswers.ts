@@ -23,20 +23,17 @@ type SettableStatus = {
 }[keyof LiveSettings]
 
 const refusals = {
-  invalid: [
-    400,
-    'what was sent is not valid: `errors` names the fields, `code` is E001 for a customer that is not known',
-  ],
+  invalid: [400, 'the request is not valid: `errors` names the fields, `code` is E001 for an unknown customer'],
   unauthorized: [401, 'the token is missing or not valid', { 'WWW-Authenticate': headerRef('Challenge') }],
-  page: [403, 'a page of another web site asked: its Origin is not that of the service'],
+  page: [403, 'sent by a page of another web site'],
   tooLarge: ['tooLargeStatus', 'the body is too large'],
-  mediaType: [415, 'the body is not of the media type that is taken here'],
+  mediaType: [415, 'the media type of the body is not accepted'],
   tooMany: [429, 'more requests than the limit allows', { 'Retry-After': headerRef('RetryAfter') }],
-  mistake: [500, 'the service made a mistake'],
+  mistake: [500, 'the service failed'],
   address: ['addressStatus', 'the address is not allow-listed'],
-  unknownId: ['unknownIdStatus', 'there is none with this id'],
-  oddId: ['oddIdStatus', 'there is none with this id, which has odd characters'],
-  unknownCustomer: ['e001Status', 'E001: the customer is not known'],
+  unknownId: ['unknownIdStatus', 'the id is unknown'],
+  oddId: ['oddIdStatus', 'the id is unknown and has odd characters'],
+  unknownCustomer: ['e001Status', 'E001: the customer is unknown'],
   duplicate: ['e002Status', 'E002: the idempotency key or the id was used before'],
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],
 } as const satisfies Record<string, readonly [number | SettableStatus, string, Record<string, Header>?]>

@@ -84,23 +84,23 @@ export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unk
 
 export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
-    description: 'How many more API calls the window would take now (docs/reference/interface.md, 8).',
+    description: 'API calls that remain in the window (docs/reference/interface.md, 8).',
     required: live.remainingHeader === 'all',
     schema: { type: 'integer', minimum: 0 },
     example: 99,
   },
   RetryAfter: {
-    description: 'When it is worth asking again: whole seconds, or a date.',
+    description: 'When to try again: whole seconds, or a date.',
     required: live.retryAfterForm !== 'none',
     ...retryAfter(live, 20),
   },
   RetryLater: {
-    description: 'The same; settable, and so may be missing.',
+    description: 'When to try again; may be missing (settable).',
     required: false,
     ...retryAfter(live, live.e003RetryAfterSeconds || 300),
   },
   Challenge: {
-    description: 'How to authenticate, and what was wrong with the token (RFC 6750, 3; RFC 6749, 5.2).',
+    description: 'How to authenticate, and the error of the token (RFC 6750, 3; RFC 6749, 5.2).',
     required: live.wwwAuthenticate !== 'none',
     schema: { type: 'string' },
     example: 'Bearer realm="sandbox"',
