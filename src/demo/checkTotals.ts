@@ -1,6 +1,5 @@
 import type { OutboxRow, RecordKind } from './erp.ts'
 
-/** Three independent sources. */
 export interface Evidence {
   written: readonly WrittenRecord[]
   arrivals: readonly LedgerRow[]
@@ -8,14 +7,12 @@ export interface Evidence {
 }
 
 export interface WrittenRecord {
-  /** The order number, which the payload carries to the service. */
   reference: string
   kind: RecordKind
   /** Decimal text. */
   amount: string
 }
 
-/** A row of `GET /_sandbox/ledger`. */
 export interface LedgerRow {
   endpoint: string
   body: string | null
@@ -27,7 +24,6 @@ export interface LedgerRow {
 
 export interface Totals {
   kinds: { kind: RecordKind; written: number; right: number }[]
-  /** One sentence per record that ended wrong. */
   problems: string[]
 }
 
@@ -36,7 +32,7 @@ const expected: Record<RecordKind, { label: string; ending: string; requests: nu
   data: { label: 'data records', ending: 'completed', requests: 1, kept: 1 },
   order: { label: 'orders', ending: 'completed', requests: 1, kept: 1 },
   'unknown-customer': { label: 'unknown customer', ending: 'rejected (E001)', requests: 1, kept: 0 },
-  'three-decimals': { label: 'three decimals', ending: 'rejected', requests: 0, kept: 0 }, // the mapping refuses it
+  'three-decimals': { label: 'three decimals', ending: 'rejected', requests: 0, kept: 0 },
 }
 const kinds = Object.keys(expected) as RecordKind[]
 

@@ -2,14 +2,12 @@ import type pg from 'pg'
 
 /** A table of sales orders, with a trigger that writes each to the outbox. */
 
-/** Two kinds are wrong on purpose. */
 export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
 
 /** Amounts are decimal text, never doubles. */
 export interface SalesOrder {
   kind: RecordKind
   number: string
-  /** The outbox row's type. */
   type: 'data' | 'order'
   customer: string
   category: string
@@ -31,7 +29,6 @@ const firstAmounts = [
   ...['99999999.99', '0.1', '4503599.63', '1.10', '70368744.17'],
 ]
 
-/** The same in every run. */
 export function salesOrder(index: number): SalesOrder {
   const kind = kindOf(index)
   return {

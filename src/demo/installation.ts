@@ -18,7 +18,6 @@ export interface Installation extends AsyncDisposable {
   /** The environment for every other command. */
   readonly variables: Record<string, string>
   readonly folder: string
-  /** Shows `outboxd status --watch`, a line every two seconds. */
   watchStatus(onLine: (line: string) => void): RunningCommand
   /** Rejects with CommandEnded when the daemon, the sandbox or the console ends by itself. Never resolves. */
   readonly broken: Promise<never>

@@ -19,7 +19,6 @@ interface ServiceCount {
 interface RunOptions {
   records: number
   signal: AbortSignal
-  /** Called with a line every two seconds. */
   print: (line: string) => void
 }
 
@@ -98,7 +97,6 @@ async function readControl<T>(sandboxUrl: string, what: string): Promise<T> {
   return (await answer.json()) as T
 }
 
-/** Empty for a short run. */
 export function expectationText(records: number): string {
   const minutes = Math.floor((records * requestsPerRecord) / allowedInAMinute)
   return minutes === 0

@@ -10,7 +10,6 @@ export interface RunningCommand {
   /** Resolves to its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>
   lastMessage(): string
-  /** SIGTERM, later SIGKILL. */
   stop(): Promise<void>
 }
 
@@ -18,7 +17,6 @@ export interface CommandSpec {
   args: readonly [string, ...string[]]
   /** Secrets go here, not into `args`. */
   env: Record<string, string>
-  /** Folder of the log NAME.log. */
   folder: string
   reaper: Reaper
   /** @returns undefined for a line of stdout that `announced` does not wait for */
@@ -32,7 +30,6 @@ export class CommandEnded extends Error {
   }
 }
 
-/** main.ts in a checkout, else main.js. */
 export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
 
 const lastLinesMax = 5
