@@ -32,7 +32,7 @@ cannot be loaded before. What would keep the daemon from reading the table is a 
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check`,
-  /** Proposes the files for a table. @returns 3 if there is no such table, 1 if our user must not see it or a file is there that it would write */
+  /** @returns 3 without such a table, 1 without the right to see it or if a file exists */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
     const mappingsDir = ownMappingsDir(context.env)
@@ -87,7 +87,7 @@ Examples:
 
 type DescribeOptions = OptionsOf<typeof command>
 
-/** True if the folder, or the nearest one above it that exists, lies below a `node_modules` or is that of our examples. */
+/** True if the folder, or its nearest existing parent, is in `node_modules` or holds our examples. */
 function isInPackage(dir: string): boolean {
   if (!existsSync(dir) && dir !== path.dirname(dir)) return isInPackage(path.dirname(dir))
   const real = realpathSync(dir)

@@ -41,7 +41,7 @@ Examples:
   outboxd map --outbox 4711
   outboxd map --all-new            before the first start: would they all map?
   jq -c '.[]' export.json | outboxd map - --type data`,
-  /** @returns 1 if one does not map, 3 if there is none */
+  /** @returns 1 if a record does not map, 3 without a record */
   async action(context, file, options): Promise<number> {
     const problems: string[] = []
     const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
@@ -96,7 +96,7 @@ async function mapFile(
   return printEach(context, previews, options)
 }
 
-/** Prints what the service may refuse although it maps, and the days that become others. */
+/** Prints what the service may refuse although it maps, and dates that change in UTC. */
 function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly MapPreview[]): void {
   for (const warning of previewWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
 }
@@ -147,7 +147,7 @@ function jsonOf(preview: MapPreview) {
   }
 }
 
-/** Counts errors as one that differ only in the record's own value. */
+/** Groups errors that differ only in the record's value. */
 function summarise(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
   const errors = previews.flatMap((each) =>
     each.kind === 'refused'

@@ -3,10 +3,8 @@ import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
 /**
- * What the service would mind in the requests of a mapping (docs/reference/interface.md, 2.2 and 2.6): a field that is missing or may be, a text
- * that may be too long, a value that is none of its own. Clauses that begin with the field's path; none where all is well. Pure.
- *
- * They warn and no more: the interface does not show everything, and the service may take what it does not speak of.
+ * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields, long texts, other
+ * values than its own. These are warnings, because the interface does not show everything. Pure.
  */
 export function findBodyWarnings(mapping: Mapping): string[] {
   const { body, section } = resources[mapping.endpoint]
@@ -19,11 +17,11 @@ interface Inquiry {
   asks: string
 }
 
-/** Stands where a field's value would; the number after it is the field's. No text of a file holds it. */
+/** Stands for a field's value, before the field's number. No file contains it. */
 const placeholder = '\u0000'
 const anyId = '00000000-0000-4000-8000-000000000000'
 
-/** The body as it is where no field is missing. */
+/** The body if no field is missing. */
 function skeletonOf({ fields, body }: Mapping): unknown {
   const values = fields.map((_, i) => JSON.stringify(`${placeholder}${i}${placeholder}`))
   return JSON.parse(body(values, anyId) ?? '{}')
@@ -65,7 +63,7 @@ function fieldOf({ fields }: Inquiry, value: unknown): Field | undefined {
   return after === '' && value.split(placeholder).length === 3 ? fields[Number(index)] : undefined
 }
 
-/** All that a field can send, where the file says it; null where the payload does. */
+/** All values that a field can send; null if the payload decides. */
 function fixedValues({ from, lookup, fallback, spec }: Field): unknown[] | null {
   const ofFile = fallback === null ? [] : [fallback]
   if (from === null) return ofFile.map((json) => JSON.parse(json))
@@ -74,7 +72,7 @@ function fixedValues({ from, lookup, fallback, spec }: Field): unknown[] | null 
   return null
 }
 
-/** A value that stands in the file, or a text that is put together there. */
+/** A constant, or a text with fields in it. */
 function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string): string[] {
   if (rule.kind === 'object')
     return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -94,7 +92,7 @@ function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string
   return []
 }
 
-/** Text with fields in it: nobody knows how long it comes out. */
+/** A text with fields in it has an unknown length. */
 function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: string): string[] {
   if (rule.kind === 'uuid') return [`${at} is put together of several parts, and the service takes a uuid`]
   if (rule.values !== null)
@@ -103,7 +101,7 @@ function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: s
   return [`${at} is put together of several parts, and the service takes ${rule.lengthMax} characters at most`]
 }
 
-/** A value that the payload decides, within what the field's type lets through. */
+/** A value from the payload, within the limits of the field's type. */
 function checkOpen(rule: BodyRule, { name, spec }: Field, at: string): string[] {
   const { type, maxLength, as } = spec
   if (rule.kind === 'object') return [`${at} is ${name}, of type ${type}, and the service takes an object`]

@@ -3,7 +3,6 @@ import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
 import { chooseByName, plain, rankByName, type Usual } from './usualNames.ts'
 
-/** A mapping file to read and to fill in. */
 export interface MappingProposal {
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
@@ -49,7 +48,7 @@ const dataTargets: readonly Target[] = [
   },
 ]
 
-/** The fields that a payload has by the interface's own names, where none can be looked at. */
+/** The fields to assume if no payload can be read: the interface's own names. */
 const clientsFields: readonly SourceField[] = [
   { path: 'customerId', kind: 'text', about: '' },
   { path: 'orderDate', kind: 'text', about: '' },
@@ -58,24 +57,19 @@ const clientsFields: readonly SourceField[] = [
   { path: 'field2', kind: 'text', about: '' },
 ]
 
-/** A type that a person has to name: `what` says what it is, and why nobody else can. */
+/** A type that the user must name, and why. */
 export interface UntoldType {
   readonly what: string
 }
 
-/** What is known of a mapping beside its fields. */
 export interface MappingSource {
-  /** Null: as the fields look. */
+  /** Null: chosen by the fields. */
   readonly endpoint: Resource | null
-  /** The query that reads the records; null: the outbox's row has the fields. */
+  /** The query that reads the records; null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
 }
 
-/**
- * Proposes the mapping of one type. Pure.
- *
- * @param fields null: there was no payload to look at
- */
+/** Proposes the mapping of one type. Pure. @param fields null if no payload could be read */
 export function proposeMapping(
   type: string | UntoldType,
   fields: readonly SourceField[] | null,
@@ -112,7 +106,7 @@ function proposeData(fields: readonly SourceField[]): MappingProposal {
 
 function proposeOrder(fields: readonly SourceField[], items: SourceField | null): MappingProposal {
   const field = findField(fields, orderCustomer)
-  // A column of text need not hold uuids; a payload that was looked at has one.
+  // A text column may hold other texts than uuids; a value of a payload is known.
   const isKnown = field === null || field.kind === 'uuid' || field.about === ''
   return {
     warnings: [],
@@ -145,7 +139,6 @@ const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
   fillIn: `from: the customer’s uuid, as the service knows it. We found no column of the type uuid: one of ${path} (${about}) if it holds uuids, or what you add to the query`,
 })
 
-/** The resource that takes such things (docs/reference/interface.md, section 1). */
 export const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
 
@@ -171,7 +164,6 @@ function head(
   ]
 }
 
-/** The last step of a path. */
 const lastStep = (path: string) => path.split('.').at(-1) ?? ''
 
 const findField = (fields: readonly SourceField[], { usual, kinds }: Target): SourceField | null =>
@@ -189,7 +181,7 @@ function fieldLine(
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
     const { alike } = rankByName(fitting, ({ path }) => lastStep(path), usual)
-    // A text can be a date or an amount, too: only if nothing of that type is there.
+    // A text may be a date or an amount, if no field has that type.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const likely = [alike, typed, fitting].find((each) => each.length > 0) ?? []
     const candidates = likely.slice(0, candidatesMax).map(({ path }) => path)
@@ -206,14 +198,14 @@ function fieldLine(
   return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.about }
 }
 
-/** More would not be read. */
+/** A longer list is not read by the user. */
 const candidatesMax = 12
 
 const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'
 const zoneOfDays =
   'timezone: where these days begin. UTC sends 2026-11-20 as 2026-11-20T00:00:00Z; Europe/Berlin as 2026-11-19T23:00:00Z'
 
-/** A path within { }: only names stand there without quotes. */
+/** Writes a path for a flow mapping, where only names need no quotes. */
 const quotePath = (path: string) => (/^[A-Za-z_][\w.-]*$/.test(path) ? path : JSON.stringify(path))
 
 function field1Line(field: SourceField | undefined): YamlLine {

@@ -1,15 +1,15 @@
 import { isDigits, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
 
-/** A value that a payload has, as far as can be told from its column or from some payloads. */
+/** A field of payloads, as known from its column or from some payloads. */
 export interface SourceField {
-  /** As a mapping's `from` has it. */
+  /** As in a mapping's `from`. */
   readonly path: string
   readonly kind: 'text' | 'number' | 'double' | 'money' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
-  /** For people: a column's type. */
+  /** A column's type, for messages. */
   readonly about: string
 }
 
-/** A column of a payload that is built of columns. @param type its type by the catalog, without a length */
+/** @param type from the catalog, without a length */
 export function fieldOfColumn(name: string, type: string, exactType: string): SourceField {
   const path = /^[^.[\]"]+$/.test(name) ? name : `[${JSON.stringify(name)}]`
   return { path, kind: kinds.find(([types]) => types.test(type))?.[1] ?? 'other', about: exactType }
@@ -30,7 +30,7 @@ const kinds: readonly [RegExp, SourceField['kind']][] = [
 const depthMax = 3
 const fieldsMax = 200
 
-/** The fields of some payloads, by their paths; what one of them lacks another may have. Keys alone are kept, no values. */
+/** Collects the fields of some payloads by path. It keeps no values. */
 export function fieldsOfPayloads(payloads: readonly string[]): SourceField[] {
   const fields = new Map<string, SourceField>()
   for (const text of payloads) {

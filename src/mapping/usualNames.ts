@@ -1,7 +1,4 @@
-/**
- * What ERPs call a thing, one row each, the likeliest first: Tryton, Odoo, SAP Business One, Dynamics, Sage, and German ones.
- * Compared as `plain` does: DocDate, doc_date and DOCDATE are one.
- */
+/** Column names of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest first, in the form of `plain`. */
 const rows = {
   customer: `customerid customerno customernumber customercode customer party partyid partnerid partner cardcode accountid accountno
     accountnumber clientid client buyerid buyer selltocustomerno billtocustomerno customeraccountnumber slcustomeraccountid bpcord0
@@ -18,7 +15,7 @@ const rows = {
   createdAt: `createdat created createdon creationtime createdtime creationdate createdate datecreated insertedat recordedat occurredat
     occurredon senttime enqueuetime timestamp datetimecreated systemcreatedat credattim0 erstelltam erstelltum erstelldatum
     angelegtam anlagedatum erfasstam erfassungsdatum erfdat`,
-  /** The number by which people outside know a customer or an article. */
+  /** The number of a customer or an article that is known outside of the ERP. */
   code: `code customerno customernumber customercode accountnumber customeraccountnumber cardcode ref defaultcode itemcode productnumber
     articleno articlenumber itemno sku number no kundennummer kundennr kdnr artikelnummer artikelnr artnr nummer nr`,
   article: `product productid article articleid articleno articlenumber item itemid itemcode itemno sku material itmref0 productnumber no
@@ -39,13 +36,12 @@ export const usualNames = Object.fromEntries(
   Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
 ) as unknown as Readonly<Record<Usual, readonly string[]>>
 
-/** A name to compare: SentTime, sent_time and "sent time" are one. */
+/** Makes names comparable: SentTime, sent_time and "sent time" become equal. */
 export const plain = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
-/** True if a thing is usually called so. */
 export const isUsual = (name: string, what: Usual): boolean => usualNames[what].includes(plain(name))
 
-/** The words of a name, in lower case: `netAmount_EUR` has net, amount and eur. */
+/** Splits a name into lower-case words: `netAmount_EUR` becomes net, amount, eur. */
 export const wordsOfName = (name: string): string[] =>
   name
     .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')
@@ -53,14 +49,11 @@ export const wordsOfName = (name: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 
-/** Words of columns that have a usual name within theirs, and hold something beside it: `invoice_date_due`, `tax_amount`. */
+/** Words that give a usual name another meaning, as in `invoice_date_due` and `tax_amount`. */
 const beside =
   /^(tax|vat|mwst|steuer|discount|rabatt|skonto|due|faellig|planned|requested|expected|paid|open|residual|rate|kurs|fc|sys|foreign|count|method|type|state|status|by|old|last|ship|shipping|shipment|delivery|lieferung|changed|modified|write|update)$/
 
-/**
- * Ranks what may be a thing by its name: `named` has a usual one, the likeliest first; `alike` has one within its own
- * (`Sell-to Customer No_`, `VKAUFTRAGSDATUM`).
- */
+/** Ranks by name: `named` has a usual name; `alike` contains one (`Sell-to Customer No_`, `VKAUFTRAGSDATUM`). */
 export function rankByName<T>(
   all: readonly T[],
   nameOf: (each: T) => string,
@@ -82,7 +75,7 @@ function hasUsualWithin(name: string, usual: readonly string[]): boolean {
   return usual.some((each) => each.length >= 4 && (runs.includes(each) || (each.length >= 5 && whole.endsWith(each))))
 }
 
-/** The one that a name tells: the likeliest of a usual name, or the only one that has such a name within its own. */
+/** Chooses the first with a usual name, or else the only one whose name contains a usual name. */
 export function chooseByName<T>(all: readonly T[], nameOf: (each: T) => string, what: Usual): T | null {
   const { named, alike } = rankByName(all, nameOf, what)
   return named[0] ?? (alike.length === 1 ? (alike[0] as T) : null)

@@ -4,9 +4,9 @@ import { replaceProblems } from '../ledger/problems.ts'
 import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
-/** Reads what change capture notes and what is wrong with its installation. If it is not installed, that takes one statement. */
+/** Reads the changes that were not captured, and faults of the installation. */
 export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
-  // A pooler may lend a session whose search path has operators of others: this has none.
+  // A pooled session may have a search path with other roles' operators.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
@@ -14,7 +14,6 @@ export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[
   return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
 }
 
-/** Raises one problem for each table with trouble, and ends those that are over. */
 export async function replaceCaptureProblems(ledger: Database, erp: pg.Pool): Promise<void> {
   await replaceProblems(ledger, 'change_capture', captureProblems(await readCaptureTrouble(erp)))
 }
@@ -38,8 +37,8 @@ async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
 }
 
 /**
- * Views run functions with the rights of the role that reads them. So the view `trouble` is read only if neither it nor a view below it can
- * run code that is not Postgres's own, and only if our role may read it: an error would stand in the ERP's log each time.
+ * Reads the view `trouble` if it and the views below it run no other code than Postgres's own, because views run functions with the
+ * reader's rights. Without the right to read it, nothing is tried: each error would stand in the ERP's log.
  */
 async function readView(db: Database): Promise<{ isForeign: boolean; rows: CaptureTrouble[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
@@ -48,7 +47,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Captu
      where s.nspname = 'outboxd_capture' and c.relname = 'trouble' and c.relkind = 'v'`,
   )
   const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
-  // Prepared, it runs nothing yet, and locks the view and its tables: they stay as they are looked at until the transaction ends.
+  // PREPARE runs nothing, and locks the view and its tables. So they cannot change between the check and the read.
   if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
   const { rowCount: foreign } = await db.query(foreignCodeSql)
   const rows = found[0]?.readable && !foreign ? (await db.query<CaptureTrouble>(`execute ${statement}`)).rows : []
@@ -56,7 +55,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Captu
   return { isForeign: Boolean(foreign), rows }
 }
 
-/** The catalog says which roles may use the trigger functions, also those of 0.2, whose view knows nothing of that. */
+/** Reads the catalog, because the view of 0.2 does not know about rights. */
 const insecureSql = `
   select distinct coalesce(t.tgrelid::regclass::text, 'its functions') as table from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
   where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
@@ -75,8 +74,8 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * What the view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
- * those the view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
+ * Finds code of other roles that the view could run. Dependencies on built-in objects are not recorded. Beyond those the view needs only
+ * plain tables with columns of built-in types. A type's casts, and expressions of indexes, are code.
  */
 const foreignCodeSql = `
   with recursive view as (
@@ -104,7 +103,7 @@ const foreignCodeSql = `
   )
   limit 1`
 
-/** Turns lines of trouble into one problem for each table. */
+/** Makes one problem for each table. */
 export function captureProblems(
   troubles: readonly CaptureTrouble[],
 ): { subject: string; detail: string; retryInMs: null }[] {

@@ -1,13 +1,13 @@
 import type { Database } from '../postgres/database.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
 
-/** What the payload of a row says that stands for a document: `{"document": "public.sale_sale", "id": 5}`. */
+/** The payload of a captured change: `{"document": "public.sale_sale", "id": 5}`. */
 export interface DocumentReference {
   document: string
   id: string
 }
 
-/** How change capture was installed for a table (`outboxd_capture.captured`). */
+/** A row of `outboxd_capture.captured`. */
 export interface CapturedTable {
   document: string
   type: string
@@ -15,17 +15,17 @@ export interface CapturedTable {
   table: string
   /** Quoted. */
   key: string
-  /** SQL on the row `n`; null: every document is a record. */
+  /** SQL about the row `n`; null if every document is sent. */
   condition: string | null
-  /** Pairs: a name in the payload, a column. Null: all columns. */
+  /** Pairs of a name and a column; null for all columns. */
   payload: readonly string[] | null
 }
 
-/** Most references are shorter; what is longer than any is not parsed. */
+/** A longer payload is not parsed. */
 const referenceMax = 10_000
 const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
 
-/** Reads a payload that has exactly the fields of a reference; null if it is another. */
+/** Returns null for a payload with other fields. */
 export function readReference(payload: string): DocumentReference | null {
   if (payload.length > referenceMax || !looksLikeReference.test(payload)) return null
   const read = readPayload(payload)
@@ -37,10 +37,10 @@ export function readReference(payload: string): DocumentReference | null {
 }
 
 /**
- * Reads how change capture was installed for these documents; null: for all. Conditions are SQL that we run with our rights, so a view is believed only if its
- * owner may insert into the outbox: a role that may not has no say in what is sent.
+ * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own rights. So it
+ * believes the view only if the view's owner may insert into the outbox.
  *
- * @param outbox the outbox table, quoted, with its schema
+ * @param outbox quoted, with its schema
  */
 export async function readCaptured(
   db: Database,
@@ -67,7 +67,7 @@ export async function readCaptured(
   return rows
 }
 
-/** The installation that wrote a row. A document may have several types. Its only one counts for a type that `outbox.yaml` renames. */
+/** Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can rename types. */
 export function findCaptured(tables: readonly CapturedTable[], document: string, type: string): CapturedTable | null {
   const ofDocument = tables.filter((table) => table.document === document)
   const [only, ...others] = ofDocument

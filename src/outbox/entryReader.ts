@@ -3,7 +3,7 @@ import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, to
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
-/** Reads the entries of one document; what is wrong is noted there, and what is returned then is of no use. */
+/** Reads the entries of one document and notes its problems there. After a problem the returned value must not be used. */
 export class EntryReader {
   readonly #document: YamlDocument
   constructor(document: YamlDocument) {
@@ -20,7 +20,7 @@ export class EntryReader {
     this.#document.reportKey(at, message)
   }
 
-  /** Text of a value as the database will read it. */
+  /** The value as text for the database. */
   scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
     if (typeof value === 'string') return value
     if (typeof value === 'boolean') return String(value)
@@ -29,14 +29,13 @@ export class EntryReader {
     return null
   }
 
-  /** The value, if the column's name is one. */
   column<T>(at: YamlPath, name: string, value: T): T | null {
     if (name !== '') return value
     this.report(at, `"${at.at(-1)}" is empty`)
     return null
   }
 
-  /** @param expected what it should be, for the message */
+  /** @param expected for the message */
   isMapping(at: YamlPath, value: PayloadValue | undefined, expected: string): value is PayloadObject {
     if (value !== undefined && isObject(value)) return true
     const name = at.at(-1)

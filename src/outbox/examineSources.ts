@@ -9,21 +9,19 @@ import { readEachContent } from './readContents.ts'
 import { readNew } from './readRows.ts'
 import { grantsToRead, readTablesOf } from './sourceGrants.ts'
 
-/** What is wrong with the queries that read contents. */
 export interface ExaminedSources {
   /** What stops capture. */
   problems: string[]
-  /** What works and is slow, or does not work for some records. */
+  /** Slow queries, and records that a query fails for. */
   warnings: string[]
-  /** What was read, in words; null if no mapping file has a query and no document is captured. */
+  /** A sentence about the trial; null without any query. */
   read: string | null
 }
 
-/** Waiting rows whose contents are read for a trial. */
 const triedMax = 100
 const examineMs = 10_000
 
-/** Plans the queries of the mapping files and of captured documents, and runs them on rows that wait. Changes nothing. */
+/** Plans the queries of mapping files and captured documents, and tries them on waiting rows. */
 export async function examineSources(outbox: Outbox, mappings: Mappings): Promise<ExaminedSources> {
   const queries = await listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], read: null }
@@ -65,18 +63,17 @@ async function examineQuery(outbox: Outbox, query: IdsQuery): Promise<{ problems
 
 const missingColumnId = /column r\.id does not exist/
 
-/** Hints at what the error means for whoever wrote the query. */
 function lineOf(error: Error): string {
   return missingColumnId.test(error.message)
     ? '. The query must return a column "id", which says which record a row is for'
     : ''
 }
 
-/** A table that is read as a whole. */
+/** A table that the plan reads completely. */
 interface Scan {
   schema: string
   table: string
-  /** The column by which rows are looked for in it; null if the plan does not say. */
+  /** The column that is compared; null if the plan does not show it. */
   column: string | null
 }
 
@@ -89,7 +86,7 @@ interface PlanNode {
   [condition: string]: unknown
 }
 
-/** Plans the query as for any list of ids: for an empty list the planner would read nothing. */
+/** Plans the query for any list of ids, because a plan for an empty list reads nothing. */
 async function planScans(db: Database, { sql }: IdsQuery): Promise<Scan[]> {
   await db.query('set local plan_cache_mode = force_generic_plan')
   await db.query(`prepare outboxd_examined as ${sql}`)
@@ -104,7 +101,7 @@ async function planScans(db: Database, { sql }: IdsQuery): Promise<Scan[]> {
   }
 }
 
-/** @param conditions of the nodes above, by which the table below is joined */
+/** @param conditions of the nodes above, which may join the table below */
 function findScans(node: PlanNode, conditions: string): Scan[] {
   const own = Object.entries(node).flatMap(([name, value]) => (/(Filter|Cond)$/.test(name) ? [String(value)] : []))
   const all = [conditions, ...own].join(' ')
@@ -145,7 +142,6 @@ async function findMissingIndexes(db: Database, { what }: IdsQuery, scans: reado
   })
 }
 
-/** The statements that let our user read what the query reads. */
 async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> {
   return readOnly(outbox, performance.now() + examineMs, async (db) => {
     const tables = await readTablesOf(db, [sql])
@@ -154,7 +150,6 @@ async function findGrants(outbox: Outbox, { sql }: IdsQuery): Promise<string[]> 
   })
 }
 
-/** Reads contents of rows that wait. */
 async function tryWaiting(
   outbox: Outbox,
   mappings: Mappings,
@@ -176,7 +171,7 @@ async function tryWaiting(
     if (!(error instanceof SourceFailed)) throw error
     if (error.blame === 'type')
       return { problems: [`${error.detail}, so none is captured`], read: null, unreadable: [] }
-    // A timeout, or a lock: the daemon asks again for fewer.
+    // After a timeout or a lock, the daemon reads fewer rows at once.
     return {
       problems: [],
       read: `${pluralize(waiting.length, 'waiting row')} could not be read at once`,

@@ -26,11 +26,11 @@ export interface Sources {
 const sourceMaxMs = 5_000
 
 /**
- * Reads the contents of records that stand for something else: those whose mapping file has `source:`, and rows that stand for a
- * document. One query reads all of a type. Other records are returned as they are, and cost nothing.
+ * Reads the contents of records whose mapping file has `source:`, and of captured documents, by one query for each type. Returns other
+ * records unchanged.
  *
  * @returns the first of the records, as many as may be in memory at once
- * @throws SourceFailed if a query fails for all records of a type, or takes too long; if it fails for some, their `unreadable` says why
+ * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
 export async function readContents(
   outbox: Outbox,

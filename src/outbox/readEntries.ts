@@ -4,7 +4,6 @@ import type { EntryReader } from './entryReader.ts'
 import { forms } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 
-/** Reads what the type of a row is; null if that is wrong. */
 export function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
   if (typeof value === 'string')
     return entry.column(['type'], value, { kind: 'column', column: value, values: new Map() })
@@ -17,7 +16,6 @@ export function readType(entry: EntryReader, value: PayloadValue | undefined): O
   return checked && { kind: 'column', column: checked.column, values: new Map(Object.entries(checked.values ?? {})) }
 }
 
-/** Reads when a record came to be; null if nothing says so, or it is wrong. */
 export function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['createdAt'] {
   if (value === undefined) return null
   if (typeof value === 'string')
@@ -33,7 +31,6 @@ export function readCreatedAt(entry: EntryReader, value: PayloadValue | undefine
   return { column, unit, timezone }
 }
 
-/** Reads what is written to which columns. */
 export function readWrite(entry: EntryReader, value: PayloadValue | undefined): WrittenColumn[] {
   if (value === undefined || !isObject(value)) return []
   return Object.entries(value).flatMap(([column, what]) => {
@@ -60,7 +57,6 @@ function isTimezone(name: string): boolean {
   }
 }
 
-/** Reads where the payload is, or what it is built of; null if that is wrong. */
 export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['payload'] | null {
   if (typeof value === 'string')
     return entry.column(['payload'], value, { kind: 'column', column: value, encoding: 'utf-8' })

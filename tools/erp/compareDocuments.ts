@@ -13,17 +13,17 @@ export interface Version {
     readonly quantity: string
     readonly price: string
   }[]
-  /** True if the daemon had time to read it; else a later version may have come before that. */
+  /** True if the daemon had time to read it before a later version. */
   readonly certain: boolean
 }
 
-/** A request that had an effect at the service: its body, and where it went. */
+/** A request that had an effect at the service. */
 export interface Arrival {
   readonly endpoint: 'data' | 'orders'
   readonly body: string
 }
 
-/** What Tryton's own sales report says of a customer. */
+/** A customer's revenue in Tryton's own sales report. */
 export interface Revenue {
   readonly customer: string
   readonly revenue: string
@@ -60,7 +60,7 @@ export function compareDocuments(
   return [...problems, ...compareRevenues(last, arrivals, revenues)]
 }
 
-/** Adds up what arrived of the versions that stand, for each customer, in cents. */
+/** Adds up the last versions that arrived, for each customer, in cents. */
 function compareRevenues(
   last: readonly Version[],
   arrivals: readonly Arrival[],
@@ -129,13 +129,13 @@ interface Body {
   }[]
 }
 
-/** Numbers stay text, with their digits. */
+/** Keeps numbers as text, with their digits. */
 const readBody = (body: string) =>
   JSON.parse(body, (_key, value: unknown, context?: { source?: string }) =>
     typeof value === 'number' ? context?.source : value,
   ) as Body
 
-/** `1234.50` and `1234.5` are one amount. */
+/** Makes `1234.50` and `1234.5` equal. */
 const plainDigits = (digits: string) => (digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits)
 
 function cents(amount: string): bigint {
@@ -144,7 +144,7 @@ function cents(amount: string): bigint {
   return BigInt(whole) * 100n + BigInt(fraction.slice(0, 2).padEnd(2, '0'))
 }
 
-/** The uuid that the query makes of a customer's number: `md5(code)::uuid`. */
+/** Computes `md5(code)::uuid`, as the query does. */
 export function uuidOf(code: string): string {
   return createHash('md5')
     .update(code)

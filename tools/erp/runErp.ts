@@ -25,17 +25,16 @@ export interface ErpOptions {
 }
 
 export interface ErpResult {
-  /** Empty if all that was promised holds. */
   readonly violations: readonly string[]
   readonly versions: number
   readonly arrivals: number
   readonly kills: number
-  /** Records that a kill left in doubt, settled by what the service's ledger says. */
+  /** Records that a kill left in doubt, which the service's ledger settled. */
   readonly uncertain: number
   readonly slowdown: Slowdown
 }
 
-/** Lets Tryton sell beside a daemon that is killed again and again, and compares what the service got with Tryton's report. */
+/** Sells in Tryton while the daemon is killed repeatedly, and compares what the service got with Tryton's report. */
 export async function runErp({ customers, sales, sellers, kills, pairs, say }: ErpOptions): Promise<ErpResult> {
   await using stack = new AsyncDisposableStack()
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-erp-'))
@@ -51,7 +50,7 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
     idempotency: 'ignore',
   })
   stack.defer(() => sandbox.close())
-  // So that a kill strikes while requests are under way.
+  // Slow answers, so that a kill happens while requests are open.
   const slow = await fetch(`${sandbox.url}/_sandbox/faults`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -117,7 +116,7 @@ export async function runErp({ customers, sales, sellers, kills, pairs, say }: E
   }
 }
 
-/** Two files by `outboxd describe`, filled in as a person would: the lines as an order, and the header as data. */
+/** Writes two files with `outboxd describe` and fills them in: the lines as an order, and the header as data. */
 async function describeSales(env: Record<string, string>, mappingsDir: string): Promise<void> {
   const other = `${mappingsDir}-data`
   await runCommand(['describe', 'sale_sale', '--write'], env)
@@ -153,7 +152,7 @@ async function runCommand(args: readonly string[], env: Record<string, string>):
   if (code !== 0) throw new Error(`outboxd ${args.join(' ')} left with ${code ?? signal}:\n${program.lastLines()}`)
 }
 
-/** A daemon, and the next one when it was killed. */
+/** Runs a daemon, and another one after each kill. */
 function superviseDaemon(env: Record<string, string>) {
   let current: Promise<Program> = startDaemonProcess(env)
   const deserters: string[] = []
@@ -172,7 +171,7 @@ function superviseDaemon(env: Record<string, string>) {
   }
 }
 
-/** Kills the daemon at moments that nobody chose, while the sellers are at work. @returns how often */
+/** Kills the daemon at random moments while the sellers work. @returns the number of kills */
 async function killAgain(daemon: { kill(): Promise<void> }, kills: number, selling: Promise<unknown>): Promise<number> {
   let done = false
   const finished = selling.finally(() => {
@@ -188,7 +187,7 @@ async function killAgain(daemon: { kill(): Promise<void> }, kills: number, selli
   return kills
 }
 
-/** Waits until each row has ended, and settles what a kill left in doubt by the service's ledger. @returns how many that were */
+/** Waits until each row has ended, and settles records in doubt by the service's ledger. @returns their number */
 async function drain(erp: pg.Pool, service: pg.Pool, env: Record<string, string>): Promise<number> {
   const settled = new Set<string>()
   await until(

@@ -4,12 +4,12 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 
-/** Debian's own interpreter, which has the packages of Debian. */
+/** Debian's own Python, which has Debian's packages. */
 const python = '/usr/bin/python3'
 const packages = '/usr/lib/python3/dist-packages'
 const needed = ['trytond/modules/sale', 'proteus', 'psycopg2']
 
-/** What to install, or null if Tryton is there. */
+/** Returns null if Tryton is installed. */
 export function missingTryton(): string | null {
   const isThere = existsSync(python) && needed.every((name) => existsSync(join(packages, name)))
   return isThere
@@ -28,7 +28,7 @@ export async function installTryton(server: string, folder: string): Promise<Try
   await mkdir(folder, { recursive: true })
   const conf = join(folder, 'trytond.conf')
   const { username, password, host } = new URL(server)
-  // Tasks that wait for a worker: without one a sale stays confirmed, and may go back to a draft.
+  // Without a worker, tasks wait: a sale stays confirmed and can become a draft again.
   await writeFile(conf, `[database]\nuri = postgresql://${username}:${password}@${host}/\n[queue]\nworker = True\n`)
   const passwordFile = join(folder, 'password')
   await writeFile(passwordFile, 'admin\n')
@@ -41,7 +41,7 @@ export async function installTryton(server: string, folder: string): Promise<Try
   }
 }
 
-/** Runs Debian's Python. @returns the JSON values that it prints */
+/** @returns the JSON values that the program prints */
 async function runProgram(args: readonly string[], env: Record<string, string>): Promise<unknown[]> {
   const child = spawn(python, args, {
     env: { PATH: '/usr/bin:/bin', LANG: 'C.UTF-8', ...env },

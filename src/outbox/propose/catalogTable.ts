@@ -2,22 +2,21 @@ import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { baseTypeSql } from '../columns.ts'
 import { findTablesBelow } from '../findTableProblems.ts'
 
-/** A column as the catalog has it. */
 export interface CatalogColumn {
   readonly name: string
-  /** The type below all domains, without its length: character varying, numeric, or the name of an enum. */
+  /** The base type, without a length: character varying, numeric, or the name of an enum. */
   readonly type: string
-  /** With its length, as in character varying(20). */
+  /** As in character varying(20). */
   readonly exactType: string
   readonly notNull: boolean
   readonly isGenerated: boolean
-  /** The default as SQL, as in 'new'::text. */
+  /** SQL, as in 'new'::text. */
   readonly default: string | null
-  /** What an enum or a CHECK lets stand in it; null if that is anything. */
+  /** The values that an enum or a CHECK allows; null if there is neither. */
   readonly allowed: readonly string[] | null
-  /** A valid unique index of all rows on exactly it. */
+  /** True if it has a unique index of its own, without a condition. */
   readonly isUnique: boolean
-  /** From a sequence of its own, which counts up, without a cache. */
+  /** True if its default is a sequence that counts up without a cache. */
   readonly isDrawn: boolean
   readonly isReadable: boolean
 }
@@ -25,12 +24,12 @@ export interface CatalogColumn {
 export interface CatalogTable {
   readonly schema: string
   readonly name: string
-  /** pg_class.relkind: r an ordinary table, p a partitioned one, v a view, m a materialized one, f a foreign table. */
+  /** pg_class.relkind: r table, p partitioned, v view, m materialized view, f foreign table. */
   readonly kind: string
   readonly hasHeirs: boolean
-  /** What a view reads, quoted, with its schema; empty for a table. */
+  /** The tables that a view reads, quoted; empty for a table. */
   readonly below: readonly string[]
-  /** A view may be one that nobody can write to. */
+  /** False for a view that does not allow updates. */
   readonly isUpdatable: boolean
   readonly primaryKey: readonly string[]
   readonly columns: readonly CatalogColumn[]
@@ -41,7 +40,7 @@ export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | '
   return [schema, name].map(quoteIdentifier).join('.')
 }
 
-/** Looks a table up in the catalog. @param qualified quoted, with its schema if one is meant @returns null if there is none */
+/** @param qualified quoted, with or without a schema */
 export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
   const { rows } = await db.query<Omit<CatalogTable, 'columns' | 'below'>>(tableSql, [qualified])
   const [table] = rows
@@ -90,15 +89,15 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
   return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value = '']) => value.replaceAll("''", "'"))
 }
 
-/** More values than this are no list of words. */
+/** A column with more values is not a list of words. */
 export const wordsMax = 12
 const rowsLookedAt = 10_000
 
-/** The few values that some thousand rows have in a column, null if there are many. */
+/** Reads the few values of a column in some thousand rows; null if there are many. */
 export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ word: string }>(
-    // What is long is none of a few words, and is not read at all if it lies elsewhere.
+    // A long value is not a word. It is stored apart, and not read.
     `select distinct word from (
        select case when pg_column_size(${name}) <= 500 then ${name}::text end as word from ${qualifiedTable(table)} limit $1) looked_at
      where word is not null and length(word) <= 100 order by word limit $2`,
@@ -109,7 +108,7 @@ export async function readWords(db: Database, table: CatalogTable, column: strin
 
 const payloadsLookedAt = 20
 
-/** Some payloads as text, to see which keys they have: none is printed. */
+/** Reads some payloads for their keys; their values are never printed. */
 export async function readSomePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ payload: string }>(

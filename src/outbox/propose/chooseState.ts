@@ -15,29 +15,29 @@ import {
   type WordsOf,
 } from './findSentColumns.ts'
 
-/** What says that a row waits, and what the file says of it. */
+/** The column that says that a row waits, and the lines of outbox.yaml about it. */
 export interface StateChoice {
-  /** Null: nothing does, the ledger remembers, or a person has to say. */
+  /** Null if there is none, or the user must choose. */
   readonly column: CatalogColumn | null
-  /** Columns of which a person has to say whether one does; none if one was chosen, or none looks like it. */
+  /** The candidates, if the user must choose. */
   readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** How many rows a table has; null if nobody could look. */
+/** Null if the rows could not be counted. */
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
-/** Columns that may hold the words of a state: whether they do, `words` must say. */
+/** Columns that may hold the words of a state. */
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
   return columns.find((each) => isStatus(each.name, isOutbox) && (isText(each) || each.allowed !== null)) ?? null
 }
 
 /**
- * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. Where some may say it,
- * and may be about goods as well, a person chooses: a row that was sent before us would else be sent again.
+ * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. If a column may be about
+ * goods, the user chooses, because otherwise rows that another program sent would be sent again.
  *
- * @param isOutbox the table is there to be read by somebody like us
+ * @param isOutbox the table was made to be read by a program like outboxd
  */
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
   if (needsMark(table.kind) && !table.isUpdatable) return bySomethingElse(table)
@@ -55,7 +55,7 @@ export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: Wor
   return needsMark(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
-/** A view or a foreign table that cannot be read as it is. */
+/** For a view or a foreign table that cannot be read directly. */
 function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoice {
   const what = isUpdatable
     ? 'the column that we set as a row is taken (we recognised none), since what is no table is read in no other way; or'
@@ -75,7 +75,7 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[]): State
   warnings: [],
 })
 
-/** @param atOnce as the row is taken */
+/** @param atOnce on capture */
 function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
   return chosen(column, [
     { text: 'state:' },
@@ -103,8 +103,8 @@ function byFlag(
 const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
 /**
- * @param words of an enum, of a CHECK, or of the rows that are there
- * @param atOnce the row must say that it is taken
+ * @param words of an enum, of a CHECK, or of existing rows
+ * @param atOnce the row must be marked on capture
  */
 function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boolean): StateChoice {
   const fallback = defaultWord(column)
@@ -158,7 +158,7 @@ const meanings: Record<(typeof states)[number], string> = {
   uncertain: 'nobody knows whether it arrived: a person looks',
 }
 
-/** A word of theirs; if anything may stand there, ours. */
+/** One of the column's words; ours if it allows any. */
 function wordFor(
   column: CatalogColumn,
   words: readonly string[],
@@ -174,13 +174,12 @@ function wordFor(
   return state === 'rejected' ? findWord(words, stateWords.failed) : null
 }
 
-/** Whether the word is not longer than the column. */
 function fits({ exactType }: CatalogColumn, word: string): boolean {
   const most = /^character(?: varying)?\((\d+)\)/.exec(exactType)?.[1]
   return most === undefined || word.length <= Number(most)
 }
 
-/** Names the columns, with what would stand here for each of them. */
+/** Names the candidates, each with the line that it would need. */
 function byPerson(
   table: CatalogTable,
   isOutbox: boolean,
@@ -215,7 +214,7 @@ function byPerson(
   }
 }
 
-/** How a column would be read, in one line. If it is not ours to write to, a filter can leave rows out by it. */
+/** Shows in one line how a column would be read. If outboxd must not write to it, only a filter can use it. */
 function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn, words: readonly string[]): string {
   if (!table.isUpdatable || column.isGenerated || (!isOutbox && isWorkflow(column, words)))
     return 'state: none, with a filter that leaves out what it says was sent'
@@ -229,12 +228,12 @@ function entryFor(table: CatalogTable, isOutbox: boolean, column: CatalogColumn,
   return `state: { ${entries.join(', ')} }`
 }
 
-/** True if the column may hold the ERP's own workflow: our words there would break it. */
+/** True if the column may hold the ERP's own workflow, which our words would break. */
 const isWorkflow = (column: CatalogColumn, words: readonly string[]) =>
   isStateCode(column) ||
   (isAnyStatus(column.name) && isText(column) && (words.length === 0 || findOddWords(column, words).length > 0))
 
-/** What a flag has before and after, the likeliest first. */
+/** Values of a flag before and after, the likeliest first. */
 const pairs = [
   ['N', 'Y'],
   ['N', 'J'],
@@ -281,7 +280,7 @@ function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
   }
 }
 
-/** Says what `state: none` means for the rows that are there. */
+/** Explains what `state: none` means for existing rows. */
 function allSent(rows: RowCount): string {
   if (rows === null || rows.rows === 0) return 'every row there is sent'
   if (rows.rows === 1) return 'the row there is sent'

@@ -1,7 +1,7 @@
 import { plain, usualNames, wordsOfName } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 
-/** What the columns of known outboxes are called, the likeliest first, compared as `plain` does. */
+/** Column names of known outboxes, the likeliest first, in the form of `plain`. */
 export const names = {
   payload: [
     'payload',
@@ -54,10 +54,9 @@ export const names = {
   updatedAt: ['updatedat', 'modifiedat', 'changedat'],
 } as const
 
-/** Text in these is a document only under one of the first names; json is one under each. */
+/** A text column counts as the payload only under one of these names, json under each. */
 export const textPayloads: readonly string[] = names.payload.slice(0, 5)
 
-/** The first column of the likeliest name that will do. */
 export function findNamed(
   columns: readonly CatalogColumn[],
   wanted: readonly string[],
@@ -70,11 +69,11 @@ export function findNamed(
   return null
 }
 
-/** In a table of business, `delivered` and `sent` are about goods and letters; these are about data. */
+/** In a business table `delivered` and `sent` are about goods; these words are about data. */
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 
-/** Whether a name says that the row was dealt with, as `synced_at` does, or `is_published`. */
+/** True for names such as `synced_at` and `is_published`. */
 export function saysDone(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
   const words = isOutbox ? handling : transfer
   const form =
@@ -89,14 +88,11 @@ const done = new RegExp(`^(?:${wide})$`)
 const doneWithin = new RegExp(
   `^(?:is|has|was|been|already|last|date|time|flag)*(?:${wide})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
 )
-/** Who, how many, how, where to, and what is only meant to happen. */
+/** Words of columns about a person, a count, a way, a target or a plan. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
-/**
- * Whether a person would look here for whether a row was sent, whatever kind of table it is: `exported`, `sent_to_crm`,
- * `gesendetAm`. It may be about goods and letters all the same, so only a person can say.
- */
+/** True for names that may be about sending, such as `exported` and `gesendetAm`, or about goods: only the user can say. */
 export function mayTellOfSending(name: string): boolean {
   const words = wordsOfName(name)
   return (
@@ -105,7 +101,7 @@ export function mayTellOfSending(name: string): boolean {
   )
 }
 
-/** `status` of an outbox; of a table of business, only one that is about data, as `sync_status` is. */
+/** `status` in an outbox; in a business table only one about data, such as `sync_status`. */
 export function isStatus(name: string, isOutbox: boolean): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload|replication'
   const own = isOutbox
@@ -116,7 +112,7 @@ export function isStatus(name: string, isOutbox: boolean): boolean {
 
 export const isAnyStatus = (name: string): boolean => /(status|state|statecode|statuscode|zustand)$/.test(plain(name))
 
-/** Where our word on a failure may go; in a table of business only if it is about data. */
+/** A column for our error text; in a business table only one about data. */
 export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload'
   const own = isOutbox ? `(?:${about}|last|send|processing|delivery|service)?` : `(?:${about})(?:last)?`
@@ -124,11 +120,10 @@ export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'):
   return new RegExp(`^${own}${form}$`).test(plain(name))
 }
 
-/** A time that says that the row was given up. */
 export const isGivenUp = (name: string): boolean =>
   /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(plain(name))
 
-/** Words that outboxes have for what becomes of a row, compared as `plain` does. */
+/** Words of outboxes for the states of a row, in the form of `plain`. */
 export const stateWords = {
   new: [
     'new',
@@ -177,7 +172,6 @@ export const stateWords = {
   uncertain: ['uncertain', 'unclear', 'unknown'],
 } as const
 
-/** The first of `values` that has one of the words. */
 export function findWord(values: readonly string[], words: readonly string[]): string | null {
   for (const word of words) {
     const found = values.find((value) => plain(value) === word)

@@ -30,7 +30,6 @@ import { readAllWords, readSeenRows, type Words, wordsOf } from './readAllWords.
 import { readDocument, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
-/** A file of the mappings' folder. */
 export interface DescribedFile {
   readonly name: string
   readonly text: string
@@ -38,24 +37,23 @@ export interface DescribedFile {
 
 export type Described =
   | { readonly kind: 'missing'; readonly nearest: string | null }
-  /** Our user must not look: `problem` says what lets it. */
+  /** A right is missing; `problem` has the grant. */
   | { readonly kind: 'denied'; readonly problem: string }
   | {
       readonly kind: 'described'
-      /** With its schema, as the catalog has it. */
       readonly table: string
       readonly files: readonly DescribedFile[]
       readonly warnings: readonly string[]
     }
 
-/** Types that get a mapping file each; more of them is rather no list of types. */
+/** A column with more values is not a list of types. */
 const typesMax = 5
 
 /**
- * Looks at a table, and proposes the files by which it is read.
+ * Reads a table and proposes its files.
  *
- * @param mapped the mapping files that are there already
- * @param endpoint where records of a business table go; null: to orders if the table has lines
+ * @param mapped the existing mapping files
+ * @param endpoint for records of a business table; null: orders if the table has lines
  */
 export async function describeTable(
   pool: pg.Pool,
@@ -70,7 +68,7 @@ export async function describeTable(
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
-  // A view, or a type of the client's, may need the role's search path.
+  // A view, or a type of the ERP's, may need the role's search path.
   const db = (await readHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
   const words = await readAllWords(db, table, unseen)
   const rows = await countRows(db, table, unseen)
@@ -122,17 +120,16 @@ const writeOutboxFile = (table: CatalogTable, { lines }: OutboxProposal): string
     ...lines,
   ])
 
-/** A table with lines or lookups, as its mapping file reads it. */
 interface DescribedDocument {
   readonly endpoint: Resource
   readonly sql: readonly string[]
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
-  /** The call of change capture; null for a table without lines, which is read as it is. */
+  /** The call of change capture; null for a table without lines, which is read directly. */
   readonly capture: ((words: WordsOf) => string) | null
 }
 
-/** @returns null for a table that stands alone */
+/** @returns null for a table without lines and lookups */
 async function describeDocument(
   db: Database,
   table: CatalogTable,
@@ -161,14 +158,14 @@ async function describeDocument(
   }
 }
 
-/** For how many rows `state: none` would hold; null if our user must not look. */
+/** Counts rows for `state: none`; null without the right. */
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
   return (await readSeenRows('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
 }
 
-/** The types that rows may have; what a person has to name instead, if nobody knows them. */
+/** The record types of the table, or what the user must name instead. */
 function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
@@ -186,7 +183,7 @@ const untoldType = (column: string, why: string): UntoldType => ({
   what: `the value that such rows have in "${column}"${why}`,
 })
 
-/** The types that get a file each: those without one, or one file to copy if they are many. */
+/** The types that get a file: those without one, or one file to copy if there are many. */
 function typesToMap(
   types: readonly string[] | UntoldType,
   { type }: OutboxProposal,
@@ -198,7 +195,6 @@ function typesToMap(
   return [untoldType(type.column, `, in a file like this for each of them: ${left.join(', ')}`)]
 }
 
-/** Null if there is no payload to look at. */
 async function readFields(
   pool: Sessions,
   table: CatalogTable,
@@ -214,7 +210,7 @@ async function readFields(
   return fields.length === 0 ? null : fields
 }
 
-/** What `check` would say of the file; of one whose id is still to be named, what holds for the table whatever it is. */
+/** The warnings of `check` about the proposed file, as far as its id is known. */
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
   if (described === null) return problems.map(({ message }) => message)
@@ -233,7 +229,7 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   }
 }
 
-/** What the service would mind in the requests, if the mapping needs nothing more. */
+/** Warnings about the requests, if the mapping has nothing to fill in. */
 function findMappingWarnings(name: string, text: string): string[] {
   const { mapping } = readMapping(name, text)
   return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)
@@ -244,12 +240,7 @@ const fileName = (type: string) => {
   return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
 }
 
-/**
- * Says of each type that has a mapping file already that none is proposed, and what that file reads that these rows lack: it may
- * have been written for other records. Pure.
- *
- * @param fields of the payload; null if there was none to look at
- */
+/** Warns of each type that has a mapping file already, and of the fields that these rows lack for it. Pure. */
 function findMappedWarnings(
   types: readonly string[],
   mapped: Mappings,
@@ -271,13 +262,13 @@ function findMappedWarnings(
 
 const firstStep = (path: string) => path.split(/[.[]/, 1)[0] ?? ''
 
-/** As the catalog has it, without quotes. */
+/** Without quotes. */
 export interface TableName {
   readonly schema: string | null
   readonly table: string
 }
 
-/** Reads TABLE, SCHEMA.TABLE, or either in the quotes that SQL would need. @returns null for what is neither */
+/** Reads TABLE or SCHEMA.TABLE, also with the quotes of SQL; null for another text. */
 export function readTableName(text: string): TableName | null {
   const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
   if (found === null) return null

@@ -2,10 +2,7 @@ import { plain } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
 import { findWord, isAnyStatus, mayTellOfSending, names, stateWords } from './columnNames.ts'
 
-/**
- * The few words that rows have in a column, if no enum and no CHECK lists them; none if there is no row to look at. Null
- * if there are many.
- */
+/** The few words of a column in existing rows; null if there are many. */
 export type WordsOf = (column: string) => readonly string[] | null
 
 export const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
@@ -13,7 +10,7 @@ export const isNumber = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|
 export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
 const isWord = (column: CatalogColumn) => isText(column) || column.allowed !== null
 
-/** Columns of a table that may say whether a row was sent, by their names or by what stands in them: which do, only a person knows. */
+/** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
 export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: WordsOf): CatalogColumn[] {
   return columns.filter((column) => {
     if (isTime(column)) return !column.notNull && mayTellOfSending(column.name)
@@ -23,7 +20,7 @@ export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: Word
   })
 }
 
-/** Columns that could say it by their shape alone: a warning names them if no other does. */
+/** Columns that could say it by their shape. A warning names them if `findSentColumns` finds none. */
 export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
   return columns.filter(
     (column) =>
@@ -34,7 +31,7 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
   )
 }
 
-/** Columns whose words `findSentColumns` asks for. @param isCheap rows are read as they lie, and not made by a view */
+/** Columns whose words `findSentColumns` asks for. @param isCheap false for a view, which computes its rows */
 export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
   const isNamed = ({ name }: CatalogColumn) => mayTellOfSending(name) || isAnyStatus(name)
   return columns.filter((column) =>
@@ -48,7 +45,7 @@ const isOfAnotherUse = ({ name }: CatalogColumn) =>
 const knownWords = Object.values(stateWords).flat()
 const sentWords = [...stateWords.queued, ...stateWords.completed]
 
-/** A word longer than this is none of a flag. */
+/** The longest word of a flag. */
 const flagWordMax = 12
 
 function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | null): boolean {
@@ -59,7 +56,7 @@ function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | n
   return mayTellOfSending(column.name) && words.every((word) => word.length <= flagWordMax)
 }
 
-/** Words that need not be about data, as draft and released are about the business. */
+/** Words about the business, such as draft and released. */
 export function findOddWords(column: CatalogColumn, words: readonly string[]): string[] {
   const first = defaultWord(column)
   return [...new Set([...words, ...(first === null ? [] : [first])])].filter(
@@ -67,14 +64,13 @@ export function findOddWords(column: CatalogColumn, words: readonly string[]): s
   )
 }
 
-/** What a new row has in a column of words. */
 export const defaultWord = (column: CatalogColumn): string | null =>
   /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
 
 /** Dynamics counts the states of its workflow. */
 export const isStateCode = ({ name }: CatalogColumn) => /^(statecode|statuscode)$/.test(plain(name))
 
-/** The column of the ERP's own workflow, as draft or confirmed: to be read, and never written by us. */
+/** Finds the column of the ERP's own workflow (draft, confirmed), which outboxd reads and never writes. */
 export function findWorkflow(columns: readonly CatalogColumn[]): CatalogColumn | null {
   const all = columns.filter((each) => isAnyStatus(each.name) && (isWord(each) || isStateCode(each)))
   return (

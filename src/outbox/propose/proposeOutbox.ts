@@ -7,21 +7,19 @@ import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
 import { findNamed, findWord, mayTellOfSending, names, stateWords, textPayloads } from './columnNames.ts'
 import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 
-/** What `outbox.yaml` may say of a table that the catalog has, and what it cannot know. */
+/** A proposed `outbox.yaml`, and what only the user can know. */
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
-  /** Which mapping files there have to be: for one constant type, or for the values of a column. */
+  /** One mapping file for a constant type, or one for each value of a column. */
   readonly type: { readonly constant: string } | { readonly column: string }
-  /** The column that holds the payload, or those that it is built of. */
+  /** The column of the payload, or the columns that it is built of. */
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
-  /** Whether a column was found that names rows. */
   readonly hasId: boolean
-  /** Whether a column says that a row waits. */
   readonly hasState: boolean
 }
 
-/** Columns whose few values are to be looked at before anything is proposed. */
+/** Columns whose values a proposal depends on. */
 export function findWordColumns({ columns, kind }: CatalogTable): string[] {
   const payload = findPayload(columns)
   const asked = [
@@ -33,14 +31,13 @@ export function findWordColumns({ columns, kind }: CatalogTable): string[] {
   return [...new Set(asked.flatMap((column) => (column !== null && column.allowed === null ? [column.name] : [])))]
 }
 
-/** A table of hundreds of columns would be read as often. */
+/** Each column takes one query. */
 const sentWordColumnsMax = 30
 
 /**
- * Proposes how a table is to be read. Pure.
+ * Proposes `outbox.yaml` for a table. Pure.
  *
- * @param wordsOf see `findWordColumns`
- * @param hasSource whether a mapping's query reads the record, so that the row need only say its id
+ * @param hasSource true if a mapping's query reads the record, so that a row needs only its id
  */
 export function proposeOutbox(
   table: CatalogTable,
@@ -61,7 +58,7 @@ export function proposeOutbox(
     const writes = chooseWrites(free, isOutbox, state)
     return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
   }
-  // What a record is read from, and known by, is not written.
+  // Columns that a record is read from or known by are not written.
   const read = [id.column, type, key, createdAt, document]
   const first = choose(read)
   const isAllWritten = first.written.length === columns.length
@@ -95,12 +92,12 @@ export function proposeOutbox(
   }
 }
 
-/** A time that is empty until the row is sent is none of its creation. */
+/** A time that is empty until the row is sent is not its creation. */
 const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
   /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !mayTellOfSending(name))
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
-/** A table's or column's name as a path reads it without quotes. */
+/** A name that a path reads without quotes. */
 export const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
@@ -112,7 +109,7 @@ function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
 const findType = (columns: readonly CatalogColumn[]) =>
   findNamed(columns, names.type, (column) => isText(column) || column.allowed !== null)
 
-/** Rows are put in order by the id if nothing else is said; one that is drawn as the row is inserted is best. */
+/** Rows are ordered by the id, so one from a sequence is best. */
 function orderLines(
   table: CatalogTable,
   id: CatalogColumn | null,
@@ -143,7 +140,7 @@ function keyEntry(key: CatalogColumn | null): YamlLine {
   }
 }
 
-/** Asks for the time of the row if no name tells it. */
+/** Asks for the time of the row if no name suggests one. */
 function createdAtLines(
   column: CatalogColumn | null,
   columns: readonly CatalogColumn[],
@@ -185,7 +182,7 @@ function createdAtLines(
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** All that we do not write, by names that paths in a mapping read without quotes. */
+/** All columns that outboxd does not write, under names that paths read without quotes. */
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
@@ -212,7 +209,7 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
   ]
 }
 
-/** Which rows are ours: what is given up is none, and which of a business are nobody but a person knows. */
+/** Leaves out rows that were given up. In a business table only the user knows which rows to send. */
 function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice, wordsOf: WordsOf): YamlLine[] {
   const givenUp = isOutbox && state.column?.type !== 'boolean' ? table.columns.find(isGivenUpTime) : undefined
   if (givenUp !== undefined && state.column !== null)
@@ -238,7 +235,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
 
 const endWords = [stateWords.queued, stateWords.completed, stateWords.failed, stateWords.rejected].flat()
 
-/** A word of rows that are to be sent: none of those that were. */
+/** A likely word of rows that are to be sent. */
 function exampleWord(words: readonly string[]): string | undefined {
   const left = words.filter((word) => findWord([word], endWords) === null)
   return (
@@ -246,5 +243,4 @@ function exampleWord(words: readonly string[]): string | undefined {
   )
 }
 
-/** As a column is written in SQL. */
 const quoteFilter = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name}"`)

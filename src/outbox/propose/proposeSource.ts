@@ -5,27 +5,26 @@ import { isNumber, isText, isTime } from './findSentColumns.ts'
 import type { ErpDocument, Lines, Lookup } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
-/** The query that reads documents by their ids, and what its rows have. */
+/** The query that reads documents by their ids, and its columns. */
 export interface SourceProposal {
   readonly sql: readonly string[]
   readonly fields: readonly SourceField[]
   readonly warnings: readonly string[]
 }
 
-/** A column of the query's result. */
 interface Selected {
   readonly name: string
   readonly sql: string
   readonly column: CatalogColumn
 }
 
-/** Columns that are selected for a person to choose from, if no name tells which is meant. */
+/** If no name suggests a column, this many are selected for the user to choose from. */
 const candidatesMax = 8
 
 /**
- * Proposes the query of a mapping file. Its columns have the names that docs/reference/interface.md gives to a client's fields. Pure.
+ * Proposes the query of a mapping file, whose columns have the names of docs/reference/interface.md. Pure.
  *
- * @param isOrder whether the service takes a list of items and knows the customer by a uuid; else by a number, a date and an amount
+ * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */
 export function proposeSource(document: ErpDocument, isOrder: boolean): SourceProposal {
   const { header, key, customer, lines } = document
@@ -67,7 +66,7 @@ const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double preci
 const isName = (column: CatalogColumn) => isText(column) || isNumber(column)
 const nameOf = ({ name }: CatalogColumn) => name
 
-/** Selects what the service knows the customer by: from the header, or from the customer's own table. */
+/** Selects the customer's id at the service, from the header or the customer's table. */
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
   const own =
     customer === null
@@ -89,13 +88,13 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
     .map((column) => select(column, 'h', column.name))
 }
 
-/** The column by which people outside the ERP know what a lookup finds. */
+/** The number or code that is known outside of the ERP. */
 function findCode({ table, key }: Lookup): CatalogColumn | null {
   const others = table.columns.filter((column) => column.name !== key && isName(column))
   return chooseByName(others, nameOf, 'code') ?? others.find((column) => isText(column) && column.isUnique) ?? null
 }
 
-/** Selects the column that names tell under its usual name; else those that a person may choose from, under their own. */
+/** Selects the column that its name suggests, under the service's name; else candidates, under their own names. */
 function selectUsual(
   fitting: readonly CatalogColumn[],
   what: 'orderDate' | 'amount' | 'reference',
@@ -109,14 +108,14 @@ function selectUsual(
   return candidates.slice(0, candidatesMax).map((column) => select(column, 'h', column.name))
 }
 
-/** @param name of the result's column; what a path of a mapping could not read without quotes is replaced */
+/** @param name of the result's column, without characters that a path would need quotes for */
 const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected => ({
   name: name.replace(/[^\p{L}\p{N}_-]+/gu, '_'),
   sql: `${alias}.${sqlName(column.name)}`,
   column,
 })
 
-/** The lines as a list, in their order, each with what their names tell: an article by its number, not by its id. */
+/** The ordered list of lines. An article appears by its number, not by its id. */
 function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
   const free = table.columns.filter(({ name }) => name !== column)
   const used = new Set<string>()
@@ -141,7 +140,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     ...member('unitPrice', 'unitPrice', isAmount),
     ...member('amount', 'lineAmount', isAmount),
   ]
-  // A list without its quantities is worse than one with a number too many.
+  // A missing quantity is worse than a number too many.
   if (!members.some(({ name }) => name === 'quantity'))
     for (const { name } of free.filter((each) => isAmount(each) && !used.has(each.name))) {
       used.add(name)

@@ -7,10 +7,10 @@ import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.t
 import { findSentColumns, type WordsOf } from './findSentColumns.ts'
 import { findWordColumns } from './proposeOutbox.ts'
 
-/** By column; null if there are many. What could not be looked at is not there. */
+/** By column; null if there are many. A column that could not be read is missing. */
 export type Words = Map<string, readonly string[] | null>
 
-/** Reads what stands in the columns that a proposal depends on. @param warnings takes what could not be looked at */
+/** Reads the values of the columns that a proposal depends on. @param warnings gets the columns that could not be read */
 export async function readAllWords(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
   const words: Words = new Map()
   for (const column of findWordColumns(table)) {
@@ -22,7 +22,6 @@ export async function readAllWords(db: Database, table: CatalogTable, warnings: 
   return words
 }
 
-/** For a proposal: of what could not be looked at, none are known. */
 export const wordsOf =
   (words: Words): WordsOf =>
   (column) => {
@@ -30,7 +29,7 @@ export const wordsOf =
     return found === undefined ? [] : found
   }
 
-/** What cannot be looked at (a view that fails, or takes too long) is not known: that is no reason to propose nothing. */
+/** A view that fails or is too slow is no reason to propose nothing. */
 export async function readSeenRows<T>(
   what: string,
   warnings: string[],
@@ -39,17 +38,14 @@ export async function readSeenRows<T>(
   try {
     return await look()
   } catch (error) {
-    // What took too long is passed over: it was no lock, which would have ended it sooner (55P03).
+    // Too slow, but not locked: a lock ends it sooner (55P03).
     if (isTransient(error) && !isStatementCanceled(error)) throw error
     warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
     return undefined
   }
 }
 
-/**
- * Columns that may say that a row was sent, of a table that is read as if none did: what another program has sent would be sent
- * again. None if the description has a state, nor those that its filter names.
- */
+/** Finds columns that may say that a row was sent, if neither the state nor the filter of the description uses one. */
 export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
   const table = await readCatalogTable(pool, qualifiedName(await resolveTable(pool, described)))

@@ -3,17 +3,17 @@ import { type Database, quoteIdentifier } from '../../postgres/database.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable, readCatalogTable, readWords } from './catalogTable.ts'
 import { isNumber, isText } from './findSentColumns.ts'
 
-/** A header with its lines and what it looks up, as an ERP keeps an order in several tables. */
+/** An order as an ERP keeps it: a header, its lines, and the tables that both look up. */
 export interface ErpDocument {
   readonly header: CatalogTable
-  /** The header's primary key, of one column. */
+  /** The header's primary key. */
   readonly key: CatalogColumn
-  /** The table of the customer that a column of the header names; null: the header names it itself, or nothing does. */
+  /** The customer's table; null if the header has no reference to one. */
   readonly customer: Lookup | null
   readonly lines: Lines | null
 }
 
-/** `column` holds the value that `key` has in another table. */
+/** `column` refers to `key` of another table. */
 export interface Lookup {
   readonly column: string
   readonly table: CatalogTable
@@ -21,13 +21,13 @@ export interface Lookup {
 }
 
 export interface Lines {
-  /** Without a key of its own, which says nothing outside the ERP. */
+  /** Without the column of its own key, which means nothing outside of the ERP. */
   readonly table: CatalogTable
-  /** Holds the header's key. */
+  /** Refers to the header's key. */
   readonly column: string
   readonly article: Lookup | null
   readonly unit: Lookup | null
-  /** Leaves out lines that sell nothing, as headings; null if all are meant. The line has the alias l. */
+  /** Leaves out headings and notes; null for all lines. The line has the alias l. */
   readonly condition: string | null
 }
 
@@ -39,9 +39,9 @@ export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable
 }
 
 /**
- * Finds the lines and lookups of a table: by its foreign keys, or by the names of columns and tables if it has none.
+ * Finds the lines and lookups of a table by its foreign keys, or else by names.
  *
- * @returns null if it has neither, or no primary key of one column
+ * @returns null without both, or without a primary key of one column
  */
 export async function readDocument(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
   const key =
@@ -59,7 +59,6 @@ interface Found {
   readonly column: string
 }
 
-/** A column that refers to the key of a table. */
 interface Reference extends Found {
   readonly key: string
 }
@@ -99,7 +98,7 @@ async function findLines(db: Database, header: CatalogTable, key: CatalogColumn)
   }
 }
 
-/** The first table that lines refer to and that has numbers as articles have them, whatever its name is. */
+/** Finds the first table that lines refer to and that has a column for an article's number. */
 async function findCoded(db: Database, table: CatalogTable, reference: string): Promise<Lookup | null> {
   const { rows } = await db.query<Reference>(referencesSql, [qualifiedTable(table)])
   for (const found of rows) {
@@ -109,7 +108,7 @@ async function findCoded(db: Database, table: CatalogTable, reference: string): 
   return null
 }
 
-/** Tryton's and Odoo's lines may be headings and notes, too. */
+/** In Tryton and Odoo a line may be a heading or a note. */
 async function findLinesCondition(db: Database, table: CatalogTable): Promise<string | null> {
   const kind = table.columns.find(({ name }) => /^(type|display_type)$/.test(name))
   if (kind === undefined || !kind.isReadable) return null
@@ -117,10 +116,10 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
   return (await readWords(db, table, kind.name))?.includes('line') ? `l.type = 'line'` : null
 }
 
-/** A quantity and one more sign. */
+/** A quantity (2) and one more sign. */
 const linesScoreMin = 3
 
-/** Says how much a table that refers to the header looks like its lines. */
+/** Scores how much a table that refers to the header looks like its lines. */
 function scoreLines(header: string, table: CatalogTable, reference: string): number {
   const { name, columns } = table
   const others = columns.filter((column) => column.name !== reference)
@@ -155,7 +154,7 @@ function sharesStem(header: string, other: string): boolean {
 const stemOf = (header: string): string =>
   /^O[A-Z]{3}$/.test(header) ? plain(header).slice(1) : plain(header).replace(/(header|head|kopf|en|e|s)$/, '')
 
-/** What a column that holds the key of a header may be called, without case, blanks and underscores. */
+/** Usual names of a column that refers to the header, in the form of `plain`. */
 function namesOfReference(header: string, key: string): string[] {
   const [table, name] = [plain(header), plain(key)]
   const own = /^(id|no|nr|code|key)$/.test(name) ? [`document${name}`, `order${name}`] : [name]
@@ -165,7 +164,6 @@ function namesOfReference(header: string, key: string): string[] {
   ]
 }
 
-/** Finds the table that says who the customer is, or what the article is. */
 async function findLookup(
   db: Database,
   table: CatalogTable,
@@ -200,7 +198,7 @@ async function findByName(db: Database, table: CatalogTable, column: CatalogColu
 
 const nameOf = ({ name }: { name: string }) => name
 
-/** The columns of a table, without those that are NULL in each of some rows: what is never filled says nothing. */
+/** Leaves out columns that are NULL in all of the first rows, because their names mislead. */
 async function readFilledColumns(db: Database, table: CatalogTable): Promise<readonly CatalogColumn[]> {
   const readable = table.columns.filter(({ isReadable }) => isReadable)
   if (readable.length === 0) return table.columns
