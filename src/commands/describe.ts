@@ -17,17 +17,14 @@ export const command = defineCommand({
   description: 'propose the files by which outboxd reads a table',
   arguments: [['<table>', 'name, or schema.name, as the catalog has it']],
   options: [
-    [
-      '--endpoint <name>',
-      `where the records go: ${resourceNames.join(' or ')} (default: as the fields and lines look)`,
-    ],
-    ['--write', 'write the files into MAPPINGS_DIR, unless one of them is there already'],
+    ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
+    ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
     ['--json', 'as JSON'],
   ],
-  help: `Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
-nothing. For a header with lines it follows foreign keys (or names) to the lines, the customer and the articles, and proposes a query
-that reads them and the call of change capture. What only you can know is marked FILL IN, with what you can choose from: the files
-cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
+  help: `Reads the catalog of DATABASE_URL, the words in columns of state and type, and the field names of some payloads. It changes nothing.
+For a header with lines it follows foreign keys, or names, to the lines, the customer and the articles. It proposes a query that reads
+them, and the call of change capture. What only you can know is marked FILL IN, with the choices. The files do not load before.
+If something would keep the daemon from reading the table, a warning on stderr says so.
 
 Examples:
   outboxd describe sales_order             look first
@@ -76,7 +73,7 @@ Examples:
       context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
     if (present.length > 0) {
       context.stderr.write(
-        `outboxd: nothing is written: ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'is' : 'are'} there already. Move away what is there, or look without --write and write by hand\n`,
+        `outboxd: nothing was written, because ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'exists' : 'exist'}. Move ${present.length === 1 ? 'it' : 'them'} away, or run without --write and copy by hand\n`,
       )
       return exit.failed
     }
@@ -106,7 +103,7 @@ function missing(
     schema === null ? '' : `. If the dot belongs to the name, quote it as in SQL: outboxd describe '"${name}"'`
   const hint = nearest === null ? quote : `; did you mean "${nearest}"?`
   context.stderr.write(
-    `outboxd: there is no table ${name} in the outbox's database, or this user must not see it${hint}\n`,
+    `outboxd: there is no table ${name} in the outbox's database, or this user has no permission to see it${hint}\n`,
   )
   return exit.nothing
 }
@@ -124,6 +121,6 @@ function nextStep(written: readonly string[], places: number): string {
   const fill = places === 0 ? '' : `fill in ${pluralize(places, 'place')} (FILL IN), then `
   const capture = written.find((file) => file.endsWith('.sql'))
   const run = capture === undefined ? '' : `run ${capture} (it says how), then `
-  if (written.length === 0) return `Nothing is written. Next: outboxd describe … --write, ${fill}outboxd check.`
+  if (written.length === 0) return `Nothing was written. Next: outboxd describe … --write, ${fill}outboxd check.`
   return `Written: ${written.join(', ')}. Next: ${fill}${run}outboxd check, and outboxd map --all-new.`
 }

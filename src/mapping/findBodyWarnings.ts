@@ -82,7 +82,7 @@ function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string
     return Array.isArray(value) ? [] : [`${at} is ${kindOf(value)}, and the service takes a list`]
   if (typeof value !== 'string') return [`${at} is ${kindOf(value)}, and the service takes text`]
   if (value.includes(placeholder)) return checkComposed(rule, at)
-  if (rule.kind === 'uuid') return isUuid(value) ? [] : [`${at} can be "${value}", which is no uuid`]
+  if (rule.kind === 'uuid') return isUuid(value) ? [] : [`${at} can be "${value}", which is not a uuid`]
   const { values, lengthMax } = rule
   if (values !== null && !values.includes(value))
     return [`${at} can be "${value}", and the service takes ${listed(values)}${didYouMean(value, values)}`]

@@ -149,7 +149,7 @@ function head(
   isUnseen: boolean,
 ): YamlLine[] {
   const unseen =
-    'No payload with fields was there to look at: these are the names that docs/reference/interface.md gives to a client’s fields.'
+    'No payload with fields was found. These are the names of a client’s fields in docs/reference/interface.md.'
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'

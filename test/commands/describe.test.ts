@@ -69,7 +69,7 @@ test('what is there is not overwritten, and said; nothing else is written then',
   const dir = mappingFiles({ 'sales_order.yaml': 'mine: true\n' })
   const { code, messages } = await run('sales_order', { write: true }, dir)
   expect(code).toBe(1)
-  expect(messages).toContain(`nothing is written: ${join(dir, 'sales_order.yaml')} is there already`)
+  expect(messages).toContain(`nothing was written, because ${join(dir, 'sales_order.yaml')} exists`)
   expect(readdirSync(dir)).toEqual(['sales_order.yaml'])
   expect(readFileSync(join(dir, 'sales_order.yaml'), 'utf8')).toBe('mine: true\n')
 })
@@ -248,8 +248,8 @@ test('what check would say is a warning: row-level security, rights, and columns
     create table w (id bigint primary key, type text, payload jsonb, sent_at timestamptz);
     create role reader_of_t login password 'secret'; grant select on t, w to reader_of_t`)
   const { messages } = await run('t')
-  expect(messages).toMatch(/"status" is character varying\(4\), which cannot take queued, completed/)
-  expect(messages).toMatch(/"transaction_id" could take transaction_id, but it is uuid, and we write text/)
+  expect(messages).toMatch(/"status" is character varying\(4\), which cannot hold queued, completed/)
+  expect(messages).toMatch(/"transaction_id" could take transaction_id, but it is uuid, and outboxd writes text/)
   expect(messages).toMatch(/"error" could take error, but it must not be NULL/)
   const asReader = new URL(url)
   asReader.username = 'reader_of_t'
@@ -362,7 +362,7 @@ test('a type whose file is there already is said, with what that file reads and 
   const { printed, messages } = await run('order', {}, 'mappings')
   expect(printed).not.toContain('order.yaml ---')
   expect(messages).toMatch(
-    /warning: MAPPINGS_DIR has a mapping file of the type "order" already, so none is proposed for it\. It reads items, which the payload of these rows lacks: where it is for other records, give these another type in outbox\.yaml/,
+    /warning: MAPPINGS_DIR has a mapping file of the type "order" already, so none is proposed for it\. It reads items, which the payload of these rows lacks\. If the file is for other records, give these rows another type in outbox\.yaml/,
   )
 })
 
@@ -381,7 +381,7 @@ test('more types than get a file each are said with their number or their names,
   )
   await pool.query(`insert into t select n, 'kind ' || n, '{}' from generate_series(8, 25) n`)
   expect(await toFillIn()).toMatch(
-    /^the value that such rows have in "type", in a file like this for each: there are more than 12\. Where "type" is no type, say type: { constant: … } in outbox\.yaml$/,
+    /^the value that such rows have in "type", in a file like this for each: there are more than 12\. If "type" is not a type, write type: { constant: … } in outbox\.yaml$/,
   )
 })
 
@@ -411,7 +411,7 @@ test('a status of the business is not taken for one of data: which of its words 
   )
   await pool.query(`insert into t values (1, '{}', 'draft'), (2, '{}', 'shipped')`)
   const { messages, mappingsDir } = await run('t', { write: true })
-  expect(messages).toMatch(/warning: "status" has words that need not be about data \(draft, shipped\)/)
+  expect(messages).toMatch(/warning: "status" has words that may be about your business \(draft, shipped\)/)
   expect(messages).toMatch(/to fill in: .*which values say that the row waits\? null for NULL; it has draft, shipped/)
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })

@@ -134,7 +134,7 @@ test('where no column was recognised that is said, not that there is none, with 
   expect(printed).toMatch(/^state: none/m)
   expect(printed).toMatch(/Each of the 3 rows there is sent:[\s#]+see[\s#]+outboxd[\s#]+adopt[\s#]+--start/)
   expect(messages).toMatch(
-    /warning: we recognised no column of "t\d+" that says whether a row was sent; look at: archived, valid_until/,
+    /warning: no column of "t\d+" looks like one that says whether a row was sent; look at: archived, valid_until/,
   )
   expect(messages).toMatch(/each of the 3 rows there is sent.*outboxd adopt --start now/)
 })

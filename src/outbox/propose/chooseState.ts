@@ -58,8 +58,8 @@ export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: Wor
 /** For a view or a foreign table that cannot be read directly. */
 function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoice {
   const what = isUpdatable
-    ? 'the column that we set as a row is taken (we recognised none), since what is no table is read in no other way; or'
-    : 'nothing: what is no table, and nobody can write to, cannot be read;'
+    ? 'the column that outboxd sets on capture, because a view or a foreign table needs one (none of its columns looks like one); or'
+    : 'nothing: a view or a foreign table without writes cannot be read;'
   return chosen(null, [
     {
       text: 'state:',
@@ -81,8 +81,8 @@ function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
     { text: 'state:' },
     { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL: the row waits' },
     atOnce
-      ? { text: '  set: [queued]', comment: 'as soon as the row is taken' }
-      : { text: '  set: [completed]', comment: 'the time is written then; [queued] would be as the row is taken' },
+      ? { text: '  set: [queued]', comment: 'on capture' }
+      : { text: '  set: [completed]', comment: 'the time of completion; [queued] writes the time of capture' },
   ])
 }
 
@@ -96,7 +96,7 @@ function byFlag(
     { text: `  flag: ${quoteYaml(column.name)}`, comment: column.exactType },
     { text: `  new: ${waiting}`, comment: 'the row waits' },
     { text: `  done: ${done}` },
-    { text: '  set: [queued]', comment: 'as soon as the row is taken' },
+    { text: '  set: [queued]', comment: 'on capture' },
   ])
 }
 
@@ -119,17 +119,17 @@ function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boole
     knows || atOnce
       ? []
       : [
-          `nothing in "${column.name}" says that a row is taken: the ledger remembers which rows were; a value for "queued" is simpler and cheaper`,
+          `no word of "${column.name}" says that a row is captured, so the ledger remembers it. A value for "queued" is simpler and cheaper`,
         ]
   const odd = findOddWords({ ...column, default: null }, words)
   if (odd.length > 0)
     warnings.push(
-      `"${column.name}" has words that need not be about data (${odd.join(', ')}): where it is a state of your business, another column has to say what is sent`,
+      `"${column.name}" has words that may be about your business (${odd.join(', ')}). If it is the ERP's own state, choose another column`,
     )
   const tooLong = column.allowed === null ? states.filter((state) => !fits(column, state)) : []
   if (tooLong.length > 0)
     warnings.push(
-      `"${column.name}" is ${column.exactType}, which cannot take ${tooLong.join(', ')}: a shorter word of yours, or a longer column`,
+      `"${column.name}" is ${column.exactType}, which cannot hold ${tooLong.join(', ')}: choose a shorter word, or a longer column`,
     )
   return {
     column,
@@ -151,11 +151,11 @@ function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boole
 }
 
 const meanings: Record<(typeof states)[number], string> = {
-  queued: 'as soon as the row is taken',
+  queued: 'on capture',
   completed: 'the service finished it',
   failed: 'the service said no',
   rejected: 'it does not map, or the service found its data invalid',
-  uncertain: 'nobody knows whether it arrived: a person looks',
+  uncertain: 'it may have arrived: it needs attention',
 }
 
 /** One of the column's words; ours if it allows any. */
@@ -262,7 +262,7 @@ function findPair(column: CatalogColumn, words: readonly string[]): readonly [st
 
 function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
   const { name, isUpdatable, columns } = table
-  const why = isUpdatable ? '' : ', and nobody can write to it'
+  const why = isUpdatable ? '' : ', and it cannot be written to'
   const flags = findFlagLike(columns).map((column) => column.name)
   const look = flags.length === 0 ? '' : `; look at: ${flags.join(', ')}`
   return {
@@ -271,11 +271,11 @@ function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
     lines: [
       {
         text: 'state: none',
-        comment: `the ledger remembers which rows were taken; nothing is written here. ${capitalize(allSent(rows))}: see outboxd adopt --start`,
+        comment: `the ledger remembers the captured rows; nothing is written here. ${capitalize(allSent(rows))}: see outboxd adopt --start`,
       },
     ],
     warnings: [
-      `we recognised no column of "${name}" that says whether a row was sent${look}${why}: ${allSent(rows)}, unless a filter leaves it out. To leave its history alone: outboxd adopt --start now (or id:N, since:D), before the first start`,
+      `no column of "${name}" looks like one that says whether a row was sent${look}${why}. So ${allSent(rows)}, unless a filter leaves it out. To leave the history alone, run \`outboxd adopt --start now\` (or id:N, since:D) before the first start`,
     ],
   }
 }

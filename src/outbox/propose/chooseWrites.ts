@@ -40,7 +40,7 @@ export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: Stat
     ...(givenUp
       ? [{ column: givenUp, what: '{ what: now, on: [failed, rejected, discarded] }', comment: 'given up' }]
       : []),
-    ...(updated ? [{ column: updated, what: 'now', comment: 'when we wrote last' }] : []),
+    ...(updated ? [{ column: updated, what: 'now', comment: 'the last write' }] : []),
   ]
   const all = [...fitting, ...times]
   const lines = all.map(({ column, what, comment }) => ({ text: `  ${quoteYaml(column.name)}: ${what}`, comment }))
@@ -54,11 +54,11 @@ export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: Stat
 const noWrites: YamlLine = {
   text: '',
   comment:
-    'write: columns for transaction_id, error_code and error. None of the columns looks like one: nobody sees in the table why a record failed.',
+    'write: columns for transaction_id, error_code and error. None of the columns looks like one, so the table does not show why a record failed.',
 }
 
 function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): string {
-  const why = notNull ? 'it must not be NULL, and we empty it' : `it is ${exactType}, and we write text`
+  const why = notNull ? 'it must not be NULL, and outboxd empties it' : `it is ${exactType}, and outboxd writes text`
   return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
 }
 

@@ -170,11 +170,11 @@ function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Wor
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
   const types = column?.allowed ?? words.get(type.column)
-  if (types === undefined) return untoldType(type.column, ', where we could not look')
+  if (types === undefined) return untoldType(type.column, ', whose values could not be read')
   if (types === null)
     return untoldType(
       type.column,
-      `, in a file like this for each: there are more than ${wordsMax}. Where "${type.column}" is no type, say type: { constant: … } in outbox.yaml`,
+      `, in a file like this for each: there are more than ${wordsMax}. If "${type.column}" is not a type, write type: { constant: … } in outbox.yaml`,
     )
   return types.length === 0 ? untoldType(type.column, ': no row has one') : types
 }
@@ -254,8 +254,8 @@ function findMappedWarnings(
     const missing = fields === null ? [] : [...new Set(read)].filter((step) => !has.has(step))
     const lacks =
       missing.length === 0
-        ? ': outboxd map --outbox shows what it makes of a row'
-        : `. It reads ${missing.join(', ')}, which the payload of these rows lacks: where it is for other records, give these another type in outbox.yaml`
+        ? '. `outboxd map --outbox ID` shows the request that it makes'
+        : `. It reads ${missing.join(', ')}, which the payload of these rows lacks. If the file is for other records, give these rows another type in outbox.yaml`
     return [`MAPPINGS_DIR has a mapping file of the type "${type}" already, so none is proposed for it${lacks}`]
   })
 }

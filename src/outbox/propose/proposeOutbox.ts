@@ -216,7 +216,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
     return [
       {
         text: `filter: ${quoteYaml(`${quoteFilter(givenUp.name)} is null`)}`,
-        comment: 'what was given up is none of ours',
+        comment: 'leaves out rows that were given up',
       },
     ]
   const lifecycle = isOutbox ? null : findWorkflow(table.columns.filter((column) => column !== state.column))
