@@ -92,7 +92,7 @@ test('a table with a long history is given: `migrate`, `check` and `status` coun
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
   )
   expect(await statusSays(fresh.env)).toMatch(
-    /4000 rows waited in the outbox table before anything was captured.*adopt --same --start now/,
+    /4000 rows waited in the outbox table before the first capture.*adopt --same --start now/,
   )
   await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
   await until(
