@@ -156,7 +156,16 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
       ? 'a repeated request gets the first answer'
       : 'a request that arrived is E002 when it is repeated, and stored once'
   const set = [{ variable: 'UNCERTAIN_POLICY', value: 'resend', why: meaning }]
-  return sure(byKey === 'same id' ? 'replay' : 'e002', why, { assumed, differs: policy === 'hold', set, contract })
+  const advice = [
+    'ask the operator of the service how long it remembers a key: a record that is repeated later may be there twice',
+  ]
+  return sure(byKey === 'same id' ? 'replay' : 'e002', why, {
+    assumed,
+    differs: policy === 'hold',
+    set,
+    advice: seen.isById ? [] : advice,
+    contract,
+  })
 }
 
 const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
