@@ -112,23 +112,32 @@ export const countsSample: Sample<Counts> = {
       first = await countToLimit(parts, send, gapMs)
     }
     if (!first.refused) return { counts: [first], between: { sent: 0, refused: 0, tokens: 0, stayed: false } }
-    const endedMs = lastEndMs()
-    // Late enough that these, if they count, are still in the window throughout the second count.
-    await waitUntilMs(endedMs + Math.min(windowMs / 2, 2 * (endedMs - startedMs) + 5_000))
+    const tookMs = lastEndMs() - startedMs
+    const secondMs = nextStartMs(startedMs, 1 / 2, lastEndMs(), windowMs)
+    // Late enough that these, if they count, are in the window throughout the second count, and before the first count leaves it.
+    const slackMs = windowMs / 15
+    await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const [betweenMs, before] = [parts.nowMs(), grantsIn(parts)]
     let refused = 0
     for (let i = 0; i < betweenCounts; i++) refused += isThrottled((await send()).answer) ? 1 : 0
     const tokens = grantsIn(parts) - before
-    await waitUntilMs(endedMs + windowMs + 1_000)
+    await waitUntilMs(secondMs)
     const second = await countToLimit(parts, send, gapMs)
     const stayed = lastEndMs() < betweenMs + windowMs
     const two: Counts = { counts: [first, second], between: { sent: betweenCounts, refused, tokens, stayed } }
-    // A fixed window may have ended during a count that took long: then both counts are too large.
-    const isQuick = endedMs - startedMs < windowMs / 4
-    if (second.taken === 0 || (isQuick && readCounts(two)?.fit === 'one')) return two
-    await waitUntilMs(lastEndMs() + 1.25 * windowMs)
+    if (second.taken === 0 || (tookMs < windowMs / 4 && readCounts(two)?.fit === 'one')) return two
+    await waitUntilMs(nextStartMs(secondMs, 1 / 3, lastEndMs(), windowMs))
     return { ...two, counts: [first, second, await countToLimit(parts, send, gapMs)] }
   },
+}
+
+/**
+ * When to count again: a window after the last request, and in another part of a fixed window than the count before. Counts in which
+ * a window ends at the same point come to the same number, and both are too large.
+ */
+function nextStartMs(startedMs: number, share: number, lastEndMs: number, windowMs: number): number {
+  const windows = Math.ceil((lastEndMs + 1_000 - startedMs) / windowMs + 1 - share)
+  return startedMs + (windows + share) * windowMs
 }
 
 /** Ends after a window, too: a count that takes longer is not of one window. */
