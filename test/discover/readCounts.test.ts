@@ -91,6 +91,9 @@ test('a window is longer if nothing is free when it should be over, and then no 
     set: [{ value: '60' }],
   })
   expect(judgeRateWindow(counted(count(60), count(60)), 60_000)).toMatchObject({ found: 'up to 60 s' })
+  const none = counted(count(0), count(0))
+  expect(judgeRateWindow(none, 60_000)).toMatchObject({ found: 'longer than 60 s' })
+  expect(judgeRateLimit({ counts: none, range: null, doubt: null, configured })).toMatchObject({ found: null, set: [] })
 })
 
 test('a limit that fits only if tokens do not count is set, and not called found', () => {

@@ -179,7 +179,7 @@ interface CountsRead {
 export function readCounts({ counts, between }: Counts): CountsRead | null {
   const [first, second, third] = counts
   if (first === undefined || !first.refused) return null
-  if (second === undefined) return { limit: first.taken, fit: 'none', throttledCount: null }
+  if (second === undefined || first.taken === 0) return { limit: first.taken, fit: 'none', throttledCount: null }
   if (third !== undefined) {
     const two = readCounts({ counts: [first, second], between })
     if (two?.fit === 'one' && third.refused && third.tokens === 0 && third.taken === two.limit) return two
@@ -274,7 +274,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
     return likely(`more than ${first.taken}`, why, { assumed, differs: true })
   }
   if (read.fit === 'one') return say('sure', read.limit, why)
-  if (first !== undefined && third === undefined && (second === undefined || second.taken === 0))
+  if (first !== undefined && third === undefined && (second === undefined || second.taken === 0) && first.taken > 0)
     return say('likely', first.taken, why)
   // The smaller number is set, so that the daemon stays below the limit.
   const open = read.fit === 'several' ? 'which may be one or more higher, if tokens count' : 'which differ'
