@@ -25,45 +25,37 @@ import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from '.
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row',
   options: [
-    [
-      '--same',
-      'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
-    ],
-    [
-      '--new',
-      'the table has different rows: a different table, or ids that started again (truncate … restart identity)',
-    ],
-    ['--service', 'the service has moved: bind the ledger to the configured one'],
+    ['--same', 'the table has the rows that the ledger knows: it was renamed or moved, or the ERP edits rows'],
+    ['--new', 'the table has different rows: a different table, or ids that began again (truncate … restart identity)'],
+    ['--service', 'the service has changed: bind the ledger to the configured one'],
     ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what it would mean; change nothing'],
-    ['--yes', 'do not ask'],
-    ['--json', 'as JSON'],
+    ['--dry-run', 'show what would happen; change nothing'],
+    ['--yes', 'do not ask for confirmation'],
+    ['--json', 'print JSON'],
   ],
-  help: `A ledger serves one outbox table, known by its database, its name and its id column. If the configuration names
-another one, nothing is captured until you say here what is meant. If the ledger knows no table yet, --start is enough:
-give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
+  help: `A ledger serves one outbox table. If the configuration names a different one, nothing is captured until you run this with --same
+or --new. Before the first start, --start is enough: it ignores the existing rows, on all instances and for good.
 
-A ledger serves one service, too, known by SERVICE_BASE_URL, SERVICE_AUTH_URL and SERVICE_CLIENT_ID. --service says that it serves the
-configured one from now on, for instance production after a test. Stop all daemons before. While records are sending, accepted or
-uncertain, or queued to be sent again, it refuses: another service does not know them. Let a daemon of the former service finish them,
-or settle them with resolve and discard. With --service --same it is the same service, which has a new address or gave you a new
-client id: everything goes on.
+A ledger serves one service, too. --service binds it to the configured one, for instance to production after a test. Stop all
+daemons first. It refuses while the former service still has records that have not ended: let a daemon finish them, or settle
+them with resolve and discard. Add --same if only the address or the client id of the service changed.
 
 Examples:
-  outboxd adopt --start now              from the rows on that are written from now on
-  outboxd adopt --new --yes              the table was emptied, and its ids began anew
+  outboxd adopt --start now              send only rows written from now on
+  outboxd adopt --new --yes              the table was emptied, and its ids began again
   outboxd adopt --same                   OUTBOX_TABLE was renamed
   outboxd adopt --service                from test to production`,
-  /** @returns 4 if it was not confirmed, 1 if the former service still has records or daemons */
   async action(context, options): Promise<number> {
     const start = readStart(options.start)
     const problems = [
       ...actorProblems(options),
-      start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
+      start === undefined
+        ? `--start ${options.start}: give now, id:N or since:D, such as id:4711 or since:2026-11-01`
+        : null,
       options.same && options.new ? 'give --same or --new, not both' : null,
-      options.service && (options.new || start !== null) ? 'give --service alone, or with --same' : null,
+      options.service && (options.new || start !== null) ? '--service can be combined only with --same' : null,
       !options.service && !options.same && !options.new && start === null
         ? 'give --same, --new, --start or --service'
         : null,
@@ -91,7 +83,7 @@ Examples:
       const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
       const underWay = await readUnderWay(databases.ledger)
       context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
       if (!options.dryRun) {
         await adoptOutbox(operatorOf(databases, actorOf(context, options)), adoption)
         context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
@@ -107,7 +99,6 @@ type AdoptOptions = OptionsOf<typeof command>
 
 type Start = 'now' | StartPosition | null
 
-/** @returns 1 if a daemon runs, or if records are under way at the former service */
 async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
   const { service } = readConfig(context.env)
   const isSame = options.same ?? false
@@ -116,9 +107,9 @@ async function moveService(context: CommandContext, options: AdoptOptions): Prom
     const kind = judgeServiceUse(use, isSame)
     if (kind === 'adopted') {
       const former = use.served?.baseUrl ?? 'no service yet'
-      const meaning = isSame ? 'It is the same service, and knows all that was sent' : 'It is another service'
+      const meaning = isSame ? 'It is the same service, and knows all records' : 'It is a different service'
       context.stderr.write(`The ledger belongs to ${former}. It will belong to ${service.baseUrl}. ${meaning}.\n`)
-      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that so?'))) return exit.unconfirmed
+      if (!options.yes && !options.dryRun && !(await isConfirmed(context, 'Is that right?'))) return exit.unconfirmed
     }
     const mayWrite = kind === 'adopted' && !options.dryRun
     const adoption = mayWrite
@@ -136,19 +127,19 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
     case 'adopted':
       return `The ledger belongs to the service ${baseUrl}.`
     case 'served':
-      return `The ledger belongs to the service ${baseUrl} already.`
+      return `The ledger already belongs to the service ${baseUrl}.`
     case 'daemons':
-      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, and give the command again`
+      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, then run it again`
     case 'records': {
       const counts = Object.entries(records).map(([state, many]) => `${many} ${state}`)
-      return `outboxd: records were sent to ${served?.baseUrl} and have not ended (${counts.join(', ')}). Another service does not know them, so nothing was changed. Let a daemon of the former service finish them, or settle them with \`outboxd resolve\` and \`outboxd discard\`. If it is the same service at a new address or with a new client, give --same`
+      return `outboxd: records were sent to ${served?.baseUrl} and have not ended (${counts.join(', ')}). A different service does not know them, so nothing was changed. Let a daemon finish them at the former service, or settle them (\`outboxd resolve\`, \`outboxd discard\`). If only the address or client id changed, add --same`
     }
     default:
       return kind satisfies never
   }
 }
 
-/** Counts the rows that wait. Returns 0 if the table's ids began anew, because the count is then unknown. */
+/** Counts waiting rows. Returns 0 if the ids began again, because the count is then unknown. */
 async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting
@@ -158,7 +149,6 @@ async function countNotCaptured(databases: Databases): Promise<number> {
   }
 }
 
-/** Returns undefined if the text cannot be read. */
 function readStart(text: string | undefined): Start | undefined {
   if (text === undefined) return null
   if (text === 'now') return 'now'
@@ -176,18 +166,18 @@ function preview(
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
     rows === 'new'
-      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
-      : 'Its rows are those that the ledger knows.',
+      ? 'Its rows are new to the ledger: each row that waits will be sent.'
+      : 'Its rows are the rows that the ledger knows.',
     rows === 'new' && sent > 0
-      ? `The ledger has sent ${pluralize(sent, 'record')} of this outbox already: each of them whose row is still there and waits (in a table without a state: every row) is sent AGAIN.`
+      ? `The ledger has already sent ${pluralize(sent, 'record')} of this outbox. If their rows still wait (in a table without a state: if they still exist), they are sent AGAIN.`
       : null,
     startMessage(start),
     hiddenMessage(hidden),
     notCaptured > 0
-      ? `${pluralize(notCaptured, 'row')} of it ${notCaptured === 1 ? 'is' : 'are'} not captured yet: what of them lies before that is never sent.`
+      ? `${pluralize(notCaptured, 'row')} ${notCaptured === 1 ? 'is' : 'are'} not captured yet. Those before the start position will never be sent.`
       : null,
     rows === 'new' && submissions + reports > 0
-      ? `Of the former outbox ${pluralize(submissions, 'record')} are under way and go on; neither these nor ${pluralize(reports, 'outcome')} that are due will be written to any row.`
+      ? `${pluralize(submissions, 'record')} of the former outbox ${submissions === 1 ? 'is' : 'are'} under way and will be finished. Their outcomes, and ${reports} others, will not be written back.`
       : null,
   ]
   return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')

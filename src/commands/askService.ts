@@ -34,7 +34,7 @@ export async function askService(
   const http = createHttp({
     clock: systemClock,
     timeoutMs: service.requestTimeoutMs,
-    connections: 20, // rate-second asks that many at once
+    connections: 20, // rate-second sends that many at once
     answerMaxBytes: service.answerMaxBytes,
     settings: () => service,
     onCertificate() {},
@@ -74,7 +74,7 @@ interface Options {
 
 const againMs = 500
 
-/** Opens the ledger's budget, or counts in memory if there is none. @throws ConfigInvalid if no ledger is configured */
+/** Opens the ledger's budget; counts in memory if the database has no ledger. @throws ConfigInvalid */
 export async function openDiscoverSlots(
   context: CommandContext,
   { config, ownCount, nowMs, waitMs }: Options,
@@ -136,6 +136,6 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
 
 function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
   if (lent.kind === 'slot') return lent
-  const why = `all sending is paused (pause ${lent.reason}): ${lent.detail}. \`outboxd status\` says more`
+  const why = `sending is paused (${lent.reason}): ${lent.detail}. See \`outboxd status\``
   return { kind: 'none', why }
 }

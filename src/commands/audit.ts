@@ -29,51 +29,46 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list each record with its amounts, times, outcome and what operators did',
   options: [
-    ['--since <when>', 'what ended since then: a date, a time, or 2h, 3d, meaning ago'],
-    ['--until <when>', 'what ended before then'],
-    ['--key <key>', 'only records of this key'],
+    ['--since <when>', 'what ended since this date or time, or in the last 2h, 3d'],
+    ['--until <when>', 'what ended before this date or time'],
+    ['--key <key>', 'only records of this key, and acts that name one'],
     ['--record <id>', "only this record: the submission's id, or outbox:N"],
-    ['--type <type>', 'only records of this type, and no acts'],
-    ['--containing <text>', 'only records with this text in payload, body or key, and no acts'],
-    ['--sum', 'instead of lines: totals by month, type and outcome, with exact amounts'],
-    ['--verify', 'instead: verify that the logs are unchanged, and print the head of their chain'],
-    ['--noted <number:hash>', 'with --verify: an earlier head that the chain must still have'],
-    ['--csv', 'as CSV, with the time of each step'],
-    ['--json', 'as JSON: an array, an element a line'],
+    ['--type <type>', 'only records of this type'],
+    ['--containing <text>', 'only records with this text in payload, body or key'],
+    ['--sum', 'print exact totals by month, type and outcome instead'],
+    ['--verify', 'verify that the logs are unchanged, and print the head of their chain'],
+    ['--noted <number:hash>', 'with --verify: an earlier head that the chain must contain'],
+    ['--csv', 'print CSV, with the time of each step'],
+    ['--json', 'print a JSON array, one element a line'],
   ],
-  help: `A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
-are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them, and so does who saw, searched or downloaded values in the console. With --key or --record
-only the acts that name such a record are there, and those that saw more records than they name.
-Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
-Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
-The CSV has a column amount_NAME for each amount of the mapping files, the request's customer (customerId) and its currency: EUR unless the request
-names one. Both are empty once the contents are emptied. --containing does not find what was emptied.
---sum adds up each amount exactly, by the month (UTC) of the end, the type, the outcome and the currency; "without amounts" counts the records of which none is known.
-Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
+  help: `A record is listed at its end; records that have not ended come last. Among them stand acts of operators (pause, resume, reload,
+adopt, prune, erase) and who looked at values in the console. Of pruned records only the outcome is known. Amounts are the
+decimal fields of the request, each digit as sent. The CSV has a column amount_NAME for each, the customer and the currency
+(EUR unless the request names one).
 
---verify reckons the chain of all log entries anew and names the first that was changed, added or taken away. Whoever owns the database can write all of
-it anew: note its head elsewhere (a daemon logs it each day), and give it with --noted. docs/run/operations.md says what that proves, and what not.
+--sum adds up amounts exactly, by month (UTC), type, outcome and currency. --verify computes the chain of all log entries again,
+and names the first that was changed, added or removed. The database's owner could rewrite the whole chain, so note its head
+elsewhere and give it with --noted: see docs/run/retention.md.
 
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
-  outboxd audit --key K-4711                    what became of one customer's records, and by whose hand
-  outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
-  outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
+  outboxd audit --key K-4711                        one customer's records, and who acted on them
+  outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv
+  outboxd audit --verify --noted 4711:9f86d081…     with a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
-  /** @returns 3 if there is nothing */
   async action(context, options): Promise<number> {
     const span = readSpan(options, systemClock.nowMs())
     const problems = span.kind === 'invalid' ? span.problems : []
     if (options.csv && options.json) problems.push('give --csv or --json, not both')
     const record = readRecordName(options.record, problems)
-    if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
-    if (options.containing?.trim() === '') problems.push('--containing needs a text')
+    if (options.noted !== undefined && !options.verify) problems.push('--noted needs --verify')
+    if (options.containing?.trim() === '') problems.push('--containing needs a text, such as --containing PO-4711')
     const { key, type, containing, since, until, csv, sum } = options
     if (
       options.verify &&
       [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
     )
-      problems.push('--verify looks at the whole chain: give it alone, or with --noted')
+      problems.push('--verify reads the whole chain: it can be combined only with --noted and --json')
     if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
@@ -130,7 +125,7 @@ function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
   }
 }
 
-/** Waits for the reader of stdout, so that the output never piles up in memory. */
+/** Waits for the reader of stdout, so that memory does not fill. */
 async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
   if (text === '' || stdout.write(text)) return
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
@@ -145,15 +140,17 @@ interface Counts {
 }
 
 function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {
-  const lost = pruned === 0 ? '' : `; of ${pluralize(pruned, 'pruned record')} only the outcome is known`
-  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons beside them${lost}.`
+  const lost = pruned === 0 ? '' : `, ${pluralize(pruned, 'pruned record')}`
+  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of operators${lost}.`
 }
 
-/** @returns 1 if the chain is broken, 3 if there is no chain yet */
+/** @returns 1 if the chain is broken, 3 if there is none */
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)
-    return usageError(context, ['--noted takes a head as outboxd audit --verify prints it: NUMBER:HASH'])
+    return usageError(context, [
+      '--noted needs a head from `outboxd audit --verify`, such as 4711:9f86d081… with all 64 digits',
+    ])
   return withDatabases(context, async (databases) => {
     const tell = createProgress(
       context,
@@ -175,18 +172,15 @@ function readHead(text: string): ChainHead | undefined {
 }
 
 function messages({ broken, head, blocks, entries, reduced, gone, waiting }: ChainVerdict, noted: ChainHead | null) {
-  const not = waiting === 0 ? '' : ` ${waiting} written since are not in it yet.`
+  const not = waiting === 0 ? '' : ` ${waiting} newer entries are not in it yet.`
   if (broken !== null)
-    return [`The chain is broken: ${broken}.`, 'What stands before it is as it was; nothing behind it was looked at.']
-  if (head === null) return [`There is no chain yet.${not} A daemon makes it, within a minute.`]
-  const less =
-    reduced + gone === 0
-      ? ''
-      : `; of ${reduced} something was emptied or erased, and ${gone} more went with pruned records`
+    return [`The chain is broken: ${broken}.`, 'Entries before it are unchanged. Entries after it were not verified.']
+  if (head === null) return [`There is no chain yet.${not} A daemon creates it within a minute.`]
+  const less = reduced + gone === 0 ? '' : `; ${reduced} emptied or erased, and ${gone} pruned`
   return [
-    `The chain holds: ${pluralize(blocks, 'block')}, ${entries} entries as they were written${less}.${not}`,
+    `The chain holds: ${pluralize(blocks, 'block')}, ${entries} unchanged entries${less}.${not}`,
     noted === null
-      ? 'Note its head, above, where whoever owns the database cannot write: --noted then proves that nothing before it was written anew.'
-      : `It has the head that was noted (block ${noted.number}).`,
+      ? 'Note its head, printed above, outside of the database. With --noted, it later proves that older entries were not rewritten.'
+      : `It contains the noted head (block ${noted.number}).`,
   ]
 }

@@ -20,21 +20,19 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'check everything that the daemon needs and report what is wrong',
   options: [
-    ['--json', 'as JSON'],
-    ['--ask-anyway', 'ask the service even if the ledger cannot say what is left of the budget'],
+    ['--json', 'print JSON'],
+    ['--ask-anyway', 'make requests even if the ledger cannot be read, so that the budget is unknown'],
     [
       '--contract',
-      'also check that the service answers as outboxd discover found: up to 12 requests that create nothing',
+      'also compare the service with what outboxd discover found, in up to 12 requests that create nothing',
     ],
   ],
-  help: `Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
-does not exist. That is two requests, paid for from the budget; if the ledger
-cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
-a transaction that is taken back: so triggers and constraints of the table are heard. Changes nothing.
+  help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a
+transaction that does not exist. To test triggers and constraints, it writes each state to one waiting row in a transaction
+that it rolls back. It changes nothing.
 
-A line begins with "ok", with "PROBLEM", with "WARNING" if it works and may not be what was meant, or with "-" if it could not
-be looked at (in JSON: true, false, true, null).
-The exit code is 1 if something is wrong or nothing could be looked at, and 2 if the configuration is wrong.`,
+Each line begins with "ok", "PROBLEM", "WARNING" (it works, but may not be intended) or "-" (not checked). The exit code is 1 if
+there is a problem or nothing could be checked, and 2 if the configuration is wrong.`,
   async action(context, options): Promise<number> {
     const configured = readConfigured(context.env)
     const noticed: Noticed = { clocks: [], certificates: [] }
@@ -59,7 +57,7 @@ The exit code is 1 if something is wrong or nothing could be looked at, and 2 if
 
 type CheckOptions = OptionsOf<typeof command>
 
-/** The valid part of the configuration: all, only the databases', or none. */
+/** The valid part: everything, only the databases' variables, or nothing. */
 interface Configured {
   config: Config | null
   storeConfig: StoreConfig | null
@@ -67,13 +65,11 @@ interface Configured {
 }
 
 interface Look {
-  /** Shown as not asked if the configuration is wrong. */
   of: readonly string[]
-  /** Returns null if it needs more of the configuration. */
   look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
 }
 
-/** In this order. A problem in one does not stop the next. */
+/** In this order; a problem in one does not stop the next. */
 const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
   { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
   { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
@@ -114,13 +110,13 @@ function summary(findings: readonly Finding[]): string {
   const parts = [
     problems.length === 0 ? null : pluralize(problems.length, 'problem'),
     warnings.length === 0 ? null : pluralize(warnings.length, 'warning'),
-    unasked.length === 0 ? null : `not asked: ${unasked.map(({ what }) => what).join(', ')}`,
+    unasked.length === 0 ? null : `not checked: ${unasked.map(({ what }) => what).join(', ')}`,
   ].filter((part) => part !== null)
   if (parts.length === 0) return 'All is well.'
   return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
-/** The databases can be looked at even if the service's variables are wrong. */
+/** Reads the databases' variables even if those of the service are wrong. */
 function readConfigured(env: CommandContext['env']): Configured {
   try {
     const config = readConfig(env)
@@ -147,7 +143,7 @@ function checkConfiguration({ config, problems }: Configured, env: CommandContex
   const mark = config === null ? 'problem' : doubts.length > 0 ? 'warning' : 'ok'
   const proxy = config?.service.proxy ?? null
   const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
-  const said = config === null ? problems : ['every variable is well formed']
+  const said = config === null ? problems : ['every variable is valid']
   return finding('configuration', mark, ...said, ...[...doubts, ...way, ...notes].map((line) => `note: ${line}`))
 }
 

@@ -10,7 +10,7 @@ export const command: CommandModule = {
   onlyLooks: true,
   withoutMappings: true,
   description: 'print a script that completes commands and options in your shell',
-  arguments: [['<shell>', 'for which shell', shells]],
+  arguments: [['<shell>', 'your shell', shells]],
   help: `Examples:
   outboxd completion bash > /etc/bash_completion.d/outboxd
   outboxd completion zsh > /usr/local/share/zsh/site-functions/_outboxd

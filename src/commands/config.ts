@@ -8,12 +8,9 @@ import { type CommandContext, exit, printJson } from './terminal/context.ts'
 
 interface Row {
   name: string
-  /** In the variable's own unit; "required" or "none" if there is no default. */
   default: string
-  /** Whether instances may have different values. */
   instances: Sharing
   about: string
-  /** The variable that may name a file with the value; null if there is none. */
   file: string | null
 }
 
@@ -21,11 +18,11 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'print every environment variable with its default and purpose',
   options: [
-    ['--effective', 'the values in force here and the source of each; of a secret only whether it is set'],
-    ['--json', 'as JSON'],
+    ['--effective', 'print the values in use here, and where each comes from; secrets only as set or not set'],
+    ['--json', 'print JSON'],
   ],
-  help: `--effective reads what a daemon started here would read, and leaves with 2 if it could not start with that. A daemon that
-runs has what was there when it started.
+  help: `--effective prints what a daemon started here would use, and exits with 2 if it could not start. A running daemon has the values
+from its start.
 
 Examples:
   outboxd config --effective
@@ -81,7 +78,7 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
 }
 
 const alike: Readonly<Record<string, string>> = {
-  'same: reported': 'the same; `status` says who differs',
+  'same: reported': 'the same; `status` names differences',
   'same: refused': 'the same, or the daemon does not start',
 } satisfies Partial<Record<Sharing, string>>
 
@@ -95,9 +92,9 @@ function markdown(rows: readonly Row[]): string {
 
 export interface EffectiveVariable {
   name: string
-  /** In the variable's own unit; only `set` or `not set` for a secret; null if there is none, or it is invalid. */
+  /** In its own unit; `set` or `not set` for a secret; null if there is none, or it is invalid. */
   value: string | null
-  /** `environment`, `default`, or a file's path; null if it is not set and has no default. */
+  /** `environment`, `default`, or the path of a file; null without a value. */
   from: string | null
   problem: string | null
 }

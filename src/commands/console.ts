@@ -24,10 +24,10 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/** Shared by all viewers. A person does not wait long for a table that is locked. */
+/** Shared by all viewers, who do not wait long for a locked table. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
-/** A search takes up to ten seconds: some connections to the ledger are left for other pages. */
+/** A search takes up to ten seconds, so some connections stay free for other pages. */
 const searchesAtOnce = 2
 const searchesWaitingMax = 10
 
@@ -36,7 +36,7 @@ export const command = defineCommand({
   options: [
     [
       '--port <number>',
-      'port to listen on; 0 takes any that is free',
+      'port to listen on; 0 takes a free one',
       { read: wholeNumber(0, 65_535), default: portDefault },
     ],
     [
@@ -45,22 +45,20 @@ export const command = defineCommand({
       { default: hostDefault },
     ],
     ['--read-only', 'show everything, change nothing'],
-    ['--open', 'open it in the browser of this machine'],
-    ['--as <name>', 'who acts, for the event log, if the console asks for no sign-in (default: your name here)'],
-    ['--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing'],
+    ['--open', 'open it in your browser'],
+    ['--as <name>', 'your name for the log, if the console asks for no sign-in (default: your user name)'],
+    ['--hash-password', 'read a password, print the line for CONSOLE_PASSWORD_FILE, and exit'],
     ['--json', 'print one line of JSON on stdout when it listens: url, port'],
   ],
-  help: `It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
-loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
-loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
-CONSOLE_TRUST_PROXY); docs/run/console.md says how. It ends with Ctrl-C.
+  help: `It needs the addresses of the databases, and no daemon. On loopback every user of this machine may look and change, unless you
+set CONSOLE_PASSWORD_FILE. Beyond loopback it requires that password, or a proxy that signs users in (CONSOLE_TRUST_HEADER and
+CONSOLE_TRUST_PROXY): see docs/run/console.md. Ctrl-C ends it.
 
 Examples:
-  outboxd console --open                          for yourself
+  outboxd console --open
   outboxd console --read-only --port 9466         to show it to others
   outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
-  ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
-  /** @returns 2 if it must not or cannot listen */
+  ssh -L 9465:localhost:9465 bastion outboxd console    from your desk, without a password`,
   async action(context, options): Promise<number> {
     if (options.hashPassword) return printHash(context)
     const { host, port } = options
@@ -91,12 +89,12 @@ Examples:
 
 type ConsoleOptions = OptionsOf<typeof command>
 
-/** Reads the service's credentials only when needed. */
+/** Reads the credentials of the service only when needed. */
 async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
   try {
     return await askForTransaction(readConfig(context.env), transaction, askingAloud(context))
   } catch (error) {
-    return { kind: 'silent', message: `the service cannot be asked from here: ${explain(error).message}` }
+    return { kind: 'silent', message: `the service cannot be asked: ${explain(error).message}` }
   }
 }
 
@@ -105,18 +103,21 @@ async function listen(begin: () => Promise<string>, { host, port }: ConsoleOptio
     return await begin()
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code
-    throw new AddressUnusable(`cannot listen on ${host} port ${port} (${why}): give another with --port or --host`, {
-      cause,
-    })
+    throw new AddressUnusable(
+      `cannot listen on ${host} port ${port} (${why}). Choose a different one with --port or --host`,
+      {
+        cause,
+      },
+    )
   }
 }
 
 function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Access): string {
-  const changes = readOnly ? ', and changes nothing' : ''
-  const asked = { open: '', password: ' It asks for the password.', proxy: ' It answers its proxy alone.' }[kind]
+  const changes = readOnly ? ', read-only' : ''
+  const asked = { open: '', password: ' It asks for the password.', proxy: ' It answers only its proxy.' }[kind]
   const clear =
     kind === 'password' && !isLoopback(host)
-      ? 'Passwords and pages cross the network as they are: let a proxy with TLS stand before it (CONSOLE_TRUST_PROXY).\n'
+      ? 'Passwords and pages are not encrypted. Put a proxy with TLS in front of it (CONSOLE_TRUST_PROXY).\n'
       : ''
   return `The console is at ${url}${changes}. Ctrl-C ends it.${asked}\n${clear}`
 }
@@ -132,8 +133,8 @@ async function printHash(context: CommandContext): Promise<number> {
 function passwordProblem(password: string): string | null {
   const count = [...password].length
   if (count < passwordCharsMin)
-    return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four words that nobody would say together`
-  // The sign-in form takes one line of at most this length.
+    return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four unrelated words`
+  // the sign-in form takes at most this length
   const bytes = Buffer.byteLength(password)
   if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
   return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null
@@ -144,11 +145,11 @@ const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Opens an address in this machine's browser without waiting for it. */
+/** Does not wait for the browser. */
 export function openInBrowser(url: string, say: (line: string) => void): void {
   const [command, ...args] = openers[platform()] ?? ['xdg-open']
   const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })
-  const failed = () => say(`no browser could be opened here (${command}): open ${url} yourself`)
+  const failed = () => say(`cannot open a browser (${command}): open ${url} yourself`)
   opening.once('error', failed)
   opening.once('exit', (code) => (code === 0 ? undefined : failed()))
   opening.unref()

@@ -10,7 +10,7 @@ const recordsMax = 10_000
 
 export const command = defineCommand({
   withoutMappings: true,
-  description: 'run everything once: an embedded Postgres with an ERP, the sandbox, the daemon and its records',
+  description: 'try everything in half a minute: an embedded Postgres as the ERP, the sandbox and a daemon',
   options: [
     [
       '--records <number>',
@@ -28,7 +28,6 @@ Examples:
   outboxd demo --records 200          more than the limit of 100 requests a minute allows: takes minutes
   outboxd demo --keep                 to look around: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
-  /** @returns 1 if a record did not end as it should, or the demo was stopped before that was known */
   async action(context, { records, keep = false }): Promise<number> {
     const { env, stdout, stderr } = context
     const signal = endWithNpx(context.signal, env)

@@ -19,7 +19,7 @@ export const command = defineCommand({
   options: [
     ['--endpoint <name>', `where the records go: ${resourceNames.join(' or ')} (default: chosen by fields and lines)`],
     ['--write', 'write the files into MAPPINGS_DIR, unless one of them exists'],
-    ['--json', 'as JSON'],
+    ['--json', 'print JSON'],
   ],
   help: `Reads the catalog of DATABASE_URL, the words in columns of state and type, and the field names of some payloads. It changes nothing.
 For a header with lines it follows foreign keys, or names, to the lines, the customer and the articles. It proposes a query that reads

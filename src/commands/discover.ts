@@ -50,7 +50,7 @@ export const command = defineCommand({
     ['--write <file>', 'write the variables to set into a file such as .env.discovered'],
     ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],
     ['--no-ledger', 'count requests in memory, because there is no ledger yet'],
-    ['--json', 'as JSON'],
+    ['--json', 'print JSON'],
     ['--yes', 'do not ask for confirmation; overwrite the file of --write'],
     ['--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes'],
   ],

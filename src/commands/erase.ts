@@ -13,32 +13,30 @@ export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
   options: [
     ['--key <key>', "the records' key", { required: true }],
-    ['--reason <text>', 'why; the log keeps it for ever, so do not name the person', { required: true }],
+    ['--reason <text>', 'why; do not name the person, because the log keeps it for ever', { required: true }],
     asOption,
-    ['--dry-run', 'say which records, and which not; change nothing'],
-    ['--yes', 'do not ask'],
-    ['--json', 'what was erased and what was not, as JSON'],
+    ['--dry-run', 'show which records; change nothing'],
+    ['--yes', 'do not ask for confirmation'],
+    ['--json', 'print JSON'],
   ],
-  help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
-outboxd audit shows the records without their key, and outboxd audit --verify still holds. There is no way back.
-Only what is completed or discarded, and told to its row, is erased; the others are named, and the exit code is 1. Safe beside daemons, and to interrupt.
-The rows of the outbox, logs, backups and the service's own data are not ours to erase: see docs/run/retention.md, "Erasure".
+  help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times and amounts stay,
+and \`outboxd audit --verify\` still holds. There is no way back. Only completed and discarded records are erased; the others
+are listed, and the exit code is 1. Outbox rows, logs and backups are yours to erase: see docs/run/retention.md, "Erasure".
 
 Examples:
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
   outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
-  /** @returns 1 if some data had to stay, 3 if there is none, 4 if it was not confirmed */
   async action(context, options): Promise<number> {
     const { key = '', dryRun = false } = options
     const problems = actorProblems({ ...options, reason: options.reason ?? '' })
-    if (key === '') problems.push('--key needs a key')
+    if (key === '') problems.push('--key needs a key, such as --key K-4711')
     if (options.reason !== undefined && key !== '' && options.reason.includes(key))
-      problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
+      problems.push('--reason contains the key, and the log keeps reasons for ever: leave the key out')
     if (problems.length > 0) return usageError(context, problems)
     return withDatabases(context, async (databases) => {
       const records = await readRecordsOfKey(databases.ledger, key)
       if (records.length === 0) {
-        context.stderr.write('There is no record of that key.\n')
+        context.stderr.write('There is no record with that key.\n')
         return exit.nothing
       }
       const erasable = records.filter((record) => whyNotErased(record) === null)
@@ -65,9 +63,9 @@ Examples:
 const eraseWords = { verb: 'erase', did: 'erased' }
 
 function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
-  const more = found === eraseMax ? ` (at most ${eraseMax} at once: run it again for the rest)` : ''
+  const more = found === eraseMax ? ` (${eraseMax} at most: run it again for the rest)` : ''
   return [
-    `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
+    `Would erase the data of ${pluralize(erasable.length, 'record')}${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),
   ].join('')
 }

@@ -24,7 +24,7 @@ const limitDefault = 50
 
 const csvLimitDefault = 100_000
 
-/** The reason of each is read, to leave values out of it. */
+/** Reads the error text of each record, so the number is bounded. */
 const causesOfMax = 100_000
 
 export const command = defineCommand({
@@ -34,23 +34,21 @@ export const command = defineCommand({
     ...filterOptions(statesNeedingAttention, `the most to list (default: ${limitDefault})`),
     ['--newest', 'newest in their state first (default: longest)'],
     ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
-    ['--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`],
-    ['--json', 'as JSON'],
+    ['--csv', `print CSV, with a column to fill in for outboxd resolve --file; at most ${csvLimitDefault} lines`],
+    ['--json', 'print JSON'],
   ],
-  help: `Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
-With --transaction or --containing, and without --state, those of every state. --containing reads what records hold, the
-newest first, 100,000 of them or for 10 seconds at most, and says where it stopped. --by-cause leaves values out of reasons.
+  help: `Without --state it lists failed, rejected and uncertain records; with --transaction or --containing, records in every state. It
+does not print what a record holds: use \`outboxd show\`. Printed times are UTC. --containing searches the newest 100,000
+records, for at most 10 seconds.
 
 Examples:
-  outboxd list                              what waits for a person
-  outboxd list --state failed --code E003   what the service's outage left behind
-  outboxd list --state queued,sending       what is on its way
-  outboxd list --containing "Miller & Co"   what there is of a customer
-  outboxd list --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f   what the service calls so: its whole id
-  outboxd list --by-cause                   what stands in the way, most frequent first
-  outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
+  outboxd list                              what needs attention
+  outboxd list --by-cause                   the same, grouped by cause, the most frequent first
+  outboxd list --state failed --code E003   what an outage of the service left behind
+  outboxd list --containing "Miller & Co"   all records of a customer
+  outboxd list --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
+  outboxd list --state uncertain --csv      for the operator of the service, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
-  /** @returns 3 if there are none */
   async action(context, options): Promise<number> {
     const read = readListFilters(options, systemClock.nowMs())
     const problems = read.kind === 'invalid' ? read.problems : []
@@ -99,14 +97,14 @@ async function listCauses(
         shown.map((cause) => causeJson(cause, read)),
       )
     else if (shown.length > 0) context.stdout.write(causesTable(shown, read))
-    if (isCut) context.stderr.write(`Only the newest ${lookedAt} were looked at: narrow it with --since.\n`)
+    if (isCut) context.stderr.write(`Only the newest ${lookedAt} records were read: narrow the list with --since.\n`)
     if (causes.length > limit) context.stderr.write(`${limit} of ${causes.length} causes; --limit shows more.\n`)
     if (causes.length === 0) {
       context.stderr.write(noneMessage(options))
       return exit.nothing
     }
     context.stderr.write(
-      'Mend the cause before you replay: the mapping, the row (--refresh), or what the service lacks. outboxd discard takes the same filters.\n',
+      'Before you replay, fix the cause: the mapping, the row (then --refresh), or the data of the service. `outboxd discard` takes the same filters.\n',
     )
     return exit.done
   })
@@ -121,17 +119,15 @@ async function totalMessage(databases: Databases, filter: SubmissionFilter, show
 
 function noneMessage(options: ListOptions): string {
   const what =
-    options.state === undefined && !isLookup(options)
-      ? 'No submission waits for a person'
-      : 'There is no such submission'
+    options.state === undefined && !isLookup(options) ? 'No record needs attention' : 'There is no such record'
   const { state: _, ...others } = options
-  const hint = options.transaction === undefined ? '' : ': --transaction takes the whole id'
+  const hint = options.transaction === undefined ? '' : ': give --transaction the whole id'
   return `${what}${options.state === undefined && !hasFilters(others) ? '' : ' that matches'}${hint}.\n`
 }
 
 const problemsRead = 200
 
-/** Names the rows that never became submissions. */
+/** Names rows that never became records. */
 async function sayWhatIsSkipped(context: CommandContext, databases: Databases): Promise<void> {
   for (const message of skippedRowMessages(await readProblems(databases.ledger, problemsRead)))
     context.stderr.write(`${message}\n`)

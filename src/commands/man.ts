@@ -52,8 +52,8 @@ function helpOf(command: Command): string {
 const verbatim = (text: string) => ['.nf', ...text.split('\n').map(escaped), '.fi']
 
 /**
- * In roff a backslash begins a command, and so does a dot or an apostrophe at a line's start. Characters beyond ASCII
- * are numbers.
+ * In roff, a backslash anywhere and a dot or apostrophe at a line's start begin a command. Characters beyond ASCII are
+ * numbers.
  */
 function escaped(line: string): string {
   return line

@@ -31,7 +31,7 @@ export const command = defineCommand({
     ['--outbox <id>', 'the row of that id in the outbox table'],
     ['--all-new', 'every row that waits in the outbox: a summary by error'],
     ['--limit <number>', `with --all-new: the most to map (default: ${limitDefault})`],
-    ['--json', 'as JSON'],
+    ['--json', 'print JSON'],
   ],
   help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
 The exit code is 1 if a record does not map. What the service may refuse though it maps is a warning.

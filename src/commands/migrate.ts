@@ -18,26 +18,29 @@ import { openDatabasesOf } from './terminal/operator.ts'
 export const command = defineCommand({
   description: 'create or upgrade the schemas outboxd and pgboss, and with --outbox the outbox table',
   options: [
-    ['--outbox', 'also create the outbox table, with the trigger that wakes the daemon'],
-    ['--wake', 'with that trigger also if max_prepared_transactions is above 0'],
-    ['--no-wake', 'without that trigger: rows wait for the next sweep, a second at most'],
-    ['--dry-run', 'say what it would apply; change nothing'],
-    ['--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing'],
-    ['--print-grants <role>', 'print the SQL that lets a role run daemons and commands, and no more; change nothing'],
-    ['--read-only', 'with --print-grants: what lets it run those commands that only look, and console --read-only'],
-    ['--json', 'as JSON'],
+    ['--outbox', 'also create the outbox table, and the trigger that wakes the daemon'],
+    ['--wake', 'create that trigger even if max_prepared_transactions is above 0'],
+    ['--no-wake', 'do not create it: rows then wait up to a second'],
+    ['--dry-run', 'show which migrations are missing; change nothing'],
+    ['--plan', 'show what each missing migration changes and locks, and for how long; change nothing'],
+    ['--print-grants <role>', 'print the SQL that grants a role what daemons and commands need; change nothing'],
+    ['--read-only', 'with --print-grants: only what commands that change nothing need'],
+    ['--json', 'print JSON'],
   ],
-  help: `Safe to run again, and from two processes at once: the second waits for the first.
+  help: `You can run it again at any time. Run --print-grants again after an upgrade, because a new version may need more tables. Each
+role still needs a password, or another way to sign in.
 
 Examples:
-  outboxd migrate --plan                                                      before an upgrade of a large ledger
-  outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           if ledger and outbox are one database
-  outboxd migrate --print-grants outboxd_look --read-only                     for those who look
-Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
+  outboxd migrate --plan                                               before you upgrade a large ledger
+  outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"    if ledger and outbox are in one database
+  outboxd migrate --print-grants outboxd_look --read-only              for those who only look`,
   async action(context, options): Promise<number> {
     const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
     if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
-    if (readOnly) return usageError(context, ['--read-only goes with --print-grants'])
+    if (readOnly)
+      return usageError(context, [
+        '--read-only needs --print-grants, such as: outboxd migrate --print-grants outboxd_look --read-only',
+      ])
     if (options.plan) return migratePlan(context, { json })
     const config = readStoreConfig(context.env)
     const say = (line: string) => context.stderr.write(`${line}\n`)
@@ -47,7 +50,7 @@ Print them again after an upgrade: it may bring tables. Each role still needs a 
     const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
     if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
     if (options.outbox && dryRun)
-      say(`would create the outbox table ${config.outboxTable} where it is not there, and renew its trigger`)
+      say(`would create the outbox table ${config.outboxTable} if it does not exist, and renew its trigger`)
     const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null
     if (outbox !== null) say(outbox)
     const history = dryRun ? null : await describeHistory(config)
@@ -70,7 +73,7 @@ async function createOutbox(
   { wake = null }: { wake?: boolean | null | undefined },
 ): Promise<string> {
   const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, wake)
-  return `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
+  return `the outbox table ${config.outboxTable} exists; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}`
 }
 
 async function describeHistory(config: StoreConfig): Promise<string | null> {
@@ -88,7 +91,6 @@ interface GrantOptions {
   json: boolean
 }
 
-/** Prints the SQL that grants a role the least it needs. @returns 1 if the outbox's table does not exist */
 async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)
@@ -100,7 +102,7 @@ async function printGrants(context: CommandContext, { role, kind, json }: GrantO
     )
   if (outbox !== null) return exit.done
   context.stderr.write(
-    `outboxd: there is no table ${table.table} to grant rights on: outboxd migrate --outbox creates it, or OUTBOX_TABLE or mappings/outbox.yaml names another\n`,
+    `outboxd: there is no table ${table.table} to grant rights on. \`outboxd migrate --outbox\` creates it; OUTBOX_TABLE or mappings/outbox.yaml can name a different one\n`,
   )
   return exit.failed
 }

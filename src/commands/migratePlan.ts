@@ -25,10 +25,10 @@ function describe({ name, adds, drops, tables, aboutMs }: PlannedMigration): str
 }
 
 const meanwhile = {
-  all: 'nobody reads or writes it meanwhile',
-  writes: 'nobody writes it meanwhile, reading goes on',
-  rows: 'others wait only for the rows that it changes',
-  nobody: 'nobody waits',
+  all: 'blocks reads and writes',
+  writes: 'blocks writes',
+  rows: 'blocks only the rows that it changes',
+  nobody: 'blocks nothing',
 }
 
 /** Who waits while each lock is held. */
@@ -44,14 +44,14 @@ const stopsBy = {
 } as const satisfies Record<TableCost['lock'], keyof typeof meanwhile>
 
 /**
- * `submission (1000000 rows, 1302 MB), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds
+ * `submission (1000000 rows, 1302 MB), ShareLock: blocks writes; reads it 3 times, builds
  * 3 indexes`.
  */
 function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
   const work = [
     ...(does.reads > 0 ? [`reads it ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),
     ...(does.indexes > 0 ? [`builds ${does.indexes === 1 ? 'an index' : `${does.indexes} indexes`}`] : []),
-    ...(does.isRewritten ? ['writes all of it anew'] : []),
+    ...(does.isRewritten ? ['rewrites it'] : []),
   ]
   const size = `${pluralize(rows, 'row')}, ${Math.ceil(bytes / 1e6)} MB`
   return `${table} (${size}), ${lock}: ${[meanwhile[stops], ...(work.length > 0 ? [work.join(', ')] : [])].join('; ')}`
@@ -61,19 +61,19 @@ function summary(planned: readonly PlannedMigration[], queue: QueueVersions): st
   const [longest] = planned.toSorted((a, b) => b.aboutMs - a.aboutMs)
   const ledger =
     longest === undefined
-      ? 'The schema outboxd is up to date: there is nothing to do.'
-      : `${pluralize(planned.length, 'migration')}, each a transaction of its own: what one locks is free again at its end. The longest is ${longest.name}: ${about(longest.aboutMs)}.`
+      ? 'The schema outboxd is up to date.'
+      : `${pluralize(planned.length, 'migration')}, each in its own transaction. The longest is ${longest.name}: ${about(longest.aboutMs)}.`
   return [ledger, queueMessage(queue), ...(longest === undefined ? [] : [caveat])]
 }
 
 const caveat =
-  'Times are reckoned from the sizes of tables, for two cores and an SSD with nothing else to do. A lock that somebody else holds is waited for, for 10 s at most each; who comes then waits behind it.'
+  'Times are estimated from table sizes, for two idle cores and an SSD. A migration waits at most 10 s for each lock; other sessions queue behind it.'
 
 function queueMessage({ installed, needed }: QueueVersions): string {
   if (installed === needed) return 'The schema pgboss is up to date.'
   return installed === null
-    ? 'The schema pgboss is made anew.'
-    : `The schema pgboss is brought from version ${installed} to ${needed} by pg-boss itself; what that locks is not known here.`
+    ? 'The schema pgboss will be created.'
+    : `pg-boss itself will upgrade the schema pgboss from version ${installed} to ${needed}; its locks are not known here.`
 }
 
 const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${showDuration(ms)}`)
@@ -84,22 +84,15 @@ interface PlannedTable extends TableCost, TableSize {
 
 interface PlannedMigration extends Pick<MigrationCost, 'name' | 'adds' | 'drops'> {
   tables: PlannedTable[]
-  /** From the first lock to its end. */
   aboutMs: number
 }
 
-/**
- * Measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/run/operations.md,
- * "Upgrading").
- */
+/** Measured by tools/bench/migrate.ts: a million submissions, two cores, SSD (docs/run/operations.md, "Upgrading"). */
 const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10
 
-/**
- * Estimates a migration for tables of these sizes. A missing table counts as empty, because an earlier migration makes
- * it.
- */
+/** Estimates a migration. A missing table counts as empty, because an earlier migration creates it. */
 export function planMigration(
   { name, adds, drops, tables }: MigrationCost,
   sizes: ReadonlyMap<string, TableSize>,

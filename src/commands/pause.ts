@@ -8,15 +8,15 @@ import { exit, printJson, usageError } from './terminal/context.ts'
 import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
-  description: 'stop sending and asking, for all instances; survives restarts',
+  description: 'stop all requests of all instances, until outboxd resume or for a time',
   options: [
-    ['--reason <text>', 'why; outboxd status shows it, with your name', { required: true }],
+    ['--reason <text>', 'why; outboxd status shows it', { required: true }],
     asOption,
-    ['--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)'],
-    ['--dry-run', 'say what it would do; change nothing'],
-    ['--json', 'as JSON'],
+    ['--for <duration>', 'for 30s, 45m, 2h or 1d (default: until outboxd resume)'],
+    ['--dry-run', 'show what would happen; change nothing'],
+    ['--json', 'print JSON'],
   ],
-  help: `What is on the wire comes to its end. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
+  help: `Requests under way are finished. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
 
 Examples:
   outboxd pause --reason "service fails, told its operator" --for 1h

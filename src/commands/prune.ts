@@ -14,19 +14,16 @@ export const command = defineCommand({
   options: [
     asOption,
     reasonOption,
-    ['--dry-run', 'say what would go, by state and age; change nothing'],
-    ['--json', 'as JSON'],
+    ['--dry-run', 'show what would be deleted, by state and age; change nothing'],
+    ['--json', 'print JSON'],
   ],
-  help: `Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
-same each minute. Failed, rejected and uncertain records wait for a person and stay, as do outcomes that their rows
-have yet to be told. Ids stay known: no row is sent again because its record was pruned.
-Works in batches that hold no lock for more than 100 ms; safe beside daemons, and to interrupt. The exit code is 1 if it was
-interrupted or another process held it up, 3 if nothing is due.
+  help: `A running daemon does the same each minute. Records that need attention stay, and so do those whose outcome is not written back
+yet. Ids stay known, so that no row is sent again. You can interrupt it, and run it beside daemons. The exit code is 1 if it
+did not finish, 3 if nothing is due.
 
 Examples:
   outboxd prune --dry-run
   RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
-  /** @returns 3 if nothing is due, 1 if some of it is left */
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)
@@ -97,14 +94,14 @@ function wouldMessage(due: readonly PrunableCount[]): string {
 
 function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
   const done = `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}`
-  if (end === 'begun') return `${done}, and was interrupted: what is left goes with the next call, or by the daemon.`
-  if (end === 'elsewhere') return `${done}; a daemon, or another command, is at it just now: call again.`
+  if (end === 'begun') return `${done}, then was interrupted. Run it again for the rest, or leave it to the daemon.`
+  if (end === 'elsewhere') return `${done}. A daemon or another command is pruning now: run it again.`
   return `${done}.`
 }
 
 function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string {
   if (days === null && payloadDays === null)
-    return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0: the ledger keeps all.'
+    return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0, so the ledger keeps everything.'
   return 'Nothing is due.'
 }
 

@@ -9,13 +9,12 @@ import { type Resource, resources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
 
-/** What a file of `discover --record` holds: a request's body, as it is or as the mapping makes it. */
+/** The body of a request from the file of `discover --record`, as it is or mapped. */
 export type TestRecord = { kind: 'record'; resource: Resource; body: Body } | { kind: 'invalid'; problem: string }
 
 /**
- * Reads a request's body, or a payload of the outbox, which goes through the mapping of `type`.
- *
- * A body of docs/reference/interface.md, 2.2, has `customerId` and the object `data`; one of 2.6 has `customerId` and the list `items`.
+ * Reads a body, or a payload that the mapping of `type` maps. Bodies are recognised by their fields
+ * (docs/reference/interface.md, 2.2 and 2.6).
  */
 export function readTestRecord({ env }: CommandContext, file: string, type: string | undefined): TestRecord {
   const invalid = (problem: string) => ({ kind: 'invalid' as const, problem: `--record ${file}: ${problem}` })
@@ -43,7 +42,7 @@ export function readTestRecord({ env }: CommandContext, file: string, type: stri
   return { kind: 'record', resource: mapped.resource, body: body.payload }
 }
 
-/** The resource whose body this is; null if it is not a body. */
+/** The resource that has such a body; null if none has. */
 function resourceOf(payload: PayloadObject): Resource | null {
   const has = (name: string, kind: string) =>
     kind === 'object'

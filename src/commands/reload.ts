@@ -9,11 +9,15 @@ import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from '.
 
 export const command = defineCommand({
   description: 'make every running daemon read mapping files, outbox.yaml and credentials again',
-  options: [asOption, reasonOption, ['--dry-run', 'say which daemons it would ask'], ['--json', 'as JSON']],
-  help: `Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
-files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
-exit code is 1 if that is so, if the table could not be tried yet, and if one does not answer.`,
-  /** @returns 3 if no daemon runs */
+  options: [
+    asOption,
+    reasonOption,
+    ['--dry-run', 'show which daemons it would ask; change nothing'],
+    ['--json', 'print JSON'],
+  ],
+  help: `Use it after you changed a file. It reaches all daemons through the ledger, on every host; SIGHUP does the same for one daemon.
+A daemon whose new files are wrong keeps the previous ones and says why. The exit code is 1 if a daemon cannot use the new
+files, could not try the table yet, or does not answer.`,
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)
@@ -25,7 +29,7 @@ exit code is 1 if that is so, if the table could not be tried yet, and if one do
       const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {
-        context.stderr.write('No daemon runs: one that starts reads its files.\n')
+        context.stderr.write('No daemon is running. It reads its files when it starts.\n')
         return exit.nothing
       }
       for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)
@@ -35,11 +39,10 @@ exit code is 1 if that is so, if the table could not be tried yet, and if one do
   },
 })
 
-/** A heartbeat comes every three seconds. */
 const patienceMs = 15_000
 const askAgainMs = 250
 
-/** Waits until all daemons have answered or left, or `patienceMs` is over. */
+/** Waits until all daemons have answered or left, for `patienceMs` at most. */
 async function awaitAnswers(
   databases: Databases,
   asked: readonly InstanceReload[],
@@ -58,7 +61,7 @@ async function awaitAnswers(
 function messageOf({ id, host, version, hasAnswered, problem }: InstanceReload, dryRun: boolean): string {
   const daemon = `daemon ${id.slice(0, 8)} on ${host}`
   if (dryRun) return `Would ask ${daemon}.`
-  if (!hasAnswered) return `${daemon} (${version}) has not answered: send it SIGHUP, and see outboxd status.`
-  if (problem !== null) return `${daemon} goes on with the files that it had read: ${problem.replaceAll('\n', '; ')}`
-  return `${daemon} has read its files again.`
+  if (!hasAnswered) return `${daemon} (${version}) has not answered. Send it SIGHUP, and look at \`outboxd status\`.`
+  if (problem !== null) return `${daemon} keeps its previous files: ${problem.replaceAll('\n', '; ')}`
+  return `${daemon} reloaded its files.`
 }

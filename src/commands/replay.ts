@@ -13,30 +13,26 @@ export const command = defineCommand({
   arguments: [['[ids...]', referenceHelp]],
   options: [
     ...filterOptions(replayable, 'the most to change, longest in their state first'),
-    ['--refresh', 'read payload, type and key from the outbox row anew'],
+    ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
-    [
-      '--new-key',
-      'also give a new idempotency key to records that may have arrived, so that no service recognises them',
-    ],
+    ['--new-key', 'also give records that may have arrived a new idempotency key'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would be replayed and what still does not map; change nothing'],
-    ['--yes', 'do not ask'],
-    ['--json', 'what was replayed and what was not, as JSON'],
+    ['--dry-run', 'show what would be replayed, and what still does not map; change nothing'],
+    ['--yes', 'do not ask for confirmation'],
+    ['--json', 'print JSON'],
   ],
-  help: `Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
-Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
-Those that may have arrived (outboxd list notes them) are left alone unless they are named, and keep their key: a service
-that recognises it then has the record once.
-What still does not map stays as it is, and the exit code is 1.
+  help: `Without ids and filters: all failed and rejected records. If there are several, it shows them and asks. A record that still does
+not map stays as it is, and the exit code is 1. Each replayed record gets a new idempotency key and new retries.
+
+Records that may have arrived (\`outboxd list\` notes them) are replayed only by id or with --even-if-arrived. They keep their
+key, so that a service that recognises it has them once.
 
 Examples:
   outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"
-  outboxd replay --state failed --since 2h --dry-run   after an outage: first look
-  outboxd replay --state failed --since 2h             then do it
-  outboxd replay --state rejected --type order --yes   the mapping was mended`,
-  /** @returns 1 if some could not be replayed, 3 if there are none */
+  outboxd replay --state failed --since 2h --dry-run   after an outage: look first
+  outboxd replay --state failed --since 2h
+  outboxd replay --state rejected --type order --yes   after you fixed the mapping`,
   async action(context, ids: readonly string[], options): Promise<number> {
     const { refresh = false, evenIfArrived = false, newKey = false } = options
     const terms = { refresh, evenIfArrived, newKey }

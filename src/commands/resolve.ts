@@ -23,46 +23,39 @@ export const command = defineCommand({
   description: 'settle an uncertain record: say whether it arrived at the service',
   arguments: [['[id]', referenceHelp]],
   options: [
-    ['--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived'],
-    ['--arrived <transaction-id>', 'it arrived as this transaction or order, which outboxd tracks to its end'],
-    ['--not-arrived', 'it never arrived: send it again under the same idempotency key'],
-    ['--take-back', 'the id that an operator gave is wrong: make the record uncertain again'],
-    ['--unchecked', 'with --arrived or --file: do not ask the service first'],
-    ['--new-key', 'with --not-arrived or --file: under a new idempotency key'],
+    ['--file <file.csv>', 'settle many records, with a CSV file that you filled in'],
+    ['--arrived <transaction-id>', 'it arrived as this transaction or order; it is then tracked'],
+    ['--not-arrived', 'it did not arrive: send it again, with the same idempotency key'],
+    ['--take-back', 'the id that an operator gave is wrong: make it uncertain again'],
+    ['--unchecked', 'with --arrived or --file: do not ask the service'],
+    ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would be settled; change nothing, and do not ask the service'],
+    ['--dry-run', 'show what would be settled; change nothing'],
     ['--yes', 'do not ask for confirmation'],
-    ['--json', 'as JSON: what was settled and what was not'],
+    ['--json', 'print JSON'],
   ],
-  help: `Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
-sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
+  help: `Settle a record only if you know whether it arrived: if it did and you say --not-arrived, it is sent twice, unless the service
+recognises the idempotency key. It also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
 
---not-arrived asks on a terminal; a script that names one record need not say --yes. All else that is asked (--unchecked, --file, and
-what has ended by a person's word) needs a terminal or --yes, and leaves with 4 without either. --dry-run never asks.
+--arrived asks the service once, and refuses an id that the service or another record contradicts. --take-back, or --arrived
+with another id, corrects an id that an operator gave.
 
---arrived refuses an id that the ledger has for another record, and asks the service once (two requests of the budget):
-what it does not know is refused. Also settles failed and rejected records that may have arrived (outboxd list notes
-them), and corrects the id of an accepted one that the service never gave a usable answer for.
+--file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
+not-arrived, or nothing. Nothing is written while a line is wrong. You can give the same file again.
 
-An id that a person gave can be corrected whatever has become of the record by it, completed and failed too: with
---arrived OTHER, or --take-back if the other is not known or belongs to a record whose id is wrong as well.
-
---file takes what outboxd list --state uncertain --csv has made, with the column arrived_as filled in: the transaction's id or
-not-arrived. Lines without an answer are left alone. Nothing is written while a line is wrong. Each line is checked as above. The same
-file may be given again: what is settled stays as it is, and an answer about an attempt before the last is not believed (column
-attempts). What a person has said of a record is corrected only by a file that lists it as it is now.
+A single --not-arrived asks only on a terminal. Everything else that asks needs a terminal or --yes, and exits with 4 without.
 
 Examples:
-  outboxd list --state uncertain --csv > ask.csv    then, when it is filled in:
+  outboxd list --state uncertain --csv > ask.csv
   outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
-  /** @returns 1 if that is not possible, 3 if there is none, 4 if it was not confirmed */
   async action(context, name, options): Promise<number> {
     if (options.file === undefined) return resolveOne(context, name ?? '', options)
     const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
-    if (!alone) return usageError(context, ['--file goes without an id, --arrived, --not-arrived and --take-back'])
+    if (!alone)
+      return usageError(context, ['--file cannot be combined with an id, --arrived, --not-arrived or --take-back'])
     return resolveFile(context, options.file, options)
   },
 })
@@ -71,14 +64,14 @@ type ResolveOptions = OptionsOf<typeof command>
 
 async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const answer = answerOf(options)
-  const problems = name === '' ? ['give the id of a submission, or --file'] : []
+  const problems = name === '' ? ['give the id of a record, such as outbox:4711, or --file FILE.csv'] : []
   problems.push(...answerProblems(answer), ...actorProblems(options))
   if (problems.length > 0) return usageError(context, problems)
   return withDatabases(context, async (databases) => {
     const found = await considerAnswer(databases, name, answer)
     if (found.kind === 'invalid') return usageError(context, found.problems)
     if (found.kind === 'missing') {
-      context.stderr.write(`outboxd: there is no submission ${name}\n`)
+      context.stderr.write(`outboxd: there is no record ${name}\n`)
       return exit.nothing
     }
     const { settling, outcome, questions } = found

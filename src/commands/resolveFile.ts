@@ -20,9 +20,6 @@ export interface ResolveFileOptions extends ActorOptions {
   json?: boolean | undefined
 }
 
-/**
- * @returns 1 if some were left alone, 2 if a line is wrong, 3 if nothing is to be settled, 4 if it was not confirmed
- */
 export async function resolveFile(context: CommandContext, path: string, options: ResolveFileOptions): Promise<number> {
   const problems = actorProblems(options)
   if (problems.length > 0) return usageError(context, problems)
@@ -55,7 +52,7 @@ const bytesMax = 10_000_000
 async function readText(path: string): Promise<string | { problem: string }> {
   try {
     const { size } = await stat(path)
-    if (size > bytesMax) return { problem: `--file ${path}: at most ${bytesMax} bytes, it has ${size}` }
+    if (size > bytesMax) return { problem: `--file ${path}: it has ${size} bytes, the most is ${bytesMax}` }
     return await readFile(path, 'utf8')
   } catch (error) {
     return { problem: `--file ${path}: ${(error as Error).message}` }
@@ -67,7 +64,7 @@ const problemsShown = 50
 function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
   const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
   const more = problems.length - shown.length
-  const end = `nothing was changed; correct the file and give it again${more > 0 ? ` (and ${more} problems more)` : ''}`
+  const end = `${more > 0 ? `and ${more} more problems. ` : ''}Nothing was changed. Correct the file and give it again`
   return usageError(context, [...shown, end])
 }
 
@@ -81,16 +78,16 @@ function preview(
   const arrived = settling.filter(({ transaction }) => transaction !== null).length
   const corrections = settling.filter(({ isCorrection }) => isCorrection).length
   const more = settling.length - rowsShown
-  const asked = unchecked ? 'the service is not asked for them' : 'the service is asked for each first'
-  const key = newKey ? 'a new idempotency key' : 'the idempotency key of before'
+  const asked = unchecked ? 'without asking the service' : 'if the service knows their ids'
+  const key = newKey ? 'a new idempotency key' : 'the same idempotency key'
   return [
     `This would settle ${pluralize(settling.length, 'record')}:\n`,
-    arrived > 0 ? `  ${arrived} arrived; ${asked}\n` : '',
-    settling.length > arrived ? `  ${settling.length - arrived} did not arrive and are sent again, under ${key}\n` : '',
-    corrections > 0 ? `  ${corrections} of them a person has said otherwise of before\n` : '',
+    arrived > 0 ? `  ${arrived} arrived, ${asked}\n` : '',
+    settling.length > arrived ? `  ${settling.length - arrived} did not arrive, and are sent again with ${key}\n` : '',
+    corrections > 0 ? `  ${corrections} of them correct what an operator said before\n` : '',
     settling.length > 0 ? `\n${linesTable(settling.slice(0, rowsShown))}` : '',
     more > 0 ? `... and ${more} more\n` : '',
-    unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer: left alone\n` : '',
+    unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer, ignored\n` : '',
     skippedLines(skipped),
   ].join('')
 }
@@ -140,7 +137,7 @@ const isArrived = (each: SettlingLine): each is ArrivedLine => each.transaction 
 /** The service answers this many before the slots expire. */
 const askedAtOnce = 5
 
-/** Gives up after this many batches without a slot, each after ten seconds. */
+/** Batches without a slot before it gives up; each waits ten seconds. */
 const unaskedMax = 30
 const silentMax = 2
 
@@ -165,7 +162,7 @@ async function settleArrived(run: Run, lines: readonly ArrivedLine[]): Promise<v
     progress(run.done.length)
   }
   if (context.signal.aborted) return
-  const why = silent >= silentMax ? 'the service does not answer' : 'no slot of the budget became free to ask for it'
+  const why = silent >= silentMax ? 'the service does not answer' : 'no slot of the budget became free'
   for (const each of waiting) note(run, each, `was not tried: ${why}`)
 }
 
@@ -178,14 +175,13 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
     askingAloud(context, 'free slots'),
   )
 
-/** Returns why it was left alone; null if it is tracked now. */
 async function follow({ operator }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
   const settled = await writeArrived(operator, submission, transaction)
   if (settled.kind === 'changed') return changed
-  return settled.kind === 'taken' ? `was left alone: the id is the transaction of outbox:${settled.by.outboxId}` : null
+  return settled.kind === 'taken' ? `was left alone: this id is the transaction of outbox:${settled.by.outboxId}` : null
 }
 
-const changed = 'changed meanwhile and was left alone'
+const changed = 'changed meanwhile'
 
 function note({ done, skipped }: Run, each: SettlingLine, reason: string | null): void {
   if (reason === null) done.push(each)
@@ -212,7 +208,7 @@ function conclude(
   else context.stderr.write(skippedLines(skippedLater))
   const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
   context.stderr.write(`${dryRun ? 'Would settle' : 'Settled'} ${pluralize(done.length, 'record')}${left}.\n`)
-  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the file again.\n')
+  if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Give the file again.\n')
   if (matched.settling.length === 0 && skipped.length === 0) return exit.nothing
   if (dryRun && done.length > 0) return exit.done
   return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done

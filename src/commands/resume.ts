@@ -10,23 +10,22 @@ import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from '.
 export const command = defineCommand({
   description: "end the operator's pause",
   options: [
-    ['--all', 'also try the other pauses now, because you have removed their cause'],
-    ['--believe-refusals', 'a mass refusal is correct: reject the refused records'],
+    ['--all', 'also test now if the other pauses can end'],
+    ['--believe-refusals', 'a mass refusal is correct: reject its records'],
     asOption,
     reasonOption,
-    ['--dry-run', 'say what it would do; change nothing'],
-    ['--json', 'as JSON'],
+    ['--dry-run', 'show what would happen; change nothing'],
+    ['--json', 'print JSON'],
   ],
-  help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
-now, and all resume when it is answered as it should be.
+  help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. --all sends one trial request now: if it
+succeeds, all sending resumes.
 
-Ten records in a row that are refused in the same words, without a code of the service's, pause everybody and are queued
-again, as that is rarely their own fault. Where it is, --believe-refusals takes these words for what they say, for a day: the
-records are rejected like any other, and can be replayed when the mapping or the data are right.
+If 10 records in a row get the same refusal, all sending pauses, because the data is probably not the cause. If it is, use
+--believe-refusals: for a day such records are rejected, and you can replay them after you fix the mapping or the data.
 
 Examples:
   outboxd resume
-  outboxd resume --all   the credentials are right now: do not wait the minute`,
+  outboxd resume --all   after you corrected the credentials`,
   async action(context, options): Promise<number> {
     const problems = actorProblems(options)
     if (problems.length > 0) return usageError(context, problems)

@@ -19,10 +19,10 @@ import type { CommandModule } from './terminal/command.ts'
 import { type CommandContext, untilAborted } from './terminal/context.ts'
 import { findEnvironmentNotes, findMistypedVariables } from './terminal/environment.ts'
 
-/** Some outcome could not be found out or written. */
+/** An outcome could not be read or written. */
 const leftInDoubt = 1
 
-/** Looks for broken files this often, before another daemon is started with them. */
+/** Finds broken files before a second daemon starts with them. */
 const lookEveryMs = 60_000
 
 const renewed: Record<CredentialPart, string> = {
@@ -41,21 +41,17 @@ const broken: Record<CredentialPart, string> = {
 export const command: CommandModule = {
   action: run,
   description: 'run the daemon: read the outbox, submit, track, write the outcome back',
-  help: `Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
-a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
-SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; if they are broken, those read before stay in force,
-and status says so. New connections take renewed certificates by themselves, and a secret that is refused is read again. Files that are broken and not yet in force are noticed within a minute. If outbox.yaml has changed and the table fits it, the
-daemon ends what is in hand and begins again within its process: until its slowest request has ended (REQUEST_TIMEOUT_SECONDS at
-most) it takes on no new record.
-SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
-a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
-Any number of instances may run on the same databases.`,
+  help: `Logs JSON lines on stdout, and serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT. You can run several instances on the
+same databases.
+
+SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again. If they are wrong, the daemon keeps the previous
+ones, and \`outboxd status\` says so. Renewed certificates and secrets are also noticed without a signal.
+
+SIGTERM takes on no new work, waits for answers that are under way, writes them, and exits with 0. If the database does not
+answer for ten minutes, it exits with 1. A second SIGTERM exits at once, with 1.`,
 }
 
-/**
- * Runs until the signal is aborted.
- * @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error if a database is unusable
- */
+/** Runs until the signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, DatabaseUnusable */
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
@@ -138,7 +134,6 @@ export async function run(context: CommandContext): Promise<number> {
   }
 }
 
-/** Returns null if it was told to stop before it had begun. */
 async function startUntilAborted(deps: AppDeps): Promise<App | null> {
   try {
     return await startApp(deps)

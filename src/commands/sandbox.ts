@@ -41,7 +41,6 @@ export const command = defineCommand({
     ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
   ],
   help: help(),
-  /** @returns 1 if it could not start or its PostgreSQL has ended, 2 if the settings are wrong */
   async action(context, options): Promise<number> {
     const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
       ...(options.port === undefined ? {} : { port: options.port }),
@@ -87,12 +86,12 @@ export const command = defineCommand({
   },
 })
 
-/** For scripts: only the address of an embedded PostgreSQL, because any other holds a password. */
+/** For scripts. Leaves out the address of a foreign database, because it holds a password. */
 function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: Settings) {
   return { url, port, clientId: clientIds[0], ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
-/** Says at once which of the daemon's variables are used, because this may be a shell of production. */
+/** Warns about each variable of the daemon that is used, because this may be a production shell. */
 function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string {
   const effects: Partial<Record<Borrowed['setting'], string>> = {
     databaseUrl: `the schemas sandbox and sandbox_queue are created in ${databaseOf(settings.databaseUrl)}`,
@@ -150,7 +149,7 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
   return `${lines.join('\n')}\n`
 }
 
-/** Nobody waits until another sandbox lets go of the database who has told this one to stop. @returns undefined: told to stop */
+/** Starting may wait for the lock of another sandbox; a signal ends that. @returns undefined if it was aborted */
 async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise<Sandbox | undefined> {
   const starting = startSandbox(settings)
   const running = await Promise.race([starting, untilAborted(signal).then(() => undefined)])

@@ -26,7 +26,7 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--code <code>', 'error code, such as E001'],
     ['--type <type>', "the record's type"],
     ['--key <key>', "the record's key"],
-    ['--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago'],
+    ['--since <when>', 'in their state since this date or time, or for at least 2h, 3d'],
     ['--until <when>', 'in their state since before then'],
     ['--transaction <id>', "the service's id of the transaction or order, whole"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
@@ -41,7 +41,7 @@ export interface BulkOptions extends FilterOptions {
   json?: boolean | undefined
 }
 
-/** The chosen submissions, or the exit code if there is nothing to do. */
+/** The chosen submissions, or the exit code if there are none. */
 type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
@@ -86,7 +86,6 @@ async function selectForChange(
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
-/** @returns the exit code */
 export async function changeSubmissions(
   context: CommandContext,
   databases: Databases,
@@ -108,13 +107,12 @@ export async function changeSubmissions(
   return options.dryRun && submissions.length > 0 ? exit.done : exitCode
 }
 
-/** The change in words; `did` is its key in JSON, too. */
+/** `did` is also the key in JSON. */
 export interface DoneWords {
   verb: string
   did: string
 }
 
-/** @returns 1 if some were left alone, or it was interrupted */
 export function sayDone(
   context: CommandContext,
   { verb, did }: DoneWords,
@@ -131,7 +129,7 @@ export function sayDone(
   const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
   const said = dryRun ? `Would ${verb}` : capitalize(did)
   context.stderr.write(`${said} ${of}${pluralize(done.length, 'record')}${left}.\n`)
-  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the command again.\n')
+  if (context.signal.aborted) context.stderr.write('Interrupted before the rest. Run the command again.\n')
   return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }
 

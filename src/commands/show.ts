@@ -34,18 +34,16 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'explain one record: what happened, why, what happens next, and what it sends',
   arguments: [['<id>', referenceHelp]],
-  options: [['--json', 'as JSON; payload, body and result as the text that is stored']],
-  help: `Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
-idempotency key and has no prefix is taken for a transaction's id. If several records fit, it lists them.
+  options: [['--json', 'print JSON, with payload, body and result as stored']],
+  help: `Prints the record's data as it is stored: it may be confidential. If several records match, it lists them. A text without a
+prefix that is not an id or a key is read as a transaction id.
 
 Examples:
   outboxd show outbox:4711
-  outboxd show 0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d
-  outboxd show 3a4b5c6d                         by its last digits
-  outboxd show transaction:7f0c9f2e             what the service calls it
+  outboxd show 3a4b5c6d                         by the last digits of its id
+  outboxd show transaction:7f0c9f2e             by the id that the service gave
   outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
-  /** @returns 3 if no submission has that name */
   async action(context, name, options): Promise<number> {
     return withDatabases(context, async (databases) => {
       const several = await findSeveral(databases, name)
@@ -75,21 +73,20 @@ Examples:
 
 type ShowOptions = OptionsOf<typeof command>
 
-/** Takes a name that fits no submission for the id of an outbox row. Only `show` does, because it changes nothing. */
+/** Also accepts the id of an outbox row. Only `show` does, because it changes nothing. */
 async function findByIdOrRow(context: CommandContext, databases: Databases, name: string): Promise<Found> {
   const found = await findAll(databases.ledger, [name])
   if (found.kind === 'found' || name.trim() === '') return found
   const ofRow = await findAll(databases.ledger, [`outbox:${name}`])
   if (ofRow.kind !== 'found') return found
   context.stderr.write(
-    `No submission has the id ${escapeControl(name)}. This is the one of the outbox row ${escapeControl(name)}.\n`,
+    `There is no record with the id ${escapeControl(name)}. This is the record of the outbox row ${escapeControl(name)}.\n`,
   )
   return ofRow
 }
 
 const severalMax = 50
 
-/** Finds all submissions that a name fits, unless more digits would tell them apart. */
 async function findSeveral(databases: Databases, name: string): Promise<NamedSubmissions | null> {
   const named = await findNamed(databases.ledger, name, severalMax + 1)
   if (named === null || named.by === 'range' || named.by === 'ending') return null
@@ -105,9 +102,9 @@ function printSeveral(
   const shown = submissions.slice(0, severalMax)
   if (json) printJson(context, shown.map(submissionJson))
   else context.stdout.write(submissionTable(shown, terminalOf(context.stdout)))
-  const more = submissions.length > severalMax ? `, the newest ${severalMax} of them are listed` : ''
-  const all = by === 'key' && more !== '' ? '; outboxd list --key shows all' : ''
-  context.stderr.write(`Several records fit ${escapeControl(name)}${more}: outboxd show ID shows one${all}.\n`)
+  const more = submissions.length > severalMax ? `; these are the newest ${severalMax}` : ''
+  const all = by === 'key' && more !== '' ? ', `outboxd list --key` all' : ''
+  context.stderr.write(`Several records match ${escapeControl(name)}${more}. \`outboxd show ID\` shows one${all}.\n`)
   return exit.done
 }
 
@@ -126,7 +123,7 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Oth
     `  ${detail.payload ?? `(${noneBecause(detail, 'it could not be read')})`}`,
     detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
     `  ${detail.body ?? `(${noneBecause(detail, 'the record did not map')})`}`,
-    ...(detail.result === null ? [] : ['result, as the service gave it', `  ${detail.result}`]),
+    ...(detail.result === null ? [] : ['result from the service', `  ${detail.result}`]),
   ]
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
@@ -154,7 +151,6 @@ const timeFields = [
   'unknownSinceMs',
 ] as const
 
-/** Times as ISO 8601, under their names without the unit. */
 function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
   { why, next }: Explanation,

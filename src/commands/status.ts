@@ -18,22 +18,22 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'show whether all is well: states, budget, pauses, the oldest unsent record, the backlog',
   options: [
-    ['--json', 'as JSON; with --watch one document a line'],
+    ['--json', 'print JSON; with --watch one document a line'],
     ['--watch', 'repeat until Ctrl-C: redraws a terminal; elsewhere appends a line each time'],
     ['--every <duration>', 'refresh interval for --watch (default: 2s)'],
   ],
-  help: `The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
-and 1 if a database cannot be read. If the outbox takes its time, what the ledger says is printed at once; if
-another session has the outbox's table locked, it is named within 3 seconds. --watch ends with exit code 0.
+  help: `The first line says whether all is well, or what is wrong and which command to run. The exit code is 0 either way, and 1 if a
+database cannot be read.
 
+Examples:
   outboxd status --watch                       # on a terminal
   outboxd status --watch --every 1m >> log     # a line a minute
   outboxd status --json --watch | jq .backlog`,
-  /** @returns 1 if the outbox cannot be read */
   async action(context, options): Promise<number> {
     const everyMs = options.every === undefined ? usualEveryMs : parseDurationMs(options.every)
-    if (!everyMs) return usageError(context, [`--every ${options.every}: a duration such as 2s or 1m is wanted`])
-    if (options.every !== undefined && !options.watch) return usageError(context, ['--every goes with --watch'])
+    if (!everyMs) return usageError(context, [`--every ${options.every}: give a duration such as 2s or 1m`])
+    if (options.every !== undefined && !options.watch)
+      return usageError(context, ['--every needs --watch, such as: outboxd status --watch --every 1m'])
     return withDatabases(context, (databases, config) =>
       options.watch
         ? watch(context, { databases, config, everyMs, json: options.json ?? false })
@@ -88,7 +88,7 @@ interface Watch {
   json: boolean
 }
 
-/** Looks until the command is ended. A database that is away is asked again. */
+/** Repeats until the command is ended. A database that cannot be reached is tried again. */
 async function watch(context: CommandContext, { databases, config, everyMs, json }: Watch): Promise<number> {
   const { signal, stdout } = context
   const view = createStatusView(stdout, { json, everyMs })

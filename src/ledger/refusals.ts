@@ -30,7 +30,7 @@ export async function noteRefusal(
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
   // Address, certificate and token are shared by all records, so everything pauses.
-  const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`); if they are right, run \`outboxd resume --believe-refusals\``
+  const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
   const cause = `mass refusal: ${said}`

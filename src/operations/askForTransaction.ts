@@ -11,15 +11,15 @@ import { decideToken, readAnswer } from '../service/readAnswer.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { showDuration } from '../time.ts'
 
-/** Waits this long for slots that a daemon spends. */
+/** Waits this long for slots. */
 export const slotsWithinMs = 10_000
 
 export interface Testimony {
   kind: /** It knows it: it is completed, failed or pending. */
     | 'known'
-    /** It does not know the transaction, or answers about another. */
+    /** It does not know the transaction, or answers about another one. */
     | 'denied'
-    /** It could not be asked, or its answer does not tell. */
+    /** It could not be asked, or its answer is unclear. */
     | 'silent'
   message: string
 }
@@ -38,10 +38,10 @@ export async function askForTransaction(
   return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
 }
 
-/** `unasked`: no slot was free, or the slot expired. */
+/** `unasked`: no slot was free, or it expired. */
 export type AskedTestimony = Testimony | { kind: 'unasked' }
 
-/** Asks for a few transactions with one token. @returns an answer for each, in their order */
+/** Asks for several transactions with one token. @returns an answer for each, in their order */
 export async function askForTransactions(
   config: Config,
   transactions: readonly TransactionRef[],
@@ -76,7 +76,7 @@ const unasked = { kind: 'unasked' } as const
 
 const noSlot: Testimony = {
   kind: 'silent',
-  message: `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`,
+  message: `no slot of the budget was free for ${showDuration(slotsWithinMs)}: \`outboxd status\` says when one is`,
 }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
@@ -98,12 +98,12 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   if (transaction.transactionId !== null && !isSameId(transaction.transactionId, transactionId))
     return {
       kind: 'denied',
-      message: `asked for ${transactionId}, the service answers about ${transaction.transactionId}`,
+      message: `asked for ${transactionId}, the service answered about ${transaction.transactionId}`,
     }
   if (!knownStatuses.has(status))
     return {
       kind: 'silent',
-      message: `the service says an unknown status of ${transactionId}: ${boundText(status, textMax.word)}`,
+      message: `the service answered an unknown status of ${transactionId}: ${boundText(status, textMax.word)}`,
     }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
   return {
@@ -112,14 +112,13 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   }
 }
 
-/** docs/reference/interface.md, 3.1 and 3.2; whether `accepted` belongs here is not shown. */
+/** docs/reference/interface.md, 3.1 and 3.2, which leave `accepted` open. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const slotsAgainMs = 500
 
 export type Asked<T> =
   | { kind: 'asked'; result: T }
-  /** A daemon spends the budget. */
   | { kind: 'none-free' }
   /** The ledger cannot be read or written, so spent slots are unknown. */
   | { kind: 'unknown'; readOnly: boolean }
@@ -127,17 +126,16 @@ export type Asked<T> =
 export interface AskingDeps<T> {
   signal: AbortSignal
   askAnyway: boolean
-  /** No slot is free yet. */
   onWait(): void
-  /** Slots to take; fewer if the rate limit is lower. */
+  /** Fewer are taken if the rate limit is lower. */
   requestsMax: number
   onCertificate(expiresAtMs: number): void
-  /** @param mayLeave whether the slots are still valid  @param requests how many may be made */
+  /** @param mayLeave true while the slots are valid  @param requests how many may be made */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
 /**
- * Lets a command ask the service, paid from the budget if there is one.
+ * Lets a command ask the service, paid from the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {

@@ -12,7 +12,7 @@ export type AuditLine =
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
-/** The mapping files, or none if they are broken: an audit takes only names of columns from them. */
+/** The mapping files, or none if they are broken: an audit takes only column names from them. */
 export function mappingsAtHand(folder: string): Mappings {
   try {
     return loadMappings(folder)
@@ -21,7 +21,6 @@ export function mappingsAtHand(folder: string): Mappings {
   }
 }
 
-/** Adds a record's amounts, its parties, and the steps that persons took. */
 export function auditLine(entry: AuditEntry): AuditLine {
   if (entry.kind !== 'record') return entry
   const { body, ...record } = entry
@@ -29,7 +28,9 @@ export function auditLine(entry: AuditEntry): AuditLine {
   return { ...record, amounts, ...partiesOf(body, amounts), hands: entry.steps.filter(isByPerson) }
 }
 
-/** A request's customer and currency, EUR by default (docs/reference/interface.md, 2.5); null if it was emptied. */
+/**
+ * The customer and currency of a request, EUR by default (docs/reference/interface.md, 2.5); null if it was emptied.
+ */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {
   if (body === null) return { customer: null, currency: null }
   const request = readObject(body)
@@ -57,7 +58,6 @@ export const amountNames = (mappings: Mappings): string[] =>
   ].toSorted()
 
 export interface AuditSum {
-  /** The month of the end in UTC, such as 2026-11; null if not ended. */
   month: string | null
   type: string
   outcome: State
@@ -115,7 +115,6 @@ const decimalsOf = (text: string) => text.split('.')[1]?.length ?? 0
 
 const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 
-/** Times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {
   if (line.kind === 'act') {
     const { kind, act, who, reason, account, untilMs, detail, records } = line
@@ -150,7 +149,6 @@ const columns = [
 ]
 const amountColumn = (name: string) => `amount_${name}`
 
-/** @param names of the amounts with a column of their own */
 export const auditCsvHead = (names: readonly string[]): string => csvHead([...columns, ...names.map(amountColumn)])
 
 export function auditCsv(line: AuditLine, names: readonly string[]): string {
@@ -214,7 +212,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
   }
 }
 
-/** Several records share one cell, so that an act is one line. */
+/** Records share a cell, so that an act is one line. */
 function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
   const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
   return {
@@ -234,7 +232,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
   const at = line.endedMs === null ? 'not ended yet       ' : showTime(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
-  if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}: no more is known`]
+  if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}`]
   const key =
     line.erasedMs !== null
       ? `erased ${showTime(line.erasedMs)}`
@@ -244,12 +242,12 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
 }
 
-/** A restored ledger may have lost that a record was sent. */
+/** A restored ledger may not know that a record was sent. */
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
   if (sentMs !== null) return `sent ${showTime(sentMs)}`
-  if (transactionId !== null) return 'sent, the ledger does not know when'
+  if (transactionId !== null) return 'sent, time unknown'
   const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause.startsWith('recovered'))
-  return isDoubtful ? 'not known whether it was sent' : 'never sent'
+  return isDoubtful ? 'perhaps sent' : 'never sent'
 }
 
 const showAmounts = (amounts: Amounts | null): string =>
@@ -265,7 +263,6 @@ export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedA
 
 const recordsShown = 5
 
-/** Names the first records of an act. */
 function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
   const { unnamed } = detail ?? {}
   const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
@@ -276,6 +273,6 @@ function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): 
   return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
 }
 
-/** Some causes already say the reason. */
+/** Some causes already contain the reason. */
 const whyOf = (reason: string | null, cause: string) =>
   reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`

@@ -20,7 +20,6 @@ export interface BulkChange {
   /** Why records that may have arrived are left alone unless named; null if they are not. */
   whySpared: string | null
   riskOf: (submissions: readonly ListedSubmission[]) => string
-  /** Whether it asks even about a single record. */
   asksAlways: (submission: ListedSubmission) => boolean
 }
 
@@ -29,20 +28,19 @@ export interface Skipped {
   reason: string
 }
 
-/** Ids that were changed, and records left alone. Records untried after an interruption are in neither. */
+/** Changed ids, and records left alone. After an interruption, untried records are in neither. */
 export interface CarriedOut {
   done: string[]
   skipped: Skipped[]
 }
 
 export interface BulkRun {
-  /** Aborted: finishes the batch, and leaves the rest. */
+  /** When aborted, finishes the batch and leaves the rest. */
   signal: AbortSignal
-  /** @param done records looked at */
   onProgress(done: number): void
 }
 
-const changedMeanwhile = 'changed meanwhile and was left alone'
+const changedMeanwhile = 'changed meanwhile'
 
 export const changedAmong = (submissions: readonly Skipped['submission'][], written: ReadonlySet<string>): Skipped[] =>
   submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
@@ -81,19 +79,20 @@ export type Chosen =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
-/** More would only be held in memory; the rest is for the next run. */
+/** Bounds the memory; the rest is for the next run. */
 export const mostAtOnce = 100_000
 
 export function choiceProblems(change: BulkChange, choice: Choice): string[] {
   const { ids, filters } = choice
-  if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined)) return ['give ids or filters, not both']
+  if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined))
+    return ['give ids or filters, not both: such as outbox:4711, or --code E001']
   const read = readChoice(change, choice)
   return read.kind === 'invalid' ? read.problems : []
 }
 
 /**
- * Chooses submissions, each with the revision under which it was seen.
- * @param onCut called if a text search did not look at all of them
+ * Chooses submissions with the revision that was seen.
+ * @param onCut called if a text search did not read all of them
  */
 export async function chooseSubmissions(
   ledger: Database,

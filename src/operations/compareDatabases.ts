@@ -39,7 +39,7 @@ export function findLedgerBesideOurs(databases: Databases): Promise<SecondLedger
   )
 }
 
-/** Reads a row of the outbox with its content; null if there is none, or its contents raise an error. */
+/** Reads a row; null if it is gone, or reading its contents fails. */
 export function readReadable(databases: Databases, mappings: Mappings, outboxId: string): Promise<OutboxRecord | null> {
   return withOutbox(databases, (outbox) =>
     readWholeRecord(outbox, mappings, outboxId).catch((error: unknown) => {
@@ -50,8 +50,8 @@ export function readReadable(databases: Databases, mappings: Mappings, outboxId:
 }
 
 /**
- * Finds rows that say they were taken and that the ledger does not know.
- * @param isWaitingToo also waiting rows that name a transaction, as no daemon captures meanwhile
+ * Finds rows that say they were captured and that the ledger does not know.
+ * @param isWaitingToo also waiting rows that name a transaction, because no daemon captures now
  */
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
@@ -76,9 +76,9 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
 }
 
 /**
- * Tells whether waiting rows may have been sent: the outbox may have gone back, too, or its rows do not say at once
- * that they are taken. It did not go back if it lies where it last lay and the ledger moved. Data restored in place
- * looks the same, so then the server decides.
+ * True if waiting rows may have been sent: their state is not written at capture, or the outbox was restored, too. It
+ * was not if it lies where it lay while the ledger moved. A restore in place looks the same, so then the server
+ * decides.
  */
 export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
   const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
@@ -89,7 +89,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
   return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
-/** True if the ledger's history differs from the agreed one, and no daemon has looked yet. */
+/** True if the ledger's history changed and no daemon has looked yet. */
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
@@ -98,7 +98,6 @@ export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   return view !== null && verdict.kind === 'found'
 }
 
-/** If no daemon has published its request timeout. */
 const usualTimeoutMs = 30_000
 
 /** Declares the ledger restored, so that every daemon stops. */
@@ -109,7 +108,7 @@ export function stopAsRestored({ config }: Databases, { ledger, actor }: Operato
   })
 }
 
-/** Compares the outbox with the ledger, and reports again what rows do not know. @returns how many */
+/** Compares the outbox with the ledger, and makes missing reports due again. @returns how many */
 export async function compareOutbox(
   databases: Databases,
   { ledger, actor }: Operator,

@@ -19,11 +19,9 @@ export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
   readonly account: string
   readonly ledger: Pool
-  /** The ERP's database. A statement waits 2.5 s for a lock, because a person waits. */
+  /** Waits 2.5 s for a lock, because an operator waits. */
   readonly erp: Pool
-  /** Sees whose locks `erp` waits for. */
   readonly locks: Pool
-  /** Use `withOutbox`. */
   readonly outboxTable: () => Outbox
 }
 
@@ -34,12 +32,11 @@ export interface LedgerSessions {
 
 const outboxName = 'outboxd command outbox'
 
-/** Closing waits this long for an abandoned question. */
 const goodbyeMs = 1_000
 
 /**
- * Opens the databases. `withOutbox` first asks the ERP's.
- * @param outboxTable read when first used, so that a broken description does not prevent a pause
+ * Opens the databases.
+ * @param outboxTable called when first needed, so that a broken description does not prevent a pause
  * @throws DatabaseUnusable if the ledger cannot be reached or was not migrated
  */
 export async function openDatabases(
@@ -49,7 +46,7 @@ export async function openDatabases(
   { connections = 2, lockMs }: LedgerSessions = {},
 ): Promise<Databases> {
   const { stateDatabaseUrl, databaseUrl, payloadMaxBytes } = config
-  const onIdleError = () => {} // the next statement says so
+  const onIdleError = () => {} // the next statement reports it
   const settings = lockMs === undefined ? catalogPathSettings : { ...catalogPathSettings, lock_timeout: String(lockMs) }
   const ledger = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError, settings })
   const erp = createPool({
@@ -98,6 +95,6 @@ export function operatorOf({ config, ledger, account }: Databases, actor: Stated
   return { ledger, url, keyOnFailure, actor: { ...actor, account } }
 }
 
-/** Sessions whose locks any command's question to the outbox waits for. */
+/** Sessions that block a command's statement on the outbox. */
 export const readOutboxLocks = ({ locks }: Pick<Databases, 'locks'>): Promise<LockingSession[]> =>
   readLockingSessions(locks, outboxName)

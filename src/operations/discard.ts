@@ -14,15 +14,15 @@ export const discardChange: BulkChange = {
   defaultStates: statesNeedingAttention,
   whyNotAllowed(state) {
     if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was given up before'
-    return 'it is on its way; only failed, rejected, uncertain and accepted ones can be given up'
+    if (state === 'discarded') return 'it was discarded before'
+    return 'it is under way; only failed, rejected, uncertain and accepted records can be discarded'
   },
   whySpared: null,
   riskOf(submissions) {
     const count = submissions.filter(isAccepted).length
     return count === 0
       ? ''
-      : `The service has accepted ${pluralize(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
+      : `The service has accepted ${pluralize(count, 'record')} of these and may still complete them, but outboxd will not ask any more.\n`
   },
   asksAlways: isAccepted,
 }
@@ -31,12 +31,10 @@ function isAccepted({ state }: Pick<ListedSubmission, 'state'>): boolean {
   return state === 'accepted'
 }
 
-/** As seen when it was chosen. */
 export type Discarded = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key' | 'state'>
 
 const batchSize = 500
 
-/** A record that took a step since stays. */
 export function discardSubmissions(
   operator: Operator,
   submissions: readonly Discarded[],

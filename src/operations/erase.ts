@@ -6,15 +6,14 @@ import { type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkCh
 export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
   if (mayBeErased) return null
   if (state === 'completed' || state === 'discarded')
-    return reportDue ? `is ${state}, and its row is yet to be told so: try again when it is` : `is ${state}`
+    return reportDue ? `is ${state}, but this is not written back to its row yet: try again later` : `is ${state}`
   if (state === 'failed' || state === 'rejected' || state === 'uncertain')
-    return `is ${state} and waits for a person: replay, resolve or discard it first`
-  return `is ${state}, and not ended: try again when it is, or discard it first`
+    return `is ${state} and needs attention: replay, resolve or discard it first`
+  return `is ${state} and has not ended: try again later`
 }
 
 const batchSize = 100
 
-/** A record that took a step since stays. */
 export function eraseData(operator: Operator, records: readonly KeyRecord[], run: BulkRun): Promise<CarriedOut> {
   return inBatches(records, batchSize, run, async (batch) => {
     const erased = new Set(await eraseRecords(operator, batch))

@@ -9,16 +9,13 @@ import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endMessage, sessionsMessage } from './databaseMessages.ts'
 
-/** One that only looks needs what `migrate --print-grants ROLE --read-only` prints. */
+/** `onlyLooks`: it needs only what `migrate --print-grants ROLE --read-only` prints. */
 interface GivenCommand {
   name: string
   onlyLooks: boolean
 }
 
-/**
- * An error for a person, with the exit code.
- * @param command to say which rights it needs; null for a page or a finding
- */
+/** @param command to name the permissions that it needs; null for a page or a finding */
 export function explain(error: unknown, command: GivenCommand | null = null): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof FilesInvalid) {
@@ -28,7 +25,7 @@ export function explain(error: unknown, command: GivenCommand | null = null): { 
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error
-    const message = `the outbox’s table is locked by ${sessionsMessage(holders)}, so we could not look at it${endMessage(holders, 'the ERP’s')}`
+    const message = `the outbox’s table is locked by ${sessionsMessage(holders)}, so it could not be read.${endMessage(holders, 'the ERP’s')}`
     return { message, exitCode: 1 }
   }
   const refused = refusedRight(error)
@@ -44,13 +41,13 @@ function refusedRight(error: unknown): string | null {
 
 function neededRole(command: GivenCommand | null, refused: string): string {
   if (command?.name === 'migrate')
-    return '`migrate` makes our schemas and changes them, so it needs their owner, or a role that may create them.'
+    return 'Run `migrate` as the owner of the schemas outboxd and pgboss, or as a role that may create them.'
   const onlyLooks = command?.onlyLooks ?? false
   const grants = `\`outboxd migrate --print-grants ROLE${onlyLooks ? ' --read-only' : ''}\``
   if (command === null) return `The role needs what ${grants} prints.`
   const table = /permission denied for table (\w+)/.exec(refused)?.[1]
   const acts = changesByTable[`outboxd.${table}`]?.acts
   const right = onlyLooks || acts === undefined ? '' : ` On outboxd.${table} that is select, ${acts.join(', ')}.`
-  const does = onlyLooks ? 'only looks' : 'changes data, which a role made with --read-only may not'
+  const does = onlyLooks ? 'only looks' : 'changes data, so a read-only role is not enough'
   return `\`${command.name}\` ${does}: its role needs what ${grants} prints.${right}`
 }

@@ -4,7 +4,6 @@ import { showDuration, showMoment, showTime } from '../time.ts'
 
 export interface Explanation {
   why: string
-  /** All of `advice`, a line a sentence and a line a command. */
   next: string
   advice: readonly Advice[]
 }
@@ -29,9 +28,7 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
 
 function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
   const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
-  return needsDaemon && !daemonLives
-    ? [advise('no daemon runs now, so nothing of this happens until you start one: outboxd run')]
-    : []
+  return needsDaemon && !daemonLives ? [advise('no daemon is running: start one with `outboxd run`')] : []
 }
 
 function wayLines(ways: readonly Way[]): string[] {
@@ -58,7 +55,7 @@ const explained: Record<State, (detail: SubmissionDetail) => Explained> = {
     next: [advise(reported(detail)), ...correctable(detail)],
   }),
   failed: (detail) => ({
-    why: lastMessage(detail, 'the service said no'),
+    why: lastMessage(detail, 'the service refused it'),
     next: [...replayOrDiscard(detail), ...correctable(detail)],
   }),
   rejected: (detail) => ({ why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }),
@@ -80,8 +77,8 @@ function queued(detail: SubmissionDetail): [why: string, next: string] {
     return [
       `held behind ${front}, which is ${blocker.state} and has the same key`,
       endsByItself
-        ? `sent once ${front} has been accepted or has ended`
-        : `resolve that first: outboxd show ${front} says how`,
+        ? `sent when ${front} is accepted or has ended`
+        : `settle that record first: \`outboxd show ${front}\` says how`,
     ]
   }
   const pause = longestPause(pauses)
@@ -89,19 +86,19 @@ function queued(detail: SubmissionDetail): [why: string, next: string] {
   if (dueMs !== null && dueMs > nowMs) {
     const cause = detail.events.at(-1)?.cause
     return [
-      cause ? `sent again after: ${cause}` : 'it waits before it is sent again',
+      cause ? `sent again after: ${cause}` : 'it waits before its next attempt',
       `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
     ]
   }
   return permitsFree > 0
-    ? ['its turn has come', 'sent within seconds']
-    : ['it waits for a slot: the budget is spent', 'sent when a slot is free and it is its turn']
+    ? ['it is next', 'sent within seconds']
+    : ['the budget is spent, so it waits for a slot', 'sent when a slot is free and it is next']
 }
 
 function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   return {
     why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${showMoment(sentMs, nowMs)}`}`,
-    next: [advise('the answer decides; if its instance dies, another settles it within a minute')],
+    next: [advise('the answer decides; if its instance dies, another instance takes over within a minute')],
   }
 }
 
@@ -109,9 +106,9 @@ function probing(detail: SubmissionDetail): Explained {
   const { id, transactionId, pollMs, nowMs } = detail
   const why =
     transactionId === id
-      ? 'the answer did not say whether it arrived, so we ask the service whether it knows the id that we sent'
-      : `the service performed the request and named ${transactionId} in its Location, so we ask for that`
-  const next = pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`
+      ? 'the answer did not say whether it arrived, so the daemon asks the service for the id that was sent'
+      : `the service performed the request and named ${transactionId} in its Location, so the daemon asks for that`
+  const next = pollMs === null ? 'asked again soon' : `asked again at ${showMoment(pollMs, nowMs)}`
   return { why: [why, ...uselessPolls(detail)].join('; '), next: pollNext(detail, next) }
 }
 
@@ -130,7 +127,7 @@ function accepted(detail: SubmissionDetail): Explained {
   const doubts = [
     unknownSinceMs === null ? null : `since ${showTime(unknownSinceMs)} the service says that it does not know it`,
     refusedPolls > 1
-      ? `${refusedPolls} polls were refused while others got through, so we ask for it alone, ever more rarely`
+      ? `${refusedPolls} polls were refused while those of other records were answered, so it is polled more and more rarely`
       : null,
     ...uselessPolls(detail),
   ].filter((doubt) => doubt !== null)
@@ -145,13 +142,13 @@ function accepted(detail: SubmissionDetail): Explained {
   return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
 }
 
-/** What is next for a polled record; after too long, also what a person can do. */
+/** What happens to a polled record next; after too long, also what you can do. */
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   if (!polledRarely) return [advise(next)]
-  const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
+  const words = `${next}, now rarely, because it takes unusually long. Ask the operator of the service what became of it, then`
   if (probing) return [advise(words, arrived(id, itDid), notArrived(id, itDidNot))]
-  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: we send it again')]
-  return [advise(words, ...(idByPerson || !answered ? correct : []), discard(id, 'we ask no more'))]
+  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: it is sent again')]
+  return [advise(words, ...(idByPerson || !answered ? correct : []), discard(id, 'stop asking'))]
 }
 
 function uncertainNext(detail: SubmissionDetail): Advice[] {
@@ -159,7 +156,7 @@ function uncertainNext(detail: SubmissionDetail): Advice[] {
   const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
   return [
     advise(
-      `waits for you: ask the operator of the service whether it arrived${when}, then`,
+      `needs attention: ask the operator of the service whether it arrived${when}, then`,
       arrived(id, itDid),
       notArrived(id, itDidNot),
       discard(id, noMatter),
@@ -170,32 +167,31 @@ function uncertainNext(detail: SubmissionDetail): Advice[] {
 
 function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   const { id, state, body, mayHaveArrived } = detail
-  const cause =
-    state === 'rejected' ? 'mend the mapping file, or have the outbox row corrected, then' : 'when the cause is gone'
+  const cause = state === 'rejected' ? 'fix the mapping file or the outbox row, then' : 'remove the cause, then'
   const advice = mayHaveArrived
     ? advise(
-        'waits for you: it may have arrived nevertheless, so ask the operator of the service first, then',
+        'needs attention: it may have arrived, so ask the operator of the service first, then',
         ...(body === null ? [] : [arrived(id, itDid)]),
         replay(id, itDidNot),
-        discard(id, body === null ? 'it did: it does not map, so we cannot follow it' : noMatter),
+        discard(id, body === null ? 'it did: it cannot be tracked, because it does not map' : noMatter),
       )
     : advise(
-        `waits for you: ${cause}`,
-        replay(id, 'maps and sends it again; --refresh reads the row anew'),
+        `needs attention: ${cause}`,
+        replay(id, 'map it and send it again; --refresh reads the row again'),
         discard(id, noMatter),
       )
   return [advice, ...holdsBack(detail)]
 }
 
-const itDid = 'it did: we follow it to its end'
-const itDidNot = 'it did not: we send it again'
+const itDid = 'it did: it is tracked to its end'
+const itDidNot = 'it did not: it is sent again'
 const noMatter = 'it no longer matters'
 
 function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
   if (!idByPerson) return []
-  const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
+  const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back if you do not know the right id`
   return [
-    advise(`a person said that ${transactionId} is its transaction; if it is not`, {
+    advise(`an operator gave the transaction ${transactionId}; if that is wrong`, {
       kind: 'correct',
       command,
       means: '',
@@ -221,15 +217,15 @@ const discard = (id: string, means: string): Way => ({
 })
 
 const holdsBack = ({ blocks }: SubmissionDetail): Advice[] =>
-  blocks ? [advise('until then it holds back the later records of its key')] : []
+  blocks ? [advise('until then, later records of its key wait')] : []
 
 const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)
 
 const reported = ({ reportDue }: SubmissionDetail) =>
-  reportDue ? 'only the outbox row: the daemon has yet to write this state into it' : 'nothing: it has come to its end'
+  reportDue ? 'the daemon writes this state back to the outbox row' : 'nothing: it has ended'
 
-/** The pause that ends last; one without an end counts as the last. */
+/** The pause that ends last, or has no end. */
 export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
   const endMs = ({ untilMs }: ActivePause) => untilMs ?? Number.POSITIVE_INFINITY
   return pauses.toSorted((a, b) => endMs(b) - endMs(a))[0] ?? null
@@ -238,9 +234,9 @@ export function longestPause(pauses: readonly ActivePause[]): ActivePause | null
 const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
 
 function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
-  if (reason === 'history') return `${what} when outboxd status says nothing of the ledger’s history any more`
-  if (untilMs === null) return `${what} after outboxd resume`
-  if (reason === 'operator') return `${what} after ${showMoment(untilMs, nowMs)}, or after outboxd resume`
-  if (untilMs <= nowMs) return `${what} once a request has shown that the service answers again`
-  return `${what} after ${showMoment(untilMs, nowMs)}, when a first request has shown that the service answers again`
+  if (reason === 'history') return `${what} after \`outboxd recover\``
+  if (untilMs === null) return `${what} after \`outboxd resume\``
+  if (reason === 'operator') return `${what} after ${showMoment(untilMs, nowMs)}, or after \`outboxd resume\``
+  if (untilMs <= nowMs) return `${what} when one request has succeeded`
+  return `${what} after ${showMoment(untilMs, nowMs)}, when one request has succeeded`
 }

@@ -54,21 +54,23 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
     among: null,
   }
   const containing = options.containing ?? null
-  if (filter.transactionId === '') problems.push('--transaction needs an id')
-  if (containing !== null && containing.trim() === '') problems.push('--containing needs a text')
+  if (filter.transactionId === '')
+    problems.push('--transaction needs an id, such as --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f')
+  if (containing !== null && containing.trim() === '')
+    problems.push('--containing needs a text, such as --containing PO-4711')
   if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
-    problems.push(`--cause ${options.cause}: give the eight digits that outboxd list --by-cause shows`)
+    problems.push(`--cause ${options.cause}: give the eight digits that \`outboxd list --by-cause\` shows`)
   const limit = readLimit(options.limit, problems)
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
-/** Without --state, a list shows what needs a person, or every state for a lookup. */
+/** Without --state: what needs attention, or every state for a lookup. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
   const defaultStates = isLookup(options) ? states : statesNeedingAttention
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
-/** A lookup is for a certain record in any state. */
+/** A lookup searches a certain record, in any state. */
 export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
   transaction !== undefined || containing !== undefined
 
@@ -109,7 +111,7 @@ function readStates(text: string | undefined, now: FilterCircumstances, problems
 }
 
 function unknownState(word: string): string {
-  return `--state ${word}: there is no such state${didYouMean(word, states)} (there are: ${states.join(', ')})`
+  return `--state ${word}: there is no such state${didYouMean(word, states)} (states: ${states.join(', ')})`
 }
 
 export interface SpanOptions {
@@ -117,7 +119,6 @@ export interface SpanOptions {
   until?: string | undefined
 }
 
-/** Epoch milliseconds; null for no bound. */
 export interface Span {
   sinceMs: number | null
   untilMs: number | null
@@ -130,7 +131,7 @@ export function readSpan(
   const problems: string[] = []
   const sinceMs = readBound('since', options.since, nowMs, problems)
   const untilMs = readBound('until', options.until, nowMs, problems)
-  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since must lie before --until')
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', value: { sinceMs, untilMs } }
 }
 
@@ -149,7 +150,7 @@ function readBound(
   return ms
 }
 
-/** A search reads every payload that it looks at. */
+/** A search reads whole payloads. */
 const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
@@ -159,7 +160,7 @@ export const searchIn =
   (...asked) =>
     searchText(ledger, ...asked)
 
-/** Narrows the filter to what --containing finds. @param onCut called if the search was cut */
+/** Narrows the filter to what --containing finds. @param onCut called if not all records were read */
 export async function narrowByText(
   search: SearchText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,
@@ -169,7 +170,7 @@ export async function narrowByText(
   const { ids, lookedAt, isCut } = await search(filter, containing, searchBounds)
   if (isCut)
     onCut(
-      `--containing looked at the newest ${pluralize(lookedAt, 'record')} and then stopped: there may be older ones with the text. Narrow the search with --state, --type, --since or --until.`,
+      `--containing searched only the newest ${pluralize(lookedAt, 'record')}. Older ones may match, too: narrow the search with --state, --type, --since or --until.`,
     )
   return { ...filter, among: ids }
 }

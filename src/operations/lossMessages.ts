@@ -9,7 +9,6 @@ import { countNamed, type Loss, type LostHistory, type Named } from './recover.t
 const rowsShown = 10
 const namedShown = 5
 
-/** What was found, a sentence a line. */
 export function lossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
@@ -23,43 +22,41 @@ function historyMessages({ found, doubtful, named, isOutboxInDoubt, inHandRows, 
   return [
     `The ledger may have lost committed data: ${found.detail}.`,
     `Found at ${showTime(found.atMs)} by ${found.by}. ${sinceWhen(found)}`,
-    `Queued in the ledger, and perhaps sent since: ${pluralize(queued, 'record')}${span}.`,
-    ...firstOf(arrived, 'Arrived, because their rows name the transaction; tracked, whatever --as says'),
-    ...firstOf(wrong, 'Uncertain, because their rows name a transaction that cannot be theirs, whatever --as says'),
+    `Queued in the ledger, but perhaps already sent: ${pluralize(queued, 'record')}${span}.`,
+    ...firstOf(arrived, 'Arrived, because their rows name the transaction (they are tracked, with either --as)'),
+    ...firstOf(wrong, 'Uncertain, because their rows name a transaction that cannot be theirs (with either --as)'),
     ...count(
       onWire,
       'record',
-      'Being sent, as far as the ledger knows',
-      'What no daemon has in hand becomes uncertain within seconds.',
+      'Being sent, according to the ledger',
+      'Those that no daemon works on become uncertain within seconds.',
     ),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they are captured as uncertain. (That is ${clockSkewMaxMs / 1000} s after it was found, because clocks differ.) If the ledger alone was restored, and the outbox was not, give --no-waiting.`
-      : 'Rows that wait in the outbox count as never taken: they say so, and the outbox did not go back. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
+      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clockSkewMaxMs)} may have been sent: with --as uncertain they become uncertain. (That time allows for ${clockSkewMaxMs / 1000} s between the clocks.) If only the ledger was restored, give --no-waiting.`
+      : 'Rows that wait in the outbox count as never sent, because the outbox was not restored. If it was, or if a daemon was killed just before, give --waiting.',
     ...count(
       inHandRows.length,
       'row',
-      'Waiting, and in the hands of a daemon that may have captured them',
-      'They are taken as --as says.',
+      'Waiting, but locked by a daemon that may have captured them',
+      'They become what --as says.',
     ),
-    ...count(undatedRows.length, 'row', 'Waiting, and without a date', 'All that wait now count.'),
+    ...count(undatedRows.length, 'row', 'Waiting, without a date', 'All of them count as in doubt.'),
     ...count(
       accepted,
       'transaction',
-      'Tracked on',
-      'What fails with E002 or E003 is not sent again by itself, because that may have been done.',
+      'Still tracked',
+      'If one fails with E002 or E003, it is not sent again by itself, because that may have happened already.',
     ),
   ]
 }
 
-/** A line with a number; none if it is 0. */
 const count = (n: number, what: string, name: string, then: string): string[] =>
   n === 0 ? [] : [`${name}: ${pluralize(n, what)}. ${then}`]
 
-/** Daemons' marks say nothing of a loss that a person reports. */
 const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
   by.startsWith('operator')
-    ? 'The ledger may not know what was sent since its backup.'
-    : `A daemon last found it right at ${showTime(lastMarkMs)}: the ledger may not know what was sent after that.`
+    ? 'The ledger may not know what was sent after its backup.'
+    : `A daemon last found the ledger complete at ${showTime(lastMarkMs)}: it may not know what was sent after that.`
 
 function firstOf(named: readonly Named[], name: string): string[] {
   if (named.length === 0) return []
@@ -78,12 +75,12 @@ function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
   if (rows.length > 0) return rowsMessages(gap)
   if (!canTell)
     return [
-      `The rows of this outbox say only at their end that they were taken${isHistory ? '' : ', so nobody can tell which the ledger has lost'}.`,
+      `The rows of this outbox show only their end, not that they were captured${isHistory ? '' : ', so lost ones cannot be found'}.`,
     ]
   return [
     isCut
       ? 'Interrupted: nothing was found so far.'
-      : 'The ledger knows every row that says it is under way. Rows that say they have come to their end were not compared.',
+      : 'The ledger knows every row that is marked as under way. Rows marked as ended were not compared.',
   ]
 }
 
@@ -101,13 +98,13 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
       ),
     ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
     ...(named > 0
-      ? [`${named} of them name a transaction, so they have arrived: they are tracked, whatever --as says.`]
+      ? [`${named} of them name a transaction, so they have arrived: they are tracked, with either --as.`]
       : []),
   ]
 }
 
 export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
-  last && `${last.who} took it in as ${last.as} at ${showTime(last.atMs)}: outboxd audit shows it.`
+  last && `${last.who} recovered as ${last.as} at ${showTime(last.atMs)}. \`outboxd audit\` shows it.`
 
 export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
   canTell,

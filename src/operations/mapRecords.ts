@@ -5,24 +5,22 @@ import type { OutboxRecord } from '../model.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Stands for the id that a record gets when it is captured. */
 export const exampleId = '00000000-0000-7000-8000-000000000000'
 
 export type MapPreview = { name: string; type: string } & MappedRecord
 
-/** The type of payloads without a row: the given one, or that of the only mapping file. */
+/** The given type, or that of the only mapping file. */
 export function chooseType(
   mappings: Mappings,
   given: string | undefined,
 ): { kind: 'value'; type: string } | { kind: 'invalid'; problem: string } {
   const types = [...mappings.keys()].sort()
   const type = given ?? (types.length === 1 ? types[0] : undefined)
-  if (type === undefined)
-    return { kind: 'invalid', problem: `--type must say which mapping to use: ${types.join(', ')}` }
+  if (type === undefined) return { kind: 'invalid', problem: `--type is missing: give one of ${types.join(', ')}` }
   if (mappings.has(type)) return { kind: 'value', type }
   return {
     kind: 'invalid',
-    problem: `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (there are: ${types.join(', ')})`,
+    problem: `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (types: ${types.join(', ')})`,
   }
 }
 
@@ -47,7 +45,6 @@ export function payloadsIn(content: string): { name: string; payload: string }[]
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
 
-/** Maps a row by the daemon's own mapper. */
 export function mapRow(mappings: Mappings, record: OutboxRecord): MapPreview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
@@ -62,7 +59,7 @@ export function previewWarnings(mappings: Mappings, previews: readonly MapPrevie
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/** Names date fields that become another day in UTC: the first of Berlin's 20 November is 23:00 of the 19th. */
+/** Names date fields that become another day in UTC: 20 November in Berlin begins at 23:00 on the 19th. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),
@@ -76,7 +73,7 @@ function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): strin
       continue
     first.set(
       `${type} ${field}`,
-      `warning: mapping of ${type}: ${field}: the day ${day} begins in ${spec.timezone} at ${sent}, which is another day in UTC. For the same day say timezone: UTC`,
+      `warning: mapping of ${type}: ${field}: the day ${day} begins in ${spec.timezone} at ${sent}, which is a different day in UTC. To keep the day, set timezone: UTC`,
     )
   }
   return [...first.values()]

@@ -9,9 +9,8 @@ import type { AnsweredLine } from './readAnswersFile.ts'
 export interface SettlingLine {
   line: number
   submission: ListedSubmission
-  /** Null if it did not arrive. */
   transaction: TransactionRef | null
-  /** A person has said otherwise before. */
+  /** An operator said something else before. */
   isCorrection: boolean
 }
 
@@ -21,12 +20,11 @@ export interface SkippedLine {
   reason: string
 }
 
-/** The lines to settle and to skip, or all contradictions. */
 export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** Compares each line with the ledger and the other lines. @param onLine called with each line's index */
+/** Compares each line with the ledger and with the other lines. */
 export async function matchAnswers(
   databases: Databases,
   lines: readonly AnsweredLine[],
@@ -36,11 +34,11 @@ export async function matchAnswers(
   const skipped: SkippedLine[] = []
   const problems: string[] = []
   const lineOf = new Map<string, number>()
-  /** Returns whether it is the first line that says this. */
+  /** Notes a problem unless this line is the first to say it. */
   const isFirst = (line: number, what: string, name: string) => {
     const before = lineOf.get(what)
     if (before === undefined) lineOf.set(what, line)
-    else problems.push(`line ${line}: ${name} is on line ${before} already`)
+    else problems.push(`line ${line}: ${name} is already on line ${before}`)
     return before === undefined
   }
   for (const [index, answered] of lines.entries()) {
@@ -52,7 +50,7 @@ export async function matchAnswers(
         ? null
         : await readSubmissionDetail(databases.ledger, submission.id, databases.config.keyOnFailure)
     if (typeof submission === 'string' || detail === null) {
-      problems.push(`line ${line}: ${typeof submission === 'string' ? submission : 'its record was just pruned'}`)
+      problems.push(`line ${line}: ${typeof submission === 'string' ? submission : 'its record was pruned just now'}`)
       continue
     }
     if (!isFirst(line, submission.id, `outbox:${submission.outboxId}`)) continue
@@ -70,7 +68,7 @@ export async function matchAnswers(
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
 }
 
-/** Returns the problem if the line names no submission, or several. */
+/** Returns the problem if the line does not name exactly one submission. */
 async function findSubmission(
   ledger: Database,
   { outboxId, submissionId }: AnsweredLine,
@@ -79,11 +77,11 @@ async function findSubmission(
     submissionId !== null
       ? await findSubmissions(ledger, { kind: 'range', from: submissionId, to: submissionId }, 2)
       : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
-  if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
-  if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
-  // Sorting only one column of a spreadsheet gives every record the answer of another.
+  if (first === undefined) return `there is no record ${submissionId ?? `outbox:${outboxId}`}`
+  if (second !== undefined) return `outbox:${outboxId} is ${first.id} and ${second.id}: fill in submission_id`
+  // Sorting one column of a spreadsheet alone gives every record the wrong answer.
   if (outboxId !== null && first.outboxId !== outboxId)
-    return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up, or did a spreadsheet change the id?`
+    return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was one column sorted alone, or the id changed by a spreadsheet?`
   return first
 }
 
@@ -93,36 +91,36 @@ export const transactionOf = ({ resource }: SubmissionDetail, transactionId: str
 })
 
 export const takenMessage = ({ transactionId, outboxId }: Holder) =>
-  `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
+  `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
 
-/** A second transaction on the line, other than the one that the ledger has. */
+/** The problem of a line whose transaction_id is not in the ledger and contradicts its answer. */
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
   if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
   const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
-  return `it says two things of outbox:${detail.outboxId}: ${answer}, and ${listedAs} in the column transaction_id`
+  return `it contradicts itself about outbox:${detail.outboxId}: arrived_as says ${answer}, transaction_id says ${listedAs}`
 }
 
 /**
- * Why a record stays although a line answers for it; null if it does not. A file is older than the ledger: later steps
- * are not undone by it, and nothing is sent again on an old answer.
+ * Why a record is left alone; null if it is not. The file is older than the ledger, so it neither undoes later steps
+ * nor sends again on an old answer.
  */
 export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
   if (arrivedAs !== null && transactionId === arrivedAs && (state === 'accepted' || state === 'completed'))
-    return `is ${state} as ${arrivedAs} already`
+    return `is already ${state} as ${arrivedAs}`
   const why = whyNotSettled(detail)
   if (why !== null) return `is ${state}${why}`
-  // An earlier attempt tells nothing of the one in doubt.
-  if (attempts !== attempt) return 'was sent again since the file was made: ask again'
+  // An earlier attempt says nothing about the one in doubt.
+  if (attempts !== attempt) return 'was sent again after the file was made: make a new file'
   const oneByOne = `outboxd resolve outbox:${outboxId} ${arrivedAs === null ? '--not-arrived' : `--arrived ${arrivedAs}`}`
   if (idByPerson && listedAs !== transactionId)
-    return `is ${state} as ${transactionId}, which a person said: ${oneByOne}, if that is wrong`
+    return `is ${state} as ${transactionId}, which an operator said. If that is wrong: ${oneByOne}`
   return events.some(({ cause }) => cause === `resolved: taken back that it is ${arrivedAs}`)
-    ? `is not ${arrivedAs}, a person has said: ${oneByOne}, if it is after all`
+    ? `is not ${arrivedAs}, an operator has said. If it is after all: ${oneByOne}`
     : null
 }
 
-/** Why a person cannot settle a submission, to be read after its state; null if it is possible. */
+/** Why a submission cannot be settled, to follow its state; null if it can. */
 export function whyNotSettled({
   state,
   probing,
@@ -132,12 +130,12 @@ export function whyNotSettled({
   body,
 }: SubmissionDetail): string | null {
   if (state === 'rejected' && mayHaveArrived && body === null)
-    return ', and does not map, so it can be neither followed nor sent: discard it where it has arrived; otherwise mend the mapping and replay it'
+    return ' and does not map. If it has arrived, discard it. If not, fix the mapping and replay it'
   if (idByPerson && (state === 'completed' || state === 'failed')) return null
   if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')
     return idByPerson || !answered
       ? null
-      : ', not uncertain: the service gave its id and works on it. outboxd discard gives it up'
+      : ', not uncertain: the service gave its id and works on it. `outboxd discard` gives it up'
   return ', not uncertain: there is nothing to settle'
 }

@@ -15,12 +15,10 @@ export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' 
 export interface ChangePreview {
   verb: BulkChange['verb']
   count: number
-  /** The most frequent first. */
   groups: Group[]
   first: readonly ListedSubmission[]
-  /** More may match than are done at once. */
+  /** There may be more than `mostAtOnce`. */
   isCapped: boolean
-  /** A sentence a line; empty if there is none. */
   risk: string
 }
 
@@ -57,9 +55,7 @@ function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
 }
 
 export interface Cost {
-  /** Each is sent, and polled as often as the last ones were. */
   requests: number
-  /** If nothing else wants the budget. */
   durationMs: number
 }
 

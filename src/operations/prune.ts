@@ -4,14 +4,14 @@ import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/pr
 import { findPresent } from '../outbox/readRows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
-/** Deletes and empties what the retention says, after chaining the logs. */
+/** Chains the logs, then deletes and empties what is due. */
 export async function pruneLedger(
   databases: Databases,
   { ledger, actor }: Operator,
   { goOn, onProgress }: Pick<PruneRound, 'goOn' | 'onProgress'>,
 ): Promise<PruneEnd> {
   const { retention } = databases.config
-  await chainLogs(ledger, goOn) // what is not in the chain yet is not deleted
+  await chainLogs(ledger, goOn) // entries that are not in the chain yet are not deleted
   let pruned: Pruned | null = null
   try {
     return await prune(

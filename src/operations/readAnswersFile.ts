@@ -3,16 +3,13 @@ import { pluralize } from '../plainText.ts'
 import { wholeId } from './references.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
-/** What a line says became of a record. At least one of its two ids is there. */
+/** At least one of the two ids is there. */
 export interface AnsweredLine {
   line: number
   outboxId: string | null
   submissionId: string | null
-  /** Null if it did not arrive. */
   arrivedAs: string | null
-  /** The transaction that the ledger had when the file was made. */
   listedAs: string | null
-  /** Attempts when the file was made. */
   attempts: number
 }
 
@@ -22,7 +19,7 @@ export type AnswersRead =
 
 const linesMax = 10_000
 
-/** Reads a filled-in file of `submissionCsv`, separated by commas, semicolons or tabs. */
+/** Reads a filled-in `submissionCsv`, separated by commas, semicolons or tabs. */
 export function readAnswersFile(text: string): AnswersRead {
   const rows = readRows(text)
   if (typeof rows === 'string') return { kind: 'invalid', problems: [rows] }
@@ -32,7 +29,7 @@ export function readAnswersFile(text: string): AnswersRead {
   const wrongHead = headProblem(heads)
   if (wrongHead !== null) return { kind: 'invalid', problems: [`line ${first.line}: ${wrongHead}`] }
   if (records.length > linesMax)
-    return { kind: 'invalid', problems: [`${records.length} lines are too many: ${linesMax} at once`] }
+    return { kind: 'invalid', problems: [`it has ${records.length} lines: give at most ${linesMax}`] }
   const read = records.map((row) => readLine(row, heads))
   const problems = read.flatMap((each) => (typeof each === 'string' ? [each] : []))
   if (problems.length > 0) return { kind: 'invalid', problems }
@@ -59,12 +56,12 @@ function readRows(text: string): Row[] | string {
       .map(({ info, record }) => ({ line: info.lines, cells: record.map(unmarkFormulas) }))
       .filter(({ cells }) => cells.some((cell) => cell !== ''))
   } catch (error) {
-    if (error instanceof CsvError) return `that is no CSV file: ${error.message}`
+    if (error instanceof CsvError) return `it is not a CSV file: ${error.message}`
     throw error
   }
 }
 
-/** The one that the first line has, outside of quotes. */
+/** The first separator of the first line outside of quotes. */
 function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
@@ -76,28 +73,29 @@ function headProblem(heads: readonly string[]): string | null {
   const has = (name: Column) => heads.includes(name)
   const missing =
     !has('outbox_id') && !has('submission_id') ? 'outbox_id' : has('arrived_as') ? 'attempts' : 'arrived_as'
-  if (!has(missing)) return `the header has no column ${missing}: give a file that outboxd list --csv has made`
+  if (!has(missing)) return `the header has no column ${missing}: give a file that \`outboxd list --csv\` made`
   const twice = heads.find((head, at) => head !== '' && heads.indexOf(head) < at)
-  return twice === undefined ? null : `two columns are called ${twice}: keep one`
+  return twice === undefined ? null : `two columns are named ${twice}: keep one`
 }
 
-/** Returns null if the line has no answer; the problem if it is wrong. */
+/** Returns null without an answer; a text is a problem. */
 function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine | null | string {
   const cell = (name: Column) => cells[heads.indexOf(name)] || null
   const wrong = (problem: string) => `line ${line}: ${problem}`
   const answer = cell('arrived_as')
   if (answer === null) return null
   if (cells.slice(heads.length).some((each) => each !== ''))
-    return wrong(`${pluralize(cells.length, 'column')}; the header has ${heads.length}`)
+    return wrong(`it has ${pluralize(cells.length, 'column')}, the header has ${heads.length}`)
   const outboxId = cell('outbox_id')?.replace(/^outbox:/, '') || null
   const submissionId = cell('submission_id')
   if (outboxId === null && submissionId === null) return wrong('it names no record')
-  if (submissionId !== null && !wholeId.test(submissionId)) return wrong(`${submissionId} is no submission's id`)
+  if (submissionId !== null && !wholeId.test(submissionId)) return wrong(`${submissionId} is not a submission id`)
   const attempts = cell('attempts') ?? ''
-  if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is no number`)
+  if (!/^\d{1,9}$/.test(attempts)) return wrong(`attempts "${attempts}" is not a number`)
   const arrivedAs = /^not[ _-]?arrived$/i.test(answer) ? null : answer
   const problem = arrivedAs === null ? null : transactionIdProblem(arrivedAs)
-  if (problem !== null) return wrong(`${problem}; or not-arrived, or nothing where nobody knows`)
+  if (problem !== null)
+    return wrong(`${problem}. Write not-arrived if it did not arrive; leave the cell empty if that is not known`)
   return {
     ...{ line, outboxId, submissionId, arrivedAs },
     listedAs: cell('transaction_id'),
@@ -105,7 +103,7 @@ function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine 
   }
 }
 
-/** As in service/wire.ts. */
+/** The same as in service/wire.ts. */
 const transactionIdMaxChars = 255
 
 /** Placeholders of scripts and spreadsheets, and answers to other questions. */
@@ -117,11 +115,10 @@ const noIds: ReadonlySet<string> = new Set(
   ].flatMap((words) => words.split(' ')),
 )
 
-/** Why a text cannot be a transaction's id; null if it can. */
 export function transactionIdProblem(id: string): string | null {
   if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
-    return `a transaction's id has no blanks and at most ${transactionIdMaxChars} characters`
+    return `a transaction id has no blanks and at most ${transactionIdMaxChars} characters`
   if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))
-    return `${id} is no transaction's id: give the one that the service gave`
+    return `${id} is not a transaction id: give the one from the service`
   return null
 }

@@ -10,14 +10,10 @@ import { inspectDatabase } from '../postgres/inspectDatabase.ts'
 
 export interface RoleGrants {
   ledger: string[]
-  /** Null if the outbox's table does not exist yet. */
   outbox: string[] | null
 }
 
-/**
- * The least rights of a role, for daemons and commands or for looking.
- * @throws DatabaseUnusable if a database cannot be reached, or the ledger's was not migrated
- */
+/** Lists the least permissions of a role. @throws DatabaseUnusable */
 export async function readGrants(
   config: Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>,
   table: OutboxTable,
@@ -44,6 +40,6 @@ export async function readGrants(
       return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]
     },
   })
-  // In one database the role is created once.
+  // if both are one database, the role is created once
   return { ledger, outbox: outbox?.filter((statement) => !ledger.includes(statement)) ?? null }
 }

@@ -21,7 +21,6 @@ export interface LedgerHalf extends LedgerSnapshot, Activity {
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
   recent: RecentCounts
-  /** Sessions whose locks a silent daemon waits for. */
   heldUpBy: LockingSession[]
 }
 
@@ -29,26 +28,24 @@ export type OutboxHalf =
   | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
   | { kind: 'unreadable'; problem: string }
   | { kind: 'locked'; by: LockingSession[] }
-  /** It has not answered yet. */
   | { kind: 'awaited' }
 
 export interface StatusFacts extends LedgerHalf {
   outbox: OutboxHalf
-  /** Creation of the oldest row that is not accepted yet, in the outbox or captured. */
+  /** When the oldest row that is not accepted was created. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** What must be mended before the backlog moves, to follow "once"; null if nothing is known. */
+  /** What must happen before the backlog moves, to follow "after"; null if nothing. */
   backlogStandsUntil: string | null
-  /** Null if nothing waits, or it is not known when the backlog moves. */
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
-  /** Nothing was sent or asked for a whole window. */
+  /** Nothing was sent for a whole window. */
   isBudgetUnused: boolean
 }
 
 const problemsMax = 200
 
-/** The console reads each as often as it changes. */
+/** Separate, because the console reads each at its own pace. */
 export function ledgerReads({ ledger, config }: Pick<Databases, 'ledger' | 'config'>) {
   return {
     readSnapshot: () => readSnapshot(ledger),
@@ -88,7 +85,7 @@ export function outboxReads(databases: Databases) {
 
 export type OutboxReads = ReturnType<typeof outboxReads>
 
-/** Asks the outbox, or says within two seconds whose lock the answer waits for. Never throws. */
+/** Reads the outbox, or says within two seconds whose lock it waits for. Never throws. */
 export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
   const watch = new AbortController()
   try {
@@ -98,7 +95,7 @@ export async function readOutboxHalf(reads: OutboxReads): Promise<OutboxHalf> {
   }
 }
 
-/** @param patient waits for a lock twice, because its holder may take longer to see */
+/** @param patient waits for a lock twice, because its holder may be found late */
 async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
@@ -115,7 +112,7 @@ async function askOutbox(reads: OutboxReads, patient = true): Promise<OutboxHalf
 
 const lookEveryMs = 300
 
-/** Returns when a lock is seen twice: a short one does not matter. */
+/** Returns when a lock is seen twice, because a short one does not matter. */
 async function untilLocked({ readLocks }: OutboxReads, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
@@ -159,8 +156,8 @@ export function joinFacts(ledger: LedgerHalf, half: OutboxHalf, config: StoreCon
 
 /** The estimate holds only if a daemon works. */
 function standsUntil({ instances, standing }: LedgerHalf): string | null {
-  if (instances.length === 0) return 'a daemon runs'
-  return standing.some(({ kind }) => kind === 'loop_failing') ? 'the part of the daemon that fails works again' : null
+  if (instances.length === 0) return 'a daemon starts'
+  return standing.some(({ kind }) => kind === 'loop_failing') ? 'the failing part of the daemon works again' : null
 }
 
 function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyDatabase[] {
@@ -177,12 +174,12 @@ export interface Backlog {
   pollsPerRecord: number
 }
 
-/** Until a record has completed. Late polling approaches one poll a record. */
+/** Used until a record has completed. */
 const pollsAssumed = 1
 
 /**
- * Counts a request and the average polls for each waiting record, the polls for each tracked one, at the rate limit,
- * but not before the last is due.
+ * Counts one request and the average polls for each waiting record, and the polls for each tracked one, at the rate
+ * limit.
  */
 export function estimateBacklog(now: {
   toSend: number
@@ -198,7 +195,7 @@ export function estimateBacklog(now: {
   return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
 }
 
-/** @returns epoch milliseconds; null if nothing waits, or a pause has no end */
+/** @returns null if nothing waits, or a pause has no end */
 export function throughAtMs(
   backlog: Backlog,
   pauses: readonly { untilMs: number | null }[],

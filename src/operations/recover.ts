@@ -35,7 +35,6 @@ export interface Loss {
   gap: LedgerGap
   /** Transactions that several rows name. */
   shared: ReadonlySet<string>
-  /** Null if the ledger's history is as agreed. */
   history: LostHistory | null
 }
 
@@ -44,29 +43,26 @@ export interface LostHistory {
   doubtful: DoubtfulRecords
   /** Records whose rows name a transaction that the ledger does not know. */
   named: readonly Named[]
-  /** Rows that wait and were recorded before may have been sent. */
   isOutboxInDoubt: boolean
-  /** Rows that wait and that a daemon has claimed: the ledger may have had them. */
+  /** Waiting rows that a daemon has locked, so the ledger may have had them. */
   inHandRows: readonly LostRow[]
-  /** Rows that wait, are in doubt, and have no date. */
   undatedRows: readonly LostRow[]
 }
 
 export type Named = NamedRecord & Pick<RowWithTransactionId, 'said'>
 
-/** Of more rows without a date, those written meanwhile are not told apart. */
+/** Beyond this, rows without a date are not told from those written meanwhile. */
 const undatedMax = 10_000
 
 export interface Reading {
-  /** Returns false to end it. */
   goOn(): boolean
   onProgress(done: number, of: number): void
 }
 
 /**
  * Finds out what the ledger may have lost.
- * @param isWaitingToo whether the outbox went back, too; undefined if the operator does not say
- * @param sayer who says that the ledger was restored
+ * @param isWaitingToo true if the outbox was restored, too; undefined if the operator does not say
+ * @param sayer the operator who says that the ledger was restored
  * @throws DatabaseUnusable if the outbox cannot be read
  */
 export async function findLoss(
@@ -76,7 +72,7 @@ export async function findLoss(
 ): Promise<Loss> {
   const { ledger } = databases
   const found = await readFoundHistory(ledger, sayer)
-  // Before the rows are compared, because a claimed row may say afterwards that it was taken.
+  // before the comparison, because a locked row may say afterwards that it was captured
   const inHand = found === null ? [] : await withOutbox(databases, readClaimedUnmarked)
   const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
@@ -153,7 +149,7 @@ export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>
 export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)
-  return problem && `its outbox row names a transaction that is none: ${problem}`
+  return problem && `its outbox row names an invalid transaction: ${problem}`
 }
 
 export const countNamed = (rows: readonly LostRow[]): number =>
@@ -167,10 +163,13 @@ export interface TakingIn extends Reading {
   say(sentence: string): void
 }
 
-/** `changed`: another finding stands, or another person was quicker. `incomplete`: rows are left for another run. */
+/**
+ * `changed`: the finding is no longer the same, or another operator was faster. `incomplete`: rows are left for another
+ * run.
+ */
 export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 
-/** Takes in what the ledger has lost, in batches that stay. Sending goes on after the last one. */
+/** Captures lost rows again, in batches that stay. Sending resumes after the last one. */
 export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as: RecoveredAs): Promise<TakenIn> {
   const { databases, operator, goOn, say } = parts
   if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
@@ -180,9 +179,8 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
     ...(as === 'uncertain' ? (history?.undatedRows ?? []) : []),
   ]
   const taken = await takeInRows(parts, rows, { as, shared })
-  if (rows.length > 0) say(`Rows taken in as ${as}: ${taken}${exceptFor(countNamed(gap.rows))}.`)
-  if (goOn() && taken < rows.length)
-    say(`Rows left out because they are gone or cannot be read: ${rows.length - taken}.`)
+  if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptFor(countNamed(gap.rows))}.`)
+  if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
   await compareAgain(parts)
   if (history === null && taken > 0) await logAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
   if (!goOn()) return 'interrupted'
@@ -190,8 +188,7 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
   return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-/** Names an exception, as a sentence's end. */
-export const exceptFor = (named: number): string => (named === 0 ? '' : `, but for ${named} that name a transaction`)
+export const exceptFor = (named: number): string => (named === 0 ? '' : `, except ${named} that name a transaction`)
 
 export async function compareAgain({
   databases,
@@ -200,7 +197,8 @@ export async function compareAgain({
   say,
 }: Pick<TakingIn, 'databases' | 'operator' | 'goOn' | 'say'>): Promise<void> {
   const toldAgain = await compareOutbox(databases, operator, goOn)
-  if (toldAgain > 0) say(`Rows that say they are under way and have come to their end, told again: ${toldAgain}.`)
+  if (toldAgain > 0)
+    say(`Ended records whose rows still say that they are under way, now written back again: ${toldAgain}.`)
 }
 
 const batchSize = 100
@@ -225,7 +223,7 @@ async function takeInRows(
   return taken
 }
 
-/** The row as the ledger would have kept it. What does not map was never sent by us, so it is rejected. */
+/** Rebuilds the record from its row. A row that does not map was never sent, so it is rejected. */
 function keep(
   { unreadable, ...record }: OutboxRecord,
   { stateText, transactionId }: LostRow,
@@ -251,7 +249,7 @@ function keep(
   return { ...given, transactionId, doubt }
 }
 
-/** Tracks what the rows name, then takes the rest as the person says, and lets sending go on. */
+/** Tracks what the rows name, then settles the rest, and lets sending resume. */
 async function goOnAfter(
   parts: TakingIn,
   { found, named: seen, isOutboxInDoubt }: LostHistory,
@@ -259,7 +257,7 @@ async function goOnAfter(
 ): Promise<TakenIn> {
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
-  // What took a step since is looked at again, before anything is sent.
+  // Records that changed meanwhile are read again before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, parts)) {
     let done = 0
     for (const batch of batches(named, batchSize)) {
@@ -274,8 +272,9 @@ async function goOnAfter(
   const terms = { as, seenAtMs: found.atMs, isOutboxInDoubt, before }
   const queued = await inTransaction(operator.ledger, (db) => recoverHistory(db, terms, operator.actor))
   if (queued === null) return 'changed'
-  if (before.arrived > 0) say(`Records that have arrived and are tracked: ${before.arrived}.`)
-  if (before.uncertain > 0) say(`Records that are uncertain because of what their rows name: ${before.uncertain}.`)
-  say(`Queued records taken as ${as}: ${queued}.`)
+  if (before.arrived > 0) say(`Records that have arrived, now tracked: ${before.arrived}.`)
+  if (before.uncertain > 0)
+    say(`Records now uncertain, because of the transaction that their rows name: ${before.uncertain}.`)
+  say(`Queued records, now ${as}: ${queued}.`)
   return 'done'
 }

@@ -21,13 +21,12 @@ export const referenceHelp =
 
 export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Reads `--record`; null if it is not given. */
 export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
   if (wholeId.test(name)) return { id: name.toLowerCase() }
-  problems.push(`--record ${text}: give the submission's whole id, or outbox:N for the outbox row N`)
+  problems.push(`--record ${text}: give a whole submission id, or outbox:N for the outbox row N`)
   return null
 }
 
@@ -40,8 +39,8 @@ const byPrefix: Record<string, ReferenceByPrefix> = {
 }
 
 /**
- * The meanings of a name, the likeliest first. Hex digits are an id's beginning or end (ids of one time begin alike),
- * or an idempotency key. Anything else without a prefix is a transaction's id.
+ * The meanings of a name, the likeliest first. Hex digits may also be the end of an id, because ids of one time begin
+ * alike. Other texts without a prefix are transaction ids.
  */
 export function readReferences(name: string): SubmissionReference[] {
   const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
@@ -64,7 +63,6 @@ export interface NamedSubmissions {
   submissions: ListedSubmission[]
 }
 
-/** Returns null if the name fits nothing. */
 export async function findNamed(ledger: Database, name: string, limit: number): Promise<NamedSubmissions | null> {
   for (const reference of readReferences(name)) {
     const submissions = await findSubmissions(ledger, reference, limit)
@@ -73,7 +71,7 @@ export async function findNamed(ledger: Database, name: string, limit: number): 
   return null
 }
 
-/** Finds a submission for each name; all of them, or what is wrong. */
+/** Finds one submission for each name. */
 export async function findAll(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
@@ -88,17 +86,18 @@ export async function findAll(ledger: Database, names: readonly string[]): Promi
     if (first !== undefined && second === undefined) found.set(first.id, first)
     else if (named !== null && first !== undefined && second !== undefined)
       wrong.push(severalMessage(name, named.by, [first, second]))
-    else if (isName(name)) missing.push(`there is no submission ${name}`)
-    else wrong.push(`${name} names no submission: give ${referenceHelp}; outboxd list --containing finds any text`)
+    else if (isName(name)) missing.push(`there is no record ${name}`)
+    else
+      wrong.push(
+        `there is no record ${name}: give ${referenceHelp}. \`outboxd list --containing TEXT\` searches all records`,
+      )
   }
   if (wrong.length > 0) return { kind: 'invalid', problems: [...wrong, ...missing] }
   if (missing.length > 0) return { kind: 'missing', problems: missing }
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/**
- * True if a text has the form of a name. Any text may be a transaction's id, so one without a prefix does not count.
- */
+/** Any text may be a transaction id, so one without a prefix does not count. */
 function isName(name: string): boolean {
   const [likeliest] = readReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
@@ -109,8 +108,8 @@ function severalMessage(
   by: SubmissionReference['kind'],
   [first, second]: [ListedSubmission, ListedSubmission],
 ): string {
-  const more = by === 'range' || by === 'ending' ? 'give more digits' : `outboxd show ${name} lists them`
-  return `${name} fits ${first.id} and ${second.id}, and perhaps more: ${more}`
+  const more = by === 'range' || by === 'ending' ? 'give more digits' : `\`outboxd show ${name}\` lists them`
+  return `several records match ${name}, such as ${first.id} and ${second.id}: ${more}`
 }
 
 export async function explainMissing(databases: Databases, name: string): Promise<string> {
@@ -118,29 +117,28 @@ export async function explainMissing(databases: Databases, name: string): Promis
   if (reference?.kind === 'outbox')
     return (
       (await explainMissingRow(databases, reference.value)) ??
-      `there is no submission ${name}, and no row ${reference.value} in the outbox`
+      `there is no record ${name}, and the outbox has no row ${reference.value}`
     )
   return (
     (await explainMissingRow(databases, name)) ??
-    `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
+    `there is no record ${name}. If it was pruned (RETENTION_DAYS), \`outboxd show outbox:N\` says how it ended`
   )
 }
 
-/** Why an outbox row has no submission; null if there never was such a row. */
 export async function explainMissingRow(databases: Databases, outboxId: string): Promise<string | null> {
   const pruned = await readPruned(databases.ledger, outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   if (record === null) return null
   if (await withOutbox(databases, (outbox) => isBeforeStart(outbox, outboxId)).catch(() => false))
-    return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
+    return `the row ${outboxId} lies before the start position, so it is never sent. \`outboxd status\` shows the position, \`outboxd adopt --start id:N\` sets an earlier one`
   if (!(await withOutbox(databases, (outbox) => isRowWaiting(outbox, outboxId)).catch(() => true)))
-    return `the ledger knows no record of the row ${outboxId}, and the row does not say that it waits, so nothing is sent of it: it was done before the ledger served this table, or the ledger has lost it; look at what the row says, and outboxd recover --dry-run shows those that say they are under way`
+    return `the ledger has no record of the row ${outboxId}, and the row does not wait, so it is not sent. It ended before outboxd read this table, or the ledger has lost it: \`outboxd recover --dry-run\` shows lost rows`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
-  return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
+  return `the row ${outboxId} waits in the outbox${since} and is not captured yet. \`outboxd status\` says what keeps it, \`outboxd map --outbox ${outboxId}\` shows its request`
 }
 
 function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {
   const as = transactionId === null ? '' : ` as transaction ${transactionId}`
-  return `the record of the row ${outboxId} was ${state} on ${showTime(endedMs)}${as} and pruned on ${showTime(prunedMs)} (RETENTION_DAYS); it was submission ${id}, and is not sent again`
+  return `the record of the row ${outboxId} was ${state} on ${showTime(endedMs)}${as} and pruned on ${showTime(prunedMs)} (RETENTION_DAYS). It was submission ${id}, and is not sent again`
 }

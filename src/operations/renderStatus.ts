@@ -17,7 +17,6 @@ export function renderLedgerHalf(report: StatusReport): string {
   return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
 }
 
-/** Renders the rest. @param said the report that was printed before */
 export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
   const before = new Set(said.diagnoses.map(({ message }) => message))
   const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
@@ -35,7 +34,7 @@ export function renderStatusLine({
   const figures = [
     `to send ${waiting}+${captured(submissions, report)}`,
     `at the service ${submissions.accepted + report.probing}`,
-    `for a person ${submissions.uncertain + submissions.failed + submissions.rejected}`,
+    `need attention ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     `${report.rateAvailable} of ${report.rateCapacity} requests free`,
   ].join(', ')
   return lines([`${showTime(report.nowMs)} ${first.message} | ${figures}${more}`])
@@ -68,11 +67,11 @@ function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
   return [
     [
       'at the service',
-      `${submissions.accepted} being processed${report.probing > 0 ? `, ${report.probing} sent that it is asked about` : ''}`,
+      `${submissions.accepted} being processed${report.probing > 0 ? `, ${report.probing} uncertain that it is asked about` : ''}`,
     ],
-    ['for a person', forPerson(submissions)],
+    ['needs attention', needAttention(submissions)],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
-    ['to tell', reportsMessage(report)],
+    ['to write back', reportsMessage(report)],
   ]
 }
 
@@ -92,13 +91,13 @@ function ledgerRows(report: StatusReport): Row[] {
 const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
   queued + sending - probing
 
-function forPerson(submissions: Record<State, number>): string {
+function needAttention(submissions: Record<State, number>): string {
   return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
 }
 
 /**
- * How many outcomes the outbox has yet to hear. All are told only if no report is due, the outbox was just read, and no
- * problem keeps reports back.
+ * Outcomes that are not written back. "None" needs no due report, an outbox that was just read, and no problem of
+ * `keepsOutcome`.
  */
 export function reportsMessage({
   reportsDue,
@@ -108,17 +107,17 @@ export function reportsMessage({
   nowMs,
 }: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'outbox' | 'standing' | 'nowMs'>): string {
   if (reportsDue > 0) {
-    const oldest = oldestReportDueMs === null ? '' : `, the oldest of ${showMoment(oldestReportDueMs, nowMs)}`
-    return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
+    const oldest = oldestReportDueMs === null ? '' : `, the oldest from ${showMoment(oldestReportDueMs, nowMs)}`
+    return `${pluralize(reportsDue, 'outcome')}${oldest}`
   }
-  if (outbox.kind !== 'read') return 'none is due, and the outbox could not be read to compare'
+  if (outbox.kind !== 'read') return 'none is due, but the outbox could not be read'
   const against = standing.filter(({ kind }) => keepsOutcome.has(kind))
   return against.length === 0
-    ? 'none: the outbox knows every outcome'
-    : `none is due, but ${pluralize(against.length, 'problem')} may keep rows from showing their outcomes`
+    ? 'none: the outbox has every outcome'
+    : `none is due, but ${pluralize(against.length, 'problem')} below may keep outcomes from rows`
 }
 
-/** During these a row may differ from the ledger, though no report is due. */
+/** During these, a row may differ from the ledger although no report is due. */
 export const keepsOutcome: ReadonlySet<ProblemKind> = new Set([
   ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
   ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),
@@ -139,15 +138,15 @@ export function backlogMessage({
   if (backlog.records === 0) return 'none'
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
   const starts = [
-    backlogStandsUntil === null ? null : `once ${backlogStandsUntil}`,
-    pauses.length > 0 ? 'from when the pause ends' : null,
+    backlogStandsUntil === null ? null : `after ${backlogStandsUntil}`,
+    pauses.length > 0 ? 'after the pause' : null,
   ].filter((start) => start !== null)
   const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
-  return `through in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
+  return `sent in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (an estimate: the rate limit, ${polls} polls a record)`
 }
 
-/** The time of day in UTC, `14:35Z`; with the date if it is not today. */
+/** `14:35Z` in UTC, with the date if it is not today. */
 function showClock(ms: number, nowMs: number): string {
   const [date, time = ''] = showTime(ms).split(' ')
   const clock = `${time.slice(0, 5)}Z`
@@ -155,7 +154,7 @@ function showClock(ms: number, nowMs: number): string {
 }
 
 export function heldMessage(held: number): string {
-  return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
+  return held === 0 ? '' : `; ${held} more held behind records that need attention`
 }
 
 function startRows({ start, outbox }: StatusReport): Row[] {
@@ -179,9 +178,9 @@ export function pauseEnd(
   { reason, untilMs, detail }: Pick<ActivePause, 'reason' | 'untilMs' | 'detail'>,
   nowMs: number,
 ): string {
-  if (detail === standbyMissingMessage) return 'until COMMITs wait for a standby'
+  if (detail === standbyMissingMessage) return 'until a COMMIT waits for a standby'
   if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
-  return untilMs <= nowMs ? 'until a request has shown that it is over' : `until ${showMoment(untilMs, nowMs)}`
+  return untilMs <= nowMs ? 'until one request succeeds' : `until ${showMoment(untilMs, nowMs)}`
 }
 
 const problemsShown = 20
@@ -193,7 +192,7 @@ function problemRows({ standing, nowMs }: StatusReport): Row[] {
     return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`]
   })
   const more = standing.length - rows.length
-  return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
+  return more > 0 ? [...rows, ['problem', `... and ${more} more: \`outboxd status --json\``]] : rows
 }
 
 function instanceRows(report: StatusReport): Row[] {
@@ -207,8 +206,8 @@ function instanceRows(report: StatusReport): Row[] {
 
 /** Says what is known if no instance has a heartbeat. */
 export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
-  if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown: no instance can report while the ledger is read-only'
-  const which = daemonConnected ? 'one connected and silent' : 'none alive'
-  const heard = lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`
+  if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
+  const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'
+  const heard = lastSilentMs === null ? '' : `; last heartbeat ${showMoment(lastSilentMs, nowMs)}`
   return `${which}${heard}`
 }

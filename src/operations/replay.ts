@@ -18,11 +18,10 @@ import { type Databases, withOutbox } from './databases.ts'
 export const replayable: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
-  /** Read payload, type and key from the outbox row. */
   refresh: boolean
-  /** Also those that may have arrived, though not named. */
+  /** Also those that may have arrived, even if not named. */
   evenIfArrived: boolean
-  /** A new idempotency key also for what may have arrived. */
+  /** Also gives a new idempotency key to records that may have arrived. */
   newKey: boolean
 }
 
@@ -32,27 +31,25 @@ export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'
   allowedStates: replayable,
   defaultStates: replayable,
   whyNotAllowed(state) {
-    if (state === 'uncertain')
-      return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
+    if (state === 'uncertain') return 'it may have arrived. Settle it with `outboxd resolve`'
     if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was given up for good'
-    return 'it is on its way'
+    if (state === 'discarded') return 'it was discarded'
+    return 'it is under way'
   },
   whySpared: terms.evenIfArrived
     ? null
-    : 'may have arrived: look at the service first. A replay by name, or --even-if-arrived, sends it again',
+    : 'may have arrived: check at the service first. To send it again, name its id or give --even-if-arrived',
   riskOf: (submissions) => riskMessage(submissions, terms),
   asksAlways: () => false,
 })
 
-/** The risk of sending again what may have arrived; empty if none may. */
 function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<ReplayTerms, 'newKey'>): string {
   const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
   if (count === 0) return ''
   const key = newKey
-    ? 'under a new idempotency key, so that a service with the record has it twice'
-    : 'once where the service recognises the idempotency key that is kept, and twice where it does not'
-  return `${pluralize(count, 'record')} may have arrived before: the service then has it ${key}.\n`
+    ? 'it then has them twice, because they get a new idempotency key'
+    : 'it then has them twice, unless it recognises their idempotency key'
+  return `${pluralize(count, 'record')} may have arrived at the service: ${key}.\n`
 }
 
 export interface ReplayParts {
@@ -60,13 +57,12 @@ export interface ReplayParts {
   mappings: Mappings
 }
 
-/** As seen when it was chosen. */
 export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
 
-/** Payloads can be large. */
+/** Small, because payloads can be large. */
 const batchSize = 100
 
-/** A record that does not map, or took a step since, stays. */
+/** A record that does not map, or changed meanwhile, stays. */
 export function replaySubmissions(
   parts: ReplayParts & { operator: Operator },
   submissions: readonly Replayed[],
@@ -110,7 +106,7 @@ async function prepare(
   const skipped = changedAmong(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
     if (submission.newer !== null) {
-      const reason = `outbox:${submission.newer} has a newer version of the document, which the service would lose`
+      const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`
       skipped.push({ submission: { id: submission.id, outboxId: submission.outboxId }, reason })
       continue
     }
@@ -129,23 +125,23 @@ async function prepare(
   return { replays, skipped }
 }
 
-/** @param refresh to read the row; null maps the stored payload */
+/** @param refresh null maps the stored payload instead of the row */
 async function readPayload(
   { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
   mappings: Mappings,
   refresh: Databases | null,
 ): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
   if (refresh === null) {
-    const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
+    const unreadable = 'its payload could not be read when it was captured: add --refresh'
     return { type, key, payload, unreadable, stamp: null }
   }
   const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
   const record = isServed ? await withOutbox(refresh, (outbox) => readWholeRecord(outbox, mappings, outboxId)) : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
-  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
+  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is a different one now`)
   return record
 }
 
-/** Compares only the time: contents may differ, that is what the row is read for. */
+/** Compares only the time, because the contents may have been corrected. */
 const isAnother = (known: string | null, read: string | null) =>
   known !== null && read !== null && stampTimesDiffer(known, read)

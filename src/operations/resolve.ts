@@ -14,9 +14,8 @@ import { findAll } from './references.ts'
 export interface Answer {
   arrived?: string | undefined
   notArrived: boolean
-  /** The id that a person gave is wrong, and the right one unknown. */
+  /** The id that an operator gave is wrong, and the right one is unknown. */
   takeBack: boolean
-  /** Do not ask the service first. */
   unchecked: boolean
   newKey: boolean
 }
@@ -25,7 +24,6 @@ export type ResolveOutcome =
   | { kind: 'settled'; state: State; arrivedAs: string | null; message: string }
   | { kind: 'left'; reason: string }
 
-/** As it was seen. */
 export interface Settling {
   submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
   detail: SubmissionDetail
@@ -33,31 +31,36 @@ export interface Settling {
 
 export interface Question {
   text: string
-  /** Without a terminal, as in a script, the command is the confirmation. */
+  /** In a script, the command itself is the confirmation. */
   isImplied: boolean
 }
 
 export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
   if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
-    return ['give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back']
-  if (takeBack) return unchecked || newKey ? ['--take-back goes alone'] : []
-  if (notArrived) return unchecked ? ['--unchecked belongs to --arrived'] : []
-  const problems = newKey ? ['--new-key belongs to --not-arrived'] : []
-  if (!arrived) return [...problems, '--arrived needs the transaction id that the service gave']
+    return [
+      'give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back, such as: outboxd resolve outbox:4711 --not-arrived',
+    ]
+  if (takeBack) return unchecked || newKey ? ['--take-back cannot be combined with --unchecked or --new-key'] : []
+  if (notArrived) return unchecked ? ['--unchecked needs --arrived'] : []
+  const problems = newKey ? ['--new-key needs --not-arrived'] : []
+  if (!arrived)
+    return [
+      ...problems,
+      '--arrived needs the transaction id that the service gave, such as --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f',
+    ]
   if (arrived.startsWith('--'))
-    return [...problems, `--arrived needs the transaction id that the service gave; ${arrived} is an option`]
+    return [...problems, `--arrived needs the transaction id that the service gave, but ${arrived} is an option`]
   const problem = transactionIdProblem(arrived)
   return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
-/** A person's answer about a submission, held against the ledger. */
+/** The answer about a submission, compared with the ledger. */
 export type Considered =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
-  /** `outcome`: why the ledger cannot take the answer, or what it would come to. */
+  /** `outcome`: what the answer leads to, or why it is refused. */
   | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
 
-/** Changes nothing. @param name as a person calls it */
 export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {
   const found = await findAll(databases.ledger, [name])
   if (found.kind === 'invalid') return found
@@ -70,7 +73,6 @@ export async function considerAnswer(databases: Databases, name: string, answer:
   return { kind: 'found', settling, outcome, questions: questionsBefore(settling, answer) }
 }
 
-/** Why the ledger cannot take the answer; null if it can. */
 async function whyNotResolved(
   ledger: Database,
   { submission, detail }: Settling,
@@ -84,41 +86,42 @@ async function whyNotResolved(
 }
 
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
-  idByPerson ? null : ', and no person gave its transaction id: there is nothing to take back'
+  idByPerson ? null : ', and no operator gave its transaction id: there is nothing to take back'
 
 const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
   arrived === undefined ? null : transactionOf(detail, arrived)
 
 function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
-  const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which a person said` : ''}.`
+  const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which an operator said` : ''}.`
   if (answer.takeBack)
-    return settled('uncertain', null, `${now} This would make it uncertain again, and its id free for another record.`)
+    return settled(
+      'uncertain',
+      null,
+      `${now} This would make it uncertain again, and free its transaction id for another record.`,
+    )
   if (answer.arrived === undefined) {
     const key = answer.newKey
       ? 'a new idempotency key'
-      : 'its idempotency key, or a new one where the service has processed that'
+      : 'its idempotency key, or a new one if the service has processed that'
     return settled('queued', null, `${now} This would send it again, under ${key}.`)
   }
-  const asked = answer.unchecked ? 'without asking the service' : 'if the service, which is asked first, knows that id'
+  const asked = answer.unchecked ? 'without asking the service' : 'if the service knows that id'
   return detail.tracked
-    ? settled('accepted', answer.arrived, `${now} This would follow it as ${answer.arrived}, ${asked}.`)
+    ? settled('accepted', answer.arrived, `${now} This would track it as ${answer.arrived}, ${asked}.`)
     : settled('completed', answer.arrived, `${now} This would complete it as ${answer.arrived}, ${asked}.`)
 }
 
-/**
- * The questions before a change: undoing what a person settled, and sending again. A script that names one record is
- * believed, as with `replay ID`.
- */
+/** Asks before undoing what an operator settled, and before sending again. */
 function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
   const name = nameOf(detail)
   const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
   const first = hasEnded
-    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`)]
+    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, which an operator said. Is that wrong?`)]
     : notArrived
-      ? [ask(`Send ${name} again? If it did arrive, the service may then have it twice.`, true)]
+      ? [ask(`Send ${name} again? If it did arrive, the service may have it twice.`, true)]
       : []
   const second =
-    arrived !== undefined && unchecked ? [ask(`Follow ${name} as ${arrived}, without asking the service?`)] : []
+    arrived !== undefined && unchecked ? [ask(`Track ${name} as ${arrived}, without asking the service?`)] : []
   return [...first, ...second]
 }
 
@@ -127,11 +130,11 @@ const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
 export interface ResolveParts {
   operator: Operator
   askService(transaction: TransactionRef): Promise<Testimony>
-  /** Called with the service's answer if the record can be settled. */
+  /** Called with the answer of the service if the record can be settled. */
   onTestimony(message: string): void
 }
 
-/** Writes the answer under the revision that was seen. */
+/** Writes the answer if the revision is still the seen one. */
 export async function resolveSubmission(
   parts: ResolveParts,
   settling: Settling,
@@ -145,7 +148,7 @@ export async function resolveSubmission(
 async function takeBack({ operator }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
   const name = nameOf(submission)
   if (!(await writeTransactionTakenBack(operator, submission))) return changed(name)
-  const free = `${detail.transactionId} free for the record that it belongs to`
+  const free = `${detail.transactionId} can be given to another record`
   return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
 }
 
@@ -165,17 +168,13 @@ async function settleArrived(
   if (written.kind === 'taken') return taken(written.by)
   if (written.kind === 'changed') return changed(name)
   return written.tracked
-    ? settled('accepted', transactionId, `${name} is accepted as ${transactionId}, and we ask for it at once.`)
-    : settled(
-        'completed',
-        transactionId,
-        `${name} is completed as ${transactionId}: its mapping says that it is not tracked.`,
-      )
+    ? settled('accepted', transactionId, `${name} is accepted as ${transactionId}. The daemon asks for it at once.`)
+    : settled('completed', transactionId, `${name} is completed as ${transactionId}: its mapping says track: false.`)
 }
 
 const hints = {
-  denied: 'Look the id up once more; if you are sure, --unchecked believes you.',
-  silent: 'Try again when the service answers (outboxd check); if you are sure of the id, --unchecked believes you.',
+  denied: 'Check the id. If you are sure, add --unchecked.',
+  silent: 'Try again when the service answers (`outboxd check`). If you are sure of the id, add --unchecked.',
 }
 
 async function settleNotArrived(
@@ -192,8 +191,8 @@ async function settleNotArrived(
 }
 
 const sameKeyHint =
-  'The service has said that it has this key (E002): if it says so again the record is uncertain once more, and\n' +
-  'only --new-key sends it as another. Be sure, then, that it is not there.'
+  'The service said that it has this key (E002). If it says so again, the record becomes uncertain again.\n' +
+  'If you are sure that the service does not have the record, add --new-key.'
 
 const nameOf = ({ outboxId }: Pick<ListedSubmission, 'outboxId'>) => `outbox:${outboxId}`
 
@@ -205,10 +204,10 @@ const settled = (state: State, arrivedAs: string | null, message: string): Resol
 const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
 
 function taken(holder: Holder): ResolveOutcome {
-  const told = `${takenMessage(holder)}. One transaction is one record's; nothing was changed.`
+  const told = `${takenMessage(holder)}. A transaction belongs to one record, so nothing was changed.`
   if (!holder.idByPerson) return left(told)
-  const correct = `outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID, or --take-back where that is not known`
-  return left(`${told}\nA person said so. If that is wrong, correct it first: ${correct}.`)
+  const correct = `\`outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID\`, or --take-back if you do not know its id`
+  return left(`${told}\nAn operator said so. If that is wrong, correct it first: ${correct}.`)
 }
 
-const changed = (name: string) => left(`${name} changed meanwhile and was left alone: outboxd show ${name}`)
+const changed = (name: string) => left(`${name} changed meanwhile, so nothing was done. See \`outboxd show ${name}\``)

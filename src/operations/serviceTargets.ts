@@ -3,7 +3,6 @@ import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from
 /** docs/reference/interface.md, section 8. */
 export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
 
-/** Shares are null if there were no requests. */
 export interface Performance {
   counts: RequestCounts
   successShare: number | null
@@ -31,9 +30,9 @@ function against(share: number, target: number): string {
   return `${percent(share)} (${share < target ? 'below ' : 'target '}${percent(target)})`
 }
 
-/** Rounds down, so that a missed target never reads as met. */
+/** Rounds down, so that a missed target never looks met. */
 export function percent(share: number): string {
-  // 0.992 as a number is a little less.
+  // the number 0.992 is a little less
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
 
@@ -47,10 +46,10 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
   const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
   return [
     isAlarming(failed, requests)
-      ? `In the last hour ${failed} of ${requests} requests failed at the service (its target: under 1 %): outboxd check says what it answers now.`
+      ? `In the last hour ${failed} of ${requests} requests failed at the service (target: under 1 %). \`outboxd check\` shows what it answers now.`
       : null,
     isAlarming(slow, answered)
-      ? `In the last hour ${slow} of ${answered} answers of the service took longer than ${targets.answerSeconds} s, its target: tell its operator; outboxd pause spares records that would become uncertain.`
+      ? `In the last hour ${slow} of ${answered} answers of the service took longer than its target of ${targets.answerSeconds} s. Tell the operator of the service. \`outboxd pause\` keeps records from becoming uncertain.`
       : null,
   ].filter((message) => message !== null)
 }

@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync'
 
 /**
- * Where a spreadsheet may begin a cell: at the text's start, or after a separator of some language or import dialog. A
- * formula begins with = + - @ (also full width), after any blanks and quotes.
+ * Where a spreadsheet may begin a cell: at the start, or after a separator. A formula begins with = + - @ (also full
+ * width) after any blanks and quotes.
  */
 const begins = String.raw`(?:^|(?<=[,;\t|\r\n]))`
 const calculates = String.raw`(?:[\s"']{0,1000}[=+\-@＝＋－＠]|'*[\t\r])`
@@ -11,12 +11,11 @@ const marked = new RegExp(`${begins}'(?=${calculates})`, 'g')
 
 const isNumber = (text: string) => /^-\d+(\.\d+)?$/.test(text)
 
-/** Marks each formula's beginning with an apostrophe. */
 export const markFormulas = (text: string): string => (isNumber(text) ? text : text.replace(toMark, "'"))
 
 export const unmarkFormulas = (text: string): string => text.replace(marked, '')
 
-/** CSV (RFC 4180) in which no cell calculates. */
+/** Writes CSV (RFC 4180) in which no cell calculates. */
 export function csvLines(rows: readonly Readonly<Record<string, string>>[], columns: readonly string[]): string {
   const cells = rows.map((row) => columns.map((name) => markFormulas(row[name] ?? '')))
   return stringify(cells, { quoted_match: /[;\t|]/ })

@@ -6,7 +6,6 @@ import { type Databases, withOutbox } from './databases.ts'
 
 export type Fact = string | { atMs: number }
 
-/** The facts about a submission, without unknown ones. */
 export function submissionFacts(detail: SubmissionDetail): [name: string, fact: Fact][] {
   const moment = (atMs: number | null) => (atMs === null ? null : { atMs })
   const all: [string, Fact | null][] = [
@@ -19,16 +18,22 @@ export function submissionFacts(detail: SubmissionDetail): [name: string, fact: 
     ['captured', moment(detail.capturedMs)],
     ['attempts', String(detail.attempt)],
     ['last sent', moment(detail.sentMs)],
-    ['transaction', detail.transactionId && `${detail.transactionId}${detail.idByPerson ? ' (a person said so)' : ''}`],
-    ['may have arrived', detail.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
+    [
+      'transaction',
+      detail.transactionId && `${detail.transactionId}${detail.idByPerson ? ' (given by an operator)' : ''}`,
+    ],
+    ['may have arrived', detail.mayHaveArrived ? 'yes' : null],
     ['accepted', moment(detail.acceptedMs)],
     ['polls', String(detail.polls)],
     ['ended', moment(detail.endedMs)],
     ['error code', detail.code],
     ['error', detail.error],
     ['idempotency key', detail.idempotencyKey],
-    ['outbox row says', detail.reportDue ? `not yet this state: ${detail.reportTrouble ?? 'the report is due'}` : null],
-    ['told again', moment(detail.reportAgainMs)],
+    [
+      'outbox row says',
+      detail.reportDue ? `not yet this state: ${detail.reportTrouble ?? 'it is about to be written back'}` : null,
+    ],
+    ['write back again', moment(detail.reportAgainMs)],
   ]
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
@@ -39,7 +44,7 @@ export function eventDetails({
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // The claim serves a daemon and the digest `audit --verify`; neither tells a person anything.
+  // The claim serves the daemon, and the digest `audit --verify`.
   const {
     former,
     claim: _,
@@ -55,7 +60,7 @@ export function eventDetails({
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
 }
 
-/** Shown in place of a payload or body that is gone. */
+/** Shown in place of a missing payload or body. */
 export function noneBecause(
   { emptiedMs, erasedMs, events }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs' | 'events'>,
   otherwise: string,
@@ -65,7 +70,7 @@ export function noneBecause(
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-/** Reads the row that has the id now, to compare it with the captured one. */
+/** Reads the current row, to compare it with the captured one. */
 export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }
@@ -77,7 +82,7 @@ export interface OtherRow {
   createdAt: string | null
 }
 
-/** Compares a record with its changed outbox row; empty if they are the same. */
+/** Compares a record with its changed row; empty if they are the same. */
 export function conflictLines(
   { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
   row: OtherRow | null,
@@ -86,15 +91,15 @@ export function conflictLines(
   const facts = (of: { type: string; key: string | null }, recorded: string) =>
     `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
   return [
-    `conflict: this is not the record of the outbox row ${outboxId} as it is now: ${conflict}`,
+    `conflict: the outbox row ${outboxId} has changed since it was captured: ${conflict}`,
     `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
-    `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
+    `  the row now     ${row === null ? 'gone, or unreadable' : facts(row, row.createdAt ?? 'at an unknown time')}`,
     `  ${conflictAdvice}`,
   ]
 }
 
 export const conflictAdvice =
-  'If the ERP edited the row: undo a change of created_at; outboxd adopt --same accepts any other edit. Once its record is rejected or failed, outboxd replay --refresh sends the row as it is. If the row is another order: give it an id that was never used. A row with a new id is a new record and is sent, also if the service has that order already. Only if all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.'
+  'If the ERP edited the row: undo a change of created_at, or accept any other edit with `outboxd adopt --same`. Once the record is rejected or failed, `outboxd replay --refresh` sends the row as it is. If the row is a different order: give it an unused id. A row with a new id is a new record and is sent, even if the service has that order already. Only if all ids began anew: `outboxd adopt --new`, which sends every waiting row, even those sent before.'
 
 export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'

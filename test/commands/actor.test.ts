@@ -117,10 +117,10 @@ test('recover still takes the name with --by', async () => {
 })
 
 test.each([
-  [{ as: ' ' }, '--as takes a name'],
-  [{ as: 'x\ny' }, '--as takes a name'],
-  [{ as: 'x'.repeat(101) }, '--as takes a name'],
-  [{ reason: ' ' }, '--reason must say why'],
+  [{ as: ' ' }, '--as needs a name'],
+  [{ as: 'x\ny' }, '--as needs a name'],
+  [{ as: 'x'.repeat(101) }, '--as needs a name'],
+  [{ reason: ' ' }, '--reason must not be empty'],
   [{ reason: 'x'.repeat(1_001) }, '--reason is longer'],
 ])('%j is refused, and nothing is changed', async (options, message) => {
   const id = await fixture.end(failedE003)

@@ -72,7 +72,7 @@ test('what has ended, or was never sent, is in nobody’s way', async () => {
   await fixture.end(failedE003, { outboxId: '1' })
   await fixture.ledger.capture([{ outboxId: '2' }])
   expect(await run({ dryRun: true })).toMatchObject({ code: 0 })
-  expect(await run({})).toMatchObject({ code: 0, said: expect.stringContaining('It is another service') })
+  expect(await run({})).toMatchObject({ code: 0, said: expect.stringContaining('It is a different service') })
 })
 
 test('a record that is being asked for, or is sent again, is in the way', async () => {

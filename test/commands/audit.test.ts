@@ -164,8 +164,8 @@ test('what is emptied keeps its amounts; of what is pruned the outcome is known,
     { kind: 'record', outboxId: 'emptied', amounts: { total_amount: '77.70' }, emptied: expect.any(String) },
   ])
   const { printed, messages } = await run()
-  expect(printed).toContain('no more is known')
-  expect(messages).toContain('of 1 pruned record only the outcome is known')
+  expect(printed).toMatch(/pruned \d{4}-/)
+  expect(messages).toContain('1 pruned record')
   expect(await records({ since: '90d' })).toHaveLength(1)
 })
 

@@ -23,16 +23,16 @@ test('it prints the head, to be noted; given with --noted the chain must still h
   expect(await run()).toMatchObject({
     code: 3,
     printed: '',
-    messages: expect.stringContaining('There is no chain yet. 2 written'),
+    messages: expect.stringContaining('There is no chain yet. 2 newer'),
   })
   await chain()
   const { code, printed, messages } = await run()
   expect(code).toBe(0)
   expect(printed).toMatch(/^1:[0-9a-f]{64}\n$/)
-  expect(messages).toContain('The chain holds: 1 block, 2 entries as they were written.')
+  expect(messages).toContain('The chain holds: 1 block, 2 unchanged entries.')
   expect(await run({ noted: printed })).toMatchObject({
     code: 0,
-    messages: expect.stringContaining('It has the head that was noted'),
+    messages: expect.stringContaining('It contains the noted head'),
   })
   expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
   expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain('the noted block 2 is missing')
@@ -54,9 +54,9 @@ test('it names the first break and leaves with 1; --json has it, too', async () 
 })
 
 test.each([
-  [{ noted: 'abc' }, '--noted takes a head'],
-  [{ verify: false, noted: `1:${'0'.repeat(64)}` }, '--noted goes with --verify'],
-  [{ since: '1h' }, '--verify looks at the whole chain'],
+  [{ noted: 'abc' }, '--noted needs a head'],
+  [{ verify: false, noted: `1:${'0'.repeat(64)}` }, '--noted needs --verify'],
+  [{ since: '1h' }, '--verify reads the whole chain'],
 ])('%j is refused', async (options, message) => {
   expect(await run(options)).toMatchObject({ code: 2, messages: expect.stringContaining(message) })
 })

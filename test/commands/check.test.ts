@@ -40,7 +40,7 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
 test('where all is well each line says ok, but for the warning of a server without fsync, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: accepts the token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
   )
   expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
@@ -63,7 +63,7 @@ test('the ledger is away during `check`: the service is not asked, and that line
   const before = await requestsMade()
   const { code, printed } = await run(away)
   expect(code).toBe(1)
-  expect(printed).toMatch(/- {8}service: not asked: the ledger cannot be read.* --ask-anyway/)
+  expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be read.* --ask-anyway/)
   expect(printed).not.toContain('ok       token')
   expect(await requestsMade()).toBe(before)
   const anyway = await run(away, false, true)
@@ -77,14 +77,14 @@ test('databases that cannot be written are problems, and the service is not aske
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so the daemons send nothing/)
   expect(printed).toMatch(/PROBLEM {2}outbox: the outbox’s database is read-only/)
-  expect(printed).toMatch(/- {8}service: not asked: the ledger cannot be written.* --ask-anyway/)
+  expect(printed).toMatch(/- {8}service: not checked: the ledger cannot be written.* --ask-anyway/)
 })
 
 test('wrong credentials are the token’s problem', async () => {
   const { code, printed } = await run({ SERVICE_CLIENT_SECRET: 'wrong-secret' })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}token: .*SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET/)
-  expect(printed).toContain('-        service: not asked: there is no token')
+  expect(printed).toContain('-        service: not checked: there is no token')
   expect(printed).not.toContain('wrong-secret')
 })
 
@@ -109,14 +109,14 @@ test('a variable whose name is a slip of one of ours is told, and is no problem:
   const { code, printed } = await run({ RATE_LIMIT_REQEUSTS: '50' })
   expect(code).toBe(0)
   expect(printed).toMatch(
-    /WARNING {2}configuration: .*\n {11}note: the variable RATE_LIMIT_REQEUSTS is set, and outboxd does not read it; did you mean RATE_LIMIT_REQUESTS\?/,
+    /WARNING {2}configuration: .*\n {11}note: the variable RATE_LIMIT_REQEUSTS is not one of outboxd's; did you mean RATE_LIMIT_REQUESTS\?/,
   )
 })
 
 test('an OUTBOX_TABLE that is a slip is answered with the table that may be meant', async () => {
   const { code, printed } = await run({ OUTBOX_TABLE: 'outbx' })
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbx: .*; did you mean "outbox"\?/)
+  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbx \(did you mean "outbox"\?\): /)
 })
 
 test('a database that was not migrated, and one that has no outbox table, say what to run', async () => {
@@ -124,7 +124,7 @@ test('a database that was not migrated, and one that has no outbox table, say wh
   const { code, printed } = await run({ DATABASE_URL: empty.url })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}ledger: .*Run `outboxd migrate` first/)
-  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbox: outboxd migrate --outbox/)
+  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbox: create it with `outboxd migrate --outbox`/)
   // The service is asked all the same.
   expect(printed).toContain('ok       service')
 })
@@ -139,19 +139,21 @@ test('an outbox without our columns, or without the trigger, is noticed', async 
   await fixture.ledger.pool.query('create table plain (like outbox including all)')
   const plain = await run({ OUTBOX_TABLE: 'plain' })
   expect(plain.code).toBe(0)
-  expect(plain.printed).toContain('rows wait for the next sweep')
+  expect(plain.printed).toContain('rows wait up to a second')
 })
 
 test('one row is told each state for a trial: what the table refuses is said, and taken back', async () => {
   await fixture.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   expect((await run()).printed).toMatch(
-    /ok {6} outbox: .*1 row waits; we wrote each state to row \d+ for a trial, and took it back/,
+    /ok {6} outbox: .*1 row waits; each state could be written to row \d+, and was rolled back/,
   )
   await fixture.ledger.pool.query(`alter table outbox add constraint known check (status <> 'uncertain')`)
   const { code, printed } = await run()
   await fixture.ledger.pool.query('alter table outbox drop constraint known')
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}outbox: row \d+ cannot be told that it is uncertain: SQLSTATE 23514: .*"known"/)
+  expect(printed).toMatch(
+    /PROBLEM {2}outbox: the state uncertain cannot be written to row \d+: SQLSTATE 23514: .*"known"/,
+  )
   expect((await fixture.ledger.pool.query('select status from outbox')).rows).toEqual([{ status: 'new' }])
 })
 
@@ -173,15 +175,15 @@ test('as JSON every finding is an object', async () => {
 })
 
 test.each([
-  [response(404, { code: 'NOT_FOUND' }), true, 'it takes our token'],
-  [response(200, { status: 'pending' }), true, 'it takes our token'],
-  [response(400, { code: 'E001' }), true, 'it takes our token'],
-  [response(404, { title: 'Not Found', status: 404 }), true, 'it takes our token'],
+  [response(404, { code: 'NOT_FOUND' }), true, 'accepts the token'],
+  [response(200, { status: 'pending' }), true, 'accepts the token'],
+  [response(400, { code: 'E001' }), true, 'accepts the token'],
+  [response(404, { title: 'Not Found', status: 404 }), true, 'accepts the token'],
   [response(404, '<html><h1>404 Not Found</h1>nginx</html>'), false, 'SERVICE_BASE_URL'],
-  [response(404, 'default backend - 404'), false, 'we cannot tell'],
-  [response(404, ''), false, 'we cannot tell'],
-  [response(400, '<h1>400 The SSL certificate error</h1>'), false, 'no JSON'],
-  [response(200, '<h1>Maintenance</h1>'), false, 'no JSON'],
+  [response(404, 'default backend - 404'), false, 'or from a proxy'],
+  [response(404, ''), false, 'or from a proxy'],
+  [response(400, '<h1>400 The SSL certificate error</h1>'), false, 'not JSON'],
+  [response(200, '<h1>Maintenance</h1>'), false, 'not JSON'],
   [response(401, ''), false, 'allow-list'],
   [response(403, ''), false, 'permission'],
   [response(302, ''), false, 'redirects are not followed'],
@@ -237,20 +239,20 @@ test("a gateway answers every address with the same JSON 404: a problem; the API
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}service: .*the same of an address that cannot exist.*SERVICE_BASE_URL/)
+  expect(printed).toMatch(/PROBLEM {2}service: .*the answer for an impossible address is the same.*SERVICE_BASE_URL/)
   const terse = await answering((path) =>
     path.startsWith('/api/v1/data/') ? { status: 404, body: '' } : { status: 404, body: '{"error":"Not Found"}' },
   )
-  expect((await run({ SERVICE_BASE_URL: terse })).printed).toContain('ok       service: it takes our token')
+  expect((await run({ SERVICE_BASE_URL: terse })).printed).toContain('ok       service: accepts the token')
 })
 
 test('what was not asked is not ok: a mark of its own, null in JSON, and no problem either', async () => {
   const { code, printed, messages } = await run({ DATABASE_URL: 'nonsense' })
   expect(code).toBe(2)
-  expect(printed).toMatch(/^- {8}ledger: not asked: the configuration is wrong$/m)
-  expect(printed).toMatch(/^- {8}service: not asked: the configuration is wrong$/m)
+  expect(printed).toMatch(/^- {8}ledger: not checked: the configuration is wrong$/m)
+  expect(printed).toMatch(/^- {8}service: not checked: the configuration is wrong$/m)
   expect(messages).toBe(
-    '1 problem; not asked: ledger, outbox, types, mappings, connections, disk, durability, service, clocks.\n',
+    '1 problem; not checked: ledger, outbox, types, mappings, connections, disk, durability, service, clocks.\n',
   )
   const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
   expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
@@ -265,7 +267,7 @@ test('a ledger that lost an index or a constraint is a problem, until the SQL th
   const { code, printed } = await run()
   expect(code).toBe(1)
   expect(printed).toMatch(
-    /PROBLEM {2}ledger: it lacks .*constraint clock_pkey of clock, index submission_report of submission/,
+    /PROBLEM {2}ledger: the schema is incomplete \(.*constraint clock_pkey of clock, index submission_report of submission missing\)/,
   )
   await pool.query(
     printed
@@ -283,7 +285,7 @@ test('what daemons have met and stands is a warning, which says all is not well'
   ])
   const { code, printed, messages } = await run()
   expect(printed).toContain(
-    'WARNING  problems: daemons have met what stands (row_conflict 2): outboxd status explains it',
+    'WARNING  problems: daemons report open problems (row_conflict 2): `outboxd status` explains them',
   )
   expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
@@ -292,7 +294,7 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
   await fixture.end({ state: 'queued' })
   const { pool } = fixture.ledger
   await pool.query('update outboxd.history set ledger_oid = 1')
-  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: its history is another .*recover/)
+  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: it may have lost committed data .*recover/)
   await fixture.reset()
   await raiseProblems(pool, [{ kind: 'ledger_history', subject: '', detail: 'another', retryInMs: null }])
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
@@ -308,9 +310,9 @@ test('a ledger that does not say which table it serves is said to be restored in
 test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
-  expect(printed).toMatch(/^- {8}service: not asked: no slot of the budget was free/m)
+  expect(printed).toMatch(/^- {8}service: not checked: no slot of the budget was free/m)
   expect(code).toBe(0)
-  expect(messages).toBe('No problem found; 1 warning; not asked: service.\n')
+  expect(messages).toBe('No problem found; 1 warning; not checked: service.\n')
 }, 60_000)
 
 test('a mapping that the service would refuse is warned of before a slot is spent, and nothing is wrong', async () => {
@@ -336,7 +338,7 @@ test('rows whose type has no mapping file: `check` counts them and suggests the 
     'PROBLEM  types: rows of type "dat" have no mapping file and will be rejected; 2 wait; did you mean "data"?',
   )
   await fixture.ledger.pool.query(`delete from outbox where type = 'dat'`)
-  expect((await run()).printed).toContain('ok       types: each row that waits has a mapping file: data 1')
+  expect((await run()).printed).toContain('ok       types: every waiting row has a mapping file: data 1')
 })
 
 test('a constant type without a mapping file is said before a row is there', async () => {
@@ -355,7 +357,7 @@ test('rows that wait and name a transaction are a problem where the ledger has n
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
   await fixture.ledger.pool.query(`update outbox set transaction_id = 'tx-1' where id = $1`, [id])
   expect((await run()).printed).toMatch(
-    /PROBLEM {2}outbox: row \d+ names a transaction, and the ledger has no records: .*adopt --start/,
+    /PROBLEM {2}outbox: row \d+ names a transaction, but the ledger has no records .*adopt --start/,
   )
   await fixture.end({ state: 'queued' })
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
@@ -393,13 +395,13 @@ test('a column that may say that a row was sent, where the file says that none d
   const check = async (text: string) =>
     (await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': text, 'data.yaml': data }) })).printed
   expect(await check(outbox)).toMatch(
-    /^WARNING {2}outbox: sent, processed_at may say that a row was sent, and are not looked at \(state: none\)/m,
+    /^WARNING {2}outbox: sent, processed_at may say that a row was sent, and are not read \(state: none\)/m,
   )
   await pool.query(`insert into so2 values (1, '{}', false, null)`)
   const filtered = await check(`${outbox}filter: not sent and processed_at is null\n`)
   expect(filtered).toMatch(/^ok {6} outbox/m)
   // How many of them the ledger knows is not counted there.
-  expect(filtered).toMatch(/^ok {7}types: each type of the rows from the position on has a mapping file: data$/m)
+  expect(filtered).toMatch(/^ok {7}types: every type from the position on has a mapping file: data$/m)
 })
 
 test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
@@ -427,7 +429,7 @@ test('a role that must not do all that the daemon does gets it by pasting what c
   const { code, printed } = await run(env)
   expect(printed).toMatch(/^ok {6} ledger/m)
   expect(printed).toMatch(/^ok {6} outbox/m)
-  expect(printed).toMatch(/^- {8}disk: not asked/m) // such a role may not know where the data lie
+  expect(printed).toMatch(/^- {8}disk: not checked/m) // such a role may not know where the data lie
   expect(code).toBe(0)
 })
 
@@ -467,7 +469,7 @@ test('connections that a daemon will not get are a problem: those of one server 
   expect(judgeRoom([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
   expect(judgeRoom([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
     mark: 'problem',
-    message: expect.stringContaining('lets 16 more in (max_connections is 20); a daemon opens 18'),
+    message: expect.stringContaining('accepts 16 more connections (max_connections is 20); a daemon opens 18'),
   })
   expect(judgeRoom([one('ledger', room(4, 14)), one('outbox', room(4, 14))]).mark).toBe('ok')
   expect(judgeRoom([]).mark).toBe('not-asked')
@@ -484,7 +486,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
     judgeDurability({ off: names, isSynchronous }, standby)
   expect(off([])).toMatchObject({
     mark: 'ok',
-    message: expect.stringMatching(/after a failover .* until you give outboxd recover$/),
+    message: expect.stringMatching(/after a failover nothing is sent until `outboxd recover`, .*$/),
   })
   expect(off([], true)).toMatchObject({
     mark: 'ok',
@@ -512,7 +514,7 @@ test('a role that the server gives fewer sessions than a daemon opens is said, w
   })
   expect(printed).toMatch(
     new RegExp(
-      `^PROBLEM  connections: .* lets [789] more in \\(the role ${role} may have 9\\); a daemon opens 18\n {11}Raise`,
+      `^PROBLEM  connections: .* accepts [789] more connections \\(the role ${role} may have 9\\); a daemon opens 18\n {11}Raise`,
       'm',
     ),
   )

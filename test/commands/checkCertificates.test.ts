@@ -13,12 +13,12 @@ const dayMs = 86_400_000
 const nowMs = Date.parse('2026-11-22T00:00:00Z')
 
 test.each([
-  [30, 'ok', 'ends on 2026-12-22, in 30 d'],
-  [13, 'warning', 'ends on 2026-12-05, in 13 d'],
-  [-1, 'problem', 'ended on 2026-11-21'],
+  [30, 'ok', 'expires on 2026-12-22, in 30 d'],
+  [13, 'warning', 'expires on 2026-12-05, in 13 d'],
+  [-1, 'problem', 'expired on 2026-11-21'],
 ] as const)('a certificate that ends in %i days: %s', (days, mark, says) => {
-  const [found] = judgeCertificates([{ whose: 'that of the service', endsMs: nowMs + days * dayMs }], nowMs)
-  expect(found).toMatchObject({ mark, message: expect.stringContaining(`that of the service ${says}`) })
+  const [found] = judgeCertificates([{ whose: 'the certificate of the service', endsMs: nowMs + days * dayMs }], nowMs)
+  expect(found).toMatchObject({ mark, message: expect.stringContaining(`the certificate of the service ${says}`) })
 })
 
 test('the first to end decides; where there is none, nothing is said', () => {
@@ -46,7 +46,7 @@ describe('a service over TLS', () => {
     expect(findings.map(({ mark }) => mark)).toEqual(['ok', 'ok'])
     expect(judgeCertificates(certificates, Date.now())[0]).toMatchObject({
       mark: 'warning',
-      message: expect.stringMatching(/^that of the service ends on .*, in 9 d/),
+      message: expect.stringMatching(/^the certificate of the service expires on .*, in 9 d/),
     })
   })
 

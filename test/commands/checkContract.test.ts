@@ -35,7 +35,7 @@ const discovered =
 test('a service that answers as it was discovered is ok, and nothing is created in it', async () => {
   const { code, lines } = await checkWith(discovered)
   expect(lines).toEqual([
-    expect.stringMatching(/^ok +contract: as it was discovered: expires_in, .*; not asked: submit_ok, e002$/),
+    expect.stringMatching(/^ok +contract: unchanged: expires_in, .*; not checked: submit_ok, e002$/),
   ])
   expect(code).toBe(0)
   expect((await service.control('GET', '/transactions')).rows).toEqual([])
@@ -50,7 +50,7 @@ test('what has changed is a problem that says what it was', async () => {
     expect.stringMatching(/^PROBLEM +contract: the service has changed: an unknown id gets 400, it was 404/),
     expect.stringMatching(/an unknown order gets 400, it was 404/),
     expect.stringMatching(/X-RateLimit-Remaining is on none, it was all/),
-    expect.stringMatching(/^ok +contract: as it was discovered: expires_in/),
+    expect.stringMatching(/^ok +contract: unchanged: expires_in/),
   ])
 })
 
@@ -61,20 +61,20 @@ test('one answer that has become as others are is a change of the service, and n
 
 test('without what was discovered there is nothing to compare with', async () => {
   expect((await checkWith('')).lines).toEqual([
-    expect.stringMatching(/^- +contract: not asked: DISCOVERED_CONTRACT is not set/),
+    expect.stringMatching(/^- +contract: not checked: DISCOVERED_CONTRACT is not set/),
   ])
 })
 
 test.each([
   ['a page', { status: 200, body: '<h1>Sign in</h1>' }, /was answered 200 <h1>Sign in/],
-  ['a page that says that there is nothing', { status: 404, body: '<h1>Not found</h1>' }, /the answer is 404/],
+  ['a page that says that there is nothing', { status: 404, body: '<h1>Not found</h1>' }, /every request gets 404/],
   ['a redirect', { status: 302, body: '' }, /is redirected to/],
 ])('where %s answers in the place of the service, it is not the service that has changed', async (_, answer, shown) => {
   await using other = await startTurning(() => answer)
   const { code, lines } = await checkWith(discovered, other.url)
   expect(code).toBe(1)
   expect(lines.filter((line) => line.startsWith('PROBLEM'))).toEqual([expect.stringMatching(shown)])
-  expect(lines[0]).toContain('contract: something else than the service answers at SERVICE_BASE_URL')
+  expect(lines[0]).toContain('contract: something other than the service answers at SERVICE_BASE_URL')
 })
 
 test.each([
@@ -87,5 +87,5 @@ test.each([
   await service.control('PATCH', '/settings', { tokenForm: 'opaque', expiresInUnit: 'minutes' })
   const opaque = await checkWith(discovered, other.url)
   await service.control('DELETE', '/settings')
-  expect(opaque.lines).toEqual([expect.stringMatching(new RegExp(`^- .*not asked: .*${shown.source}`))])
+  expect(opaque.lines).toEqual([expect.stringMatching(new RegExp(`^- .*not checked: .*${shown.source}`))])
 })

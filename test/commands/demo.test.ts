@@ -264,7 +264,7 @@ test.concurrent('what is kept answers until Ctrl-C, then nothing of it is left',
     DATABASE_URL: 'postgres://not-mine/x',
   })
   expect(out).not.toContain('not-mine')
-  expect(await (await fetch(consoleUrl)).text()).toContain('2 records wait for a person')
+  expect(await (await fetch(consoleUrl)).text()).toContain('2 records need attention')
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(true)
   program.signal('SIGINT')

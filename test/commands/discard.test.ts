@@ -77,7 +77,7 @@ test('what is on its way or has arrived is left alone', async () => {
   const onItsWay = await fixture.end({ state: 'queued' })
   const { code, messages } = await run([onItsWay], { reason })
   expect(code).toBe(1)
-  expect(messages).toContain('it is on its way')
+  expect(messages).toContain('it is under way')
   expect((await fixture.ledger.row(onItsWay)).state).toBe('queued')
 })
 
@@ -88,7 +88,7 @@ describe('an accepted one', () => {
     const id = await fixture.end(accepted())
     const asked = await run([id], { reason })
     expect(asked.code).toBe(4)
-    expect(asked.messages).toContain('The service has accepted 1 record of these and may complete what you give up')
+    expect(asked.messages).toContain('The service has accepted 1 record of these and may still complete them')
     expect((await fixture.ledger.row(id)).state).toBe('accepted')
     expect((await run([id], { reason, yes: true })).code).toBe(0)
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', job_id: null, transaction_id: 'tx-1' })
@@ -118,8 +118,8 @@ describe('an accepted one', () => {
 })
 
 test.each([
-  [[], { reason }, 'say which'],
-  [['outbox:1'], { reason: ' ' }, '--reason must say why'],
+  [[], { reason }, 'give ids, such as outbox:4711, or a filter'],
+  [['outbox:1'], { reason: ' ' }, '--reason must not be empty'],
   [[], { reason, state: 'queued' }, 'only failed, rejected, uncertain and accepted'],
 ])('%j %j leaves with 2', async (ids, options, message) => {
   const { code, messages } = await run(ids, options)

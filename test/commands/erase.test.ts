@@ -99,10 +99,10 @@ test('what has not ended for good is named and stays; the rest is erased', async
   await sql(`update outboxd.submission set state = 'discarded', report_due = true where id = $1`, [untold[0]])
   const { code, messages } = await run()
   expect(code).toBe(1)
-  expect(messages).toMatch(/outbox:2 .* is failed and waits for a person: replay, resolve or discard it first/)
-  expect(messages).toMatch(/outbox:3 .* is uncertain and waits for a person/)
-  expect(messages).toMatch(/outbox:4 .* is queued, and not ended/)
-  expect(messages).toMatch(/outbox:5 .* is discarded, and its row is yet to be told so/)
+  expect(messages).toMatch(/outbox:2 .* is failed and needs attention: replay, resolve or discard it first/)
+  expect(messages).toMatch(/outbox:3 .* is uncertain and needs attention/)
+  expect(messages).toMatch(/outbox:4 .* is queued and has not ended/)
+  expect(messages).toMatch(/outbox:5 .* is discarded, but this is not written back to its row yet/)
   const { rows } = await sql('select outbox_id from outboxd.submission where erased_at is not null')
   expect(rows).toEqual([{ outbox_id: '1' }])
   await expect(
@@ -197,9 +197,9 @@ test('SIGKILL within an erasure: each record is erased with its log, or whole', 
 })
 
 test.each([
-  [{ key: '' }, '--key needs a key'],
-  [{ reason: ' ' }, '--reason must say why'],
-  [{ reason: `for ${person}` }, '--reason has the key in it'],
+  [{ key: '' }, '--key needs a key, such as --key K-4711'],
+  [{ reason: ' ' }, '--reason must not be empty'],
+  [{ reason: `for ${person}` }, '--reason contains the key'],
 ])('%j is refused', async (options, message) => {
   expect(await run(options)).toMatchObject({ code: 2, messages: expect.stringContaining(message) })
 })

@@ -19,7 +19,7 @@ async function run(options: OptionsOf<typeof list>) {
 
 test('with nothing waiting for a person it says so, prints nothing and leaves with 3', async () => {
   await fixture.end({ state: 'completed' })
-  expect(await run({})).toEqual({ code: 3, printed: '', messages: 'No submission waits for a person.\n' })
+  expect(await run({})).toEqual({ code: 3, printed: '', messages: 'No record needs attention.\n' })
   expect((await run({ json: true })).printed).toBe('[]\n')
 })
 
@@ -95,13 +95,13 @@ test('--transaction and --containing find a record whatever its state, and narro
   expect(await ids({ transaction: 'tx-1', state: 'failed' })).toEqual([])
   const beginning = fixture.context()
   expect(await list.action(beginning, { transaction: 'tx' })).toBe(3)
-  expect(beginning.messages()).toBe('There is no such submission that matches: --transaction takes the whole id.\n')
+  expect(beginning.messages()).toBe('There is no such record that matches: give --transaction the whole id.\n')
   expect(await ids({ containing: 'müller' })).toEqual(['1', '2'])
   expect(await ids({ containing: 'müller', state: 'failed' })).toEqual(['2'])
   expect(await ids({ containing: 'c-42' })).toEqual(['2'])
   expect(await run({ containing: '100%' })).toMatchObject({
     code: 3,
-    messages: 'There is no such submission that matches.\n',
+    messages: 'There is no such record that matches.\n',
   })
 })
 
@@ -169,7 +169,7 @@ describe('--by-cause', () => {
     )
     expect(second).toMatch(/^1 +E003 +failed /)
     expect(others).toEqual([])
-    expect(messages).toContain('Mend the cause before you replay')
+    expect(messages).toContain('Before you replay, fix the cause')
     expect(await causes()).toMatchObject([{ count: 3, firstOutboxId: 'C1', types: ['data'] }, { count: 1 }])
   })
 
@@ -210,7 +210,7 @@ describe('--by-cause', () => {
     expect(await run({ byCause: true })).toEqual({
       code: 3,
       printed: '',
-      messages: 'No submission waits for a person.\n',
+      messages: 'No record needs attention.\n',
     })
     expect((await run({ byCause: true, csv: true })).code).toBe(2)
   })

@@ -89,7 +89,7 @@ describe('a file', () => {
       })
     const two = `${payloadOf({ orderDate: '"2026-11-20"' })}\n${payloadOf({ orderDate: '"2026-11-21"' })}`
     expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.split('\n')[0]).toBe(
-      'warning: mapping of data: order_date: the day 2026-11-20 begins in Europe/Berlin at 2026-11-19T23:00:00Z, which is another day in UTC. For the same day say timezone: UTC',
+      'warning: mapping of data: order_date: the day 2026-11-20 begins in Europe/Berlin at 2026-11-19T23:00:00Z, which is a different day in UTC. To keep the day, set timezone: UTC',
     )
     expect((await runFile(two, {}, mapping('Europe/Berlin'))).messages.match(/warning/g)).toHaveLength(1)
     expect((await runFile(two, {}, mapping('UTC'))).messages).not.toContain('warning')

@@ -67,7 +67,7 @@ test('a pause with an end is over by itself: no trial is needed, and nothing sho
 test('resume ends no pause that was over by itself, and says so', async () => {
   await run({ reason: 'short', for: '1h' })
   await expire()
-  expect(await runResume()).toEqual({ code: 0, messages: 'No pause was on.\n' })
+  expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
@@ -90,7 +90,7 @@ test('resume says which pauses remain', async () => {
   expect(code).toBe(0)
   expect(messages).toContain('Still paused (unavailable)')
   expect(messages).toContain('--all')
-  expect((await runResume()).messages).toContain('No operator had paused.')
+  expect((await runResume()).messages).toContain('There is no operator’s pause to end.')
 })
 
 test('resume --all lets a trial request go now', async () => {
@@ -100,14 +100,14 @@ test('resume --all lets a trial request go now', async () => {
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
   expect((await runResume(true)).messages).toBe(
-    'Ending the pause (unavailable): E003\nOne request goes first, now. All sending resumes as soon as the service answers that request as it should; outboxd status shows it.\n',
+    'Ending the pause (unavailable): E003\nOne request goes first, now. If the service answers it well, all sending resumes. `outboxd status` shows it.\n',
   )
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
 })
 
 test('resuming what was not paused is no mistake', async () => {
-  expect(await runResume()).toEqual({ code: 0, messages: 'No pause was on.\n' })
+  expect(await runResume()).toEqual({ code: 0, messages: 'Nothing was paused.\n' })
 })
 
 test.each([

@@ -68,7 +68,7 @@ test('daemons that differ in KEY_ON_FAILURE: nobody decides between them, and st
   await agreeOnSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })
   await agreeOnSettings(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'block' })
   const printed = await said()
-  expect(printed).toMatch(/^Daemons on this ledger differ in their settings \(\w+ on erp-1: KEY_ON_FAILURE, /)
+  expect(printed).toMatch(/^Daemons on this ledger have different settings \(\w+ on erp-1: KEY_ON_FAILURE, /)
   expect(printed).toMatch(/problem +settings_differ .*KEY_ON_FAILURE.*block/)
   expect(printed).toMatch(/problem +settings_differ .*KEY_ON_FAILURE.*continue/)
   expect(await counted()).toEqual({ settings_differ: 2 })

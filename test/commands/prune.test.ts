@@ -54,7 +54,7 @@ test('it deletes and empties what is due by the variables, and says how much; th
 test('0 keeps all, and it says so', async () => {
   await completed(1, 4_000)
   const keepsAll = { RETENTION_DAYS: '0', RETENTION_PAYLOAD_DAYS: '0' }
-  expect(await run({}, keepsAll)).toMatchObject({ code: 3, messages: expect.stringContaining('keeps all') })
+  expect(await run({}, keepsAll)).toMatchObject({ code: 3, messages: expect.stringContaining('keeps everything') })
 })
 
 test('--json has what was due, what was done, and by which days', async () => {

@@ -103,7 +103,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(await stateOf(first)).toEqual(['uncertain', null, named('T-1', await outboxIdOf(holder))])
     const shared = expect.stringContaining('its outbox row names transaction T-2, and so does another row')
     for (const id of [second, third]) expect(await stateOf(id)).toEqual(['uncertain', null, shared])
-    expect(await stateOf(none)).toEqual(['uncertain', null, expect.stringContaining('unknown is no transaction')])
+    expect(await stateOf(none)).toEqual(['uncertain', null, expect.stringContaining('unknown is not a transaction')])
   })
 
   test('a transaction that the record had before, as the ledger knows, says nothing new', async () => {
@@ -174,7 +174,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       },
       {
         ...{ id: none, state: 'uncertain', transaction: null, may: false },
-        error: expect.stringContaining(`${lostRow}; its outbox row names a transaction that is none`),
+        error: expect.stringContaining(`${lostRow}; its outbox row names an invalid transaction`),
       },
       {
         ...{ id: silent, state: open, transaction: null, may: false },
@@ -218,7 +218,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     expect(JSON.parse(preview.printed()).history.rowsInHand).toEqual([outboxId])
     const context = fixture.context()
     expect(await recover.action(context, { as, ...erin })).toBe(0)
-    expect(context.printed()).toContain('in the hands of a daemon that may have captured them: 1 row.')
+    expect(context.printed()).toContain('locked by a daemon that may have captured them: 1 row.')
     await mark()
     expect((await stateOf(await idOf(outboxId)))[0]).toBe(state)
     expect(await recover.action(fixture.context(), { dryRun: true })).toBe(3)
@@ -251,8 +251,8 @@ test('the audit does not say that they were never sent', async () => {
       .split('\n')
       .find((line) => line.includes(`outbox:${outboxId} `))
   }
-  expect(await lineOf(arrived)).toContain('as T-1  sent, the ledger does not know when')
-  expect(await lineOf(open)).toContain('not known whether it was sent')
+  expect(await lineOf(arrived)).toContain('as T-1  sent, time unknown')
+  expect(await lineOf(open)).toContain('perhaps sent')
 })
 
 test('rows that wait are in doubt up to 5 s after it was found, as the preview says; with --no-waiting they are not', async () => {
@@ -262,11 +262,11 @@ test('rows that wait are in doubt up to 5 s after it was found, as the preview s
   const doubted = fixture.context()
   expect(await recover.action(doubted, { dryRun: true })).toBe(0)
   expect(doubted.printed()).toMatch(
-    /recorded before 2026-11-20 10:00:05Z may have been sent.* 5 s after .* give --no-waiting/,
+    /recorded before 2026-11-20 10:00:05Z may have been sent.* 5 s between .* give --no-waiting/,
   )
   const lives = fixture.context()
   expect(await recover.action(lives, { dryRun: true, waiting: false })).toBe(0)
-  expect(lives.printed()).toContain('Rows that wait in the outbox count as never taken')
+  expect(lives.printed()).toContain('Rows that wait in the outbox count as never sent')
   expect(await recover.action(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
   expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
 })
@@ -297,7 +297,7 @@ test('the preview says how many the rows settle, with the first of them, and so 
   const context = fixture.context()
   expect(await recover.action(context, { dryRun: true })).toBe(0)
   expect(context.printed()).toMatch(
-    /Arrived, .* whatever --as says: 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\nUncertain, .* whatever --as says: 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
+    /Arrived, .* with either --as\): 7 records\.\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\nUncertain, .*\(with either --as\): 1 record\.\n {2}\d+ {2}discarded {2}unknown\n/,
   )
   const json = fixture.context()
   expect(await recover.action(json, { dryRun: true, json: true })).toBe(0)
@@ -307,7 +307,9 @@ test('the preview says how many the rows settle, with the first of them, and so 
   expect(rowsSay.first[0]).toMatchObject({ becomes: 'arrived', said: 'accepted', transactionId: 'T-1' })
   const asked = fixture.context('n\n')
   expect(await recover.action(asked, { as: 'new' })).toBe(4)
-  expect(asked.messages()).toContain('Take all of it as new, but for 8 that name a transaction, and go on?')
+  expect(asked.messages()).toContain(
+    'Settle all of these as new, except 8 that name a transaction, and resume sending?',
+  )
 })
 
 test('an outbox that cannot be read: that is said, and nothing is changed', async () => {
@@ -330,7 +332,7 @@ test('interrupted before all was looked at, it changes nothing', async () => {
   const context = fixture.context()
   context.abort()
   expect(await recover.action(context, { as: 'new', ...erin })).toBe(1)
-  expect(context.messages()).toContain('interrupted before all was looked at. Nothing was changed.')
+  expect(context.messages()).toContain('interrupted before everything was read. Nothing was changed.')
   expect((await stateOf(id))[0]).toBe('queued')
 })
 
@@ -341,9 +343,9 @@ test('what has arrived and does not map any more is not followed: resolve and sh
   const [resolving, showing] = [fixture.context(), fixture.context()]
   const answer = { arrived: 'T-3', unchecked: true, yes: true }
   expect(await resolve.action(resolving, `outbox:${outboxId}`, answer)).toBe(1)
-  expect(resolving.messages()).toContain('does not map, so it can be neither followed nor sent')
+  expect(resolving.messages()).toContain('does not map. If it has arrived, discard it')
   await show.action(showing, `outbox:${outboxId}`, {})
-  expect(showing.printed()).toContain('it did: it does not map, so we cannot follow it')
+  expect(showing.printed()).toContain('it did: it cannot be tracked, because it does not map')
 })
 
 test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {
@@ -417,7 +419,9 @@ test('where nothing was lost, rows that say they are under way of what has ended
   expect((await fixture.ledger.row(id)).report_due).toBe(false)
   const context = fixture.context()
   expect(await recover.action(context, { as: 'uncertain', ...erin })).toBe(3)
-  expect(context.messages()).toContain('Rows that say they are under way and have come to their end, told again: 1.')
+  expect(context.messages()).toContain(
+    'Ended records whose rows still say that they are under way, now written back again: 1.',
+  )
   expect((await fixture.ledger.row(id)).report_due).toBe(true)
 })
 
@@ -426,7 +430,7 @@ test('before a daemon has looked, and where the ledger cannot be written, it say
   const unseen = fixture.context()
   expect(await recover.action(unseen, { dryRun: true })).toBe(1)
   expect(unseen.messages()).toMatch(
-    /none has looked at it yet: start one, or give --restored\. Nothing was changed\.$/m,
+    /no daemon has looked at it yet\. Start a daemon, or give --restored\. Nothing was changed\.$/m,
   )
   expect(await recover.action(fixture.context(), { dryRun: true, restored: true })).toBe(0)
   await fixture.reset()
@@ -451,14 +455,16 @@ test('a second person hears who was quicker, and whoever comes after that it was
   const slow = fixture.context()
   slow.stdin.isTTY = true
   const late = recover.action(slow, { as: 'new', by: 'erin' })
-  await expect.poll(() => slow.messages()).toContain('Take all of it as new')
+  await expect.poll(() => slow.messages()).toContain('Settle all of these as new')
   expect(await recover.action(fixture.context(), { as: 'uncertain', by: 'frank', yes: true })).toBe(0)
   slow.stdin.end('y\n')
   expect(await late).toBe(1)
-  expect(slow.messages()).toMatch(/has changed meanwhile: look again\. operator frank took it in as uncertain at /)
+  expect(slow.messages()).toMatch(
+    /changed meanwhile, so nothing more was done\. Run the command again\. operator frank recovered as uncertain at /,
+  )
   const after = fixture.context()
   expect(await recover.action(after, { as: 'new', ...erin })).toBe(3)
-  expect(after.messages()).toMatch(/operator frank took it in as uncertain at .*: outboxd audit shows it\./)
+  expect(after.messages()).toMatch(/operator frank recovered as uncertain at .*\. `outboxd audit` shows it\./)
   const json = fixture.context()
   expect(await recover.action(json, { dryRun: true, json: true })).toBe(3)
   expect(JSON.parse(json.printed()).lastRecovery).toMatchObject({ who: 'operator frank', as: 'uncertain' })
@@ -469,15 +475,19 @@ describe('--restored', () => {
     const id = await queued(`transaction_id = 'T-1'`)
     const asked = fixture.context('n\n')
     expect(await recover.action(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
-    expect(asked.messages()).toContain('Everybody pauses (history) from now on, and the whole budget counts as spent.')
-    expect(asked.messages()).toContain('Nothing was taken in: everybody pauses (history) until outboxd recover.')
+    expect(asked.messages()).toContain('All daemons are paused (history) now, and the whole budget counts as spent.')
+    expect(asked.messages()).toContain(
+      'Nothing was settled. All daemons stay paused (history) until `outboxd recover`.',
+    )
     expect(asked.printed()).toContain('operator erin says that it was restored from a backup')
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([{ reason: 'history' }])
     expect(await fixture.slotsTaken()).toBe(0)
     expect((await query(`select from outboxd.slot where free_at < now() + interval '60 s'`)).rowCount).toBe(0)
     const again = fixture.context()
     expect(await recover.action(again, { as: 'new', ...erin, restored: true })).toBe(0)
-    expect(again.messages()).toMatch(/Sending goes on in 1 min \d+ s: until then the whole budget counts as spent/)
+    expect(again.messages()).toMatch(
+      /Sending resumes in 1 min \d+ s, because until then the whole budget counts as spent/,
+    )
     expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
     expect((await query(`select reason from outboxd.pause`)).rows).toEqual([])
     const { rows } = await query('select act, who from outboxd.operator_act order by id')
@@ -508,7 +518,7 @@ test('--as takes the state, and the name of the person as of every command; --by
   expect((await run({ as: 'uncertain', by: 'erin', yes: true })).code).toBe(3)
   expect(await run({ as: ['uncertain', 'new'] })).toMatchObject({
     code: 2,
-    messages: expect.stringContaining('exclude'),
+    messages: expect.stringContaining('give --as uncertain or --as new, not both'),
   })
   expect(await run({ as: ['new', 'erin'], by: 'frank' })).toMatchObject({
     code: 2,
@@ -516,6 +526,6 @@ test('--as takes the state, and the name of the person as of every command; --by
   })
   expect(await run({ as: 'uncertian', yes: true })).toMatchObject({
     code: 2,
-    messages: expect.stringContaining('give --as uncertain or --as new'),
+    messages: expect.stringContaining('give --as uncertain, --as new or --dry-run'),
   })
 })

@@ -177,7 +177,7 @@ describe('--refresh', () => {
 test.each([
   [uncertain, 'outboxd resolve'],
   [{ state: 'completed' } as const, 'it has arrived'],
-  [{ state: 'queued' } as const, 'it is on its way'],
+  [{ state: 'queued' } as const, 'it is under way'],
 ])('$0.state: is refused with the reason', async (change, reason) => {
   const id = await fixture.end(change)
   const { code, messages } = await run([id])
@@ -214,7 +214,9 @@ describe('what may have arrived', () => {
     const { code, messages } = await run([], { state: 'failed', yes: true })
     expect(code).toBe(1)
     expect(messages).toContain('outbox:1')
-    expect(messages).toContain('may have arrived: look at the service first. A replay by name, or --even-if-arrived')
+    expect(messages).toContain(
+      'may have arrived: check at the service first. To send it again, name its id or give --even-if-arrived',
+    )
     expect((await fixture.ledger.row(spared)).state).toBe('failed')
     expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
@@ -231,7 +233,7 @@ describe('what may have arrived', () => {
     const { code, messages } = await run([], { evenIfArrived: true }, { input: 'n\n' })
     expect(code).toBe(4)
     expect(messages).toMatch(/1 +failed +data +- +may have arrived/)
-    expect(messages).toContain('1 record may have arrived before: the service then has it once where')
+    expect(messages).toContain('1 record may have arrived at the service: it then has them twice, unless')
     expect((await run([], { evenIfArrived: true, yes: true })).code).toBe(0)
     expect((await fixture.ledger.row(id)).state).toBe('queued')
   })
@@ -241,7 +243,7 @@ describe('what may have arrived', () => {
     const before = await fixture.ledger.row(id)
     const { code, messages } = await run([id])
     expect(code).toBe(0)
-    expect(messages).toContain('1 record may have arrived before')
+    expect(messages).toContain('1 record may have arrived at the service')
     const after = await fixture.ledger.row(id)
     expect(after).toMatchObject({ state: 'queued', in_doubt: true, may_have_arrived: false, server_errors: 0 })
     expect(after.idempotency_key).toBe(before.idempotency_key)
@@ -252,7 +254,7 @@ describe('what may have arrived', () => {
     const before = await fixture.ledger.row(id)
     const { code, messages } = await run([id], { newKey: true })
     expect(code).toBe(0)
-    expect(messages).toContain('under a new idempotency key, so that a service with the record has it twice')
+    expect(messages).toContain('it then has them twice, because they get a new idempotency key')
     const after = await fixture.ledger.row(id)
     expect(after.in_doubt).toBe(true)
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
@@ -374,7 +376,7 @@ test('--may-have-arrived alone spares all that it finds, and says so', async () 
   const id = await fixture.end({ ...failedE003, mayHaveArrived: true })
   const spared = await run([], { mayHaveArrived: true })
   expect(spared.code).toBe(1)
-  expect(spared.messages).toContain(`(${id}) may have arrived: look at the service first`)
+  expect(spared.messages).toContain(`(${id}) may have arrived: check at the service first`)
   const both = await run([], { mayHaveArrived: true, evenIfArrived: true, json: true, dryRun: true })
   expect(JSON.parse(both.printed).replayed).toEqual([id])
 })

@@ -124,7 +124,7 @@ describe('--arrived', () => {
 
     test('an id to which the service answers with another', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-9', status: 'completed' } })
-      expect(await refused(await fixture.end(uncertain), 'tx-8', env)).toContain('answers about tx-9')
+      expect(await refused(await fixture.end(uncertain), 'tx-8', env)).toContain('answered about tx-9')
     })
 
     test('while the service cannot be reached', async () => {
@@ -146,7 +146,7 @@ describe('--arrived', () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
       const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
-      expect(messages).toContain('tx-8 is the transaction of outbox:77: outboxd show outbox:77')
+      expect(messages).toContain('tx-8 is the transaction of outbox:77 (`outboxd show outbox:77`)')
       expect(asked()).toEqual([])
       const again = await run((await lastUncertain()) ?? '', { arrived: 'tx-8', ...unchecked })
       expect(again.code).toBe(1)
@@ -214,9 +214,7 @@ describe('--not-arrived', () => {
     const before = await fixture.ledger.row(id)
     const refused = await run(id, { notArrived: true }, { input: 'n\n' })
     expect(refused.code).toBe(4)
-    expect(refused.messages).toContain(
-      'Send outbox:1 again? If it did arrive, the service may then have it twice. [y/N]',
-    )
+    expect(refused.messages).toContain('Send outbox:1 again? If it did arrive, the service may have it twice. [y/N]')
     expect(await run(id, { notArrived: true, dryRun: true }, { input: 'n\n' })).toMatchObject({ code: 0, messages: '' })
     expect(await fixture.ledger.row(id)).toEqual(before)
     expect((await run(id, { notArrived: true }, { input: 'y\n' })).code).toBe(0)
@@ -242,7 +240,7 @@ describe('--not-arrived', () => {
 
   test('after E002 it says what the same key will come to', async () => {
     const id = await fixture.end({ ...uncertain, errorCode: 'E002' })
-    expect((await run(id, { notArrived: true })).messages).toContain('only --new-key sends it as another')
+    expect((await run(id, { notArrived: true })).messages).toContain('add --new-key')
   })
 })
 
@@ -313,12 +311,17 @@ describe('--dry-run', () => {
   }
 
   test.each<[string, GivenChange, OptionsOf<typeof resolve>, string]>([
-    ['arrived', uncertain, { arrived: 'tx-9' }, 'uncertain. This would follow it as tx-9, if the service, which is'],
+    [
+      'arrived',
+      uncertain,
+      { arrived: 'tx-9' },
+      'uncertain. This would track it as tx-9, if the service knows that id.',
+    ],
     [
       'unchecked',
       uncertain,
       { arrived: 'tx-9', unchecked: true },
-      'would follow it as tx-9, without asking the service.',
+      'would track it as tx-9, without asking the service.',
     ],
     ['not arrived', stated, { notArrived: true }, 'failed. This would send it again, under its idempotency key'],
     ['new key', uncertain, { notArrived: true, newKey: true }, 'would send it again, under a new idempotency key.'],
@@ -349,7 +352,7 @@ describe('--dry-run', () => {
     expect({ code, printed }).toEqual({
       code: 0,
       printed:
-        'outbox:1 is accepted as tx-1, which a person said. This would make it uncertain again, and its id free for another record.\n',
+        'outbox:1 is accepted as tx-1, which an operator said. This would make it uncertain again, and free its transaction id for another record.\n',
     })
     expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
   })

@@ -85,8 +85,8 @@ test('what list --csv made and a person filled in is settled, after a preview an
 
   const dry = await run(filled, { dryRun: true }, { env })
   expect(dry.code).toBe(0)
-  expect(dry.printed).toMatch(/^This would settle 2 records:\n {2}1 arrived; the service is asked for each first\n/)
-  expect(dry.printed).toContain('1 line without an answer: left alone')
+  expect(dry.printed).toMatch(/^This would settle 2 records:\n {2}1 arrived, if the service knows their ids\n/)
+  expect(dry.printed).toContain('1 line without an answer, ignored')
   expect((await run(filled, {}, { env })).code).toBe(4)
   expect((await run(filled, {}, { env, input: 'n\n' })).code).toBe(4)
   expect(await states()).toEqual(['1 uncertain', '2 uncertain', '3 uncertain'])
@@ -153,10 +153,10 @@ test('while no slot is free it waits, and can be interrupted', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
   const context = fixture.context(null, env)
   const settled = resolve.action(context, undefined, { file: fileOf(answers('1,tx-1\n')), yes: true })
-  await until(context.messages, (said) => said.includes('Waiting for free slots of the budget'))
+  await until(context.messages, (said) => said.includes('Waiting for free slots in the budget'))
   context.abort()
   expect(await settled).toBe(1)
-  expect(context.messages()).toContain('Interrupted: the rest was not touched. Give the file again.')
+  expect(context.messages()).toContain('Interrupted before the rest. Give the file again.')
   expect(asked('GET')).toBe(0)
 })
 
@@ -165,7 +165,7 @@ describe('nothing is written while a line is wrong:', () => {
     const before = await states()
     const { code, messages } = await run(text, { yes: true, unchecked: true })
     expect(code).toBe(2)
-    expect(messages).toContain('nothing was changed; correct the file and give it again')
+    expect(messages).toContain('Nothing was changed. Correct the file and give it again')
     expect(await states()).toEqual(before)
     return messages
   }
@@ -177,9 +177,9 @@ describe('nothing is written while a line is wrong:', () => {
 
   // listed in docs/reference/faults.md
   test.each([
-    ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no submission outbox:99'],
-    ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is on line 2 already'],
-    ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 3: tx-1 is on line 2 already'],
+    ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 3: there is no record outbox:99'],
+    ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 3: outbox:1 is already on line 2'],
+    ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 3: tx-1 is already on line 2'],
     ['an id that is another record’s', '1,tx-77\n', 'line 2: tx-77 is the transaction of outbox:77'],
     ['an answer that is none', '1,tx-1\n2,yes it did\n', 'line 3: a transaction'],
   ])('a contradictory line in an answer file (%s): nothing is written, the line is named', async (_, text, message) => {
@@ -191,15 +191,15 @@ describe('nothing is written while a line is wrong:', () => {
     ['as what it arrived, and as what else', 'outbox_id,transaction_id,arrived_as,attempts\n2,,,\n1,tx-9,tx-1,1\n'],
   ])('one that says two things: %s', async (_, text) => {
     const line = text.split('\n').length - 1
-    expect(await wrong(text)).toContain(`line ${line}: it says two things of outbox:1: `)
-    expect(await wrong(text)).toContain('and tx-9 in the column transaction_id')
+    expect(await wrong(text)).toContain(`line ${line}: it contradicts itself about outbox:1: `)
+    expect(await wrong(text)).toContain('transaction_id says tx-9')
   })
 
   test('columns that were sorted apart', async () => {
     const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
     const messages = await wrong(`outbox_id,arrived_as,submission_id,attempts\n2,tx-1,${rows[0].id},1\n`)
     expect(messages).toContain(
-      'is outbox:1 and not outbox:2: have columns been mixed up, or did a spreadsheet change the id?',
+      'is outbox:1, not outbox:2: was one column sorted alone, or the id changed by a spreadsheet?',
     )
   })
 })
@@ -211,7 +211,7 @@ test('what is not to be settled is left alone, and the same file can be given ag
   expect(first.code).toBe(1)
   expect(first.messages).toContain('line 3: outbox:2 is failed, not uncertain: there is nothing to settle')
   const again = await run(answers('1,tx-1\n2,tx-2\n'), { yes: true, unchecked: true })
-  expect(again.messages).toContain('line 2: outbox:1 is accepted as tx-1 already')
+  expect(again.messages).toContain('line 2: outbox:1 is already accepted as tx-1')
   expect(await states()).toEqual(['1 accepted tx-1', '2 failed'])
 })
 
@@ -235,7 +235,7 @@ describe('an answer from before the record was sent again is not believed', () =
     await sendAgain(id)
     const { code, messages } = await run(filled, { yes: true })
     expect(code).toBe(1)
-    expect(messages).toContain('line 2: outbox:1 was sent again since the file was made: ask again')
+    expect(messages).toContain('line 2: outbox:1 was sent again after the file was made: make a new file')
   })
 
   test('where it was replayed in between', async () => {
@@ -249,7 +249,7 @@ describe('an answer from before the record was sent again is not believed', () =
 })
 
 describe('what a person has said since the file was made stays as it is', () => {
-  const corrects = 'which a person said: outboxd resolve outbox:1'
+  const corrects = 'which an operator said. If that is wrong: outboxd resolve outbox:1'
 
   test.each([
     answers('1,not-arrived\n'),
@@ -259,7 +259,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     expect((await run(answers('1,tx-1\n'), { yes: true, unchecked: true })).code).toBe(0)
     const { code, messages } = await run(text, { yes: true })
     expect(code).toBe(1)
-    expect(messages).toContain(`outbox:1 is accepted as tx-1, ${corrects} --not-arrived, if that is wrong`)
+    expect(messages).toContain(`outbox:1 is accepted as tx-1, ${corrects} --not-arrived`)
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
 
@@ -268,7 +268,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     const word = { yes: true, unchecked: true }
     expect((await run(answers('1,tx-9\n'), word)).code).toBe(0)
     expect(await resolve.action(fixture.context(), 'outbox:1', { arrived: 'tx-1', ...word })).toBe(0)
-    expect((await run(answers('1,tx-9\n'), word)).messages).toContain(`${corrects} --arrived tx-9, if that is wrong`)
+    expect((await run(answers('1,tx-9\n'), word)).messages).toContain(`${corrects} --arrived tx-9`)
     expect(await states()).toEqual(['1 accepted tx-1'])
   })
 
@@ -278,7 +278,7 @@ describe('what a person has said since the file was made stays as it is', () => 
     await run(answers('1,tx-9\n'), word)
     expect(await resolve.action(fixture.context(), 'outbox:1', { takeBack: true, yes: true })).toBe(0)
     expect((await run(answers('1,tx-9\n'), word)).messages).toContain(
-      'outbox:1 is not tx-9, a person has said: outboxd resolve outbox:1 --arrived tx-9, if it is after all',
+      'outbox:1 is not tx-9, an operator has said. If it is after all: outboxd resolve outbox:1 --arrived tx-9',
     )
     expect(await states()).toEqual(['1 uncertain'])
   })
@@ -296,11 +296,11 @@ test('a file that brings along which transaction it was corrects what a person s
     .replace(/^2,,/m, '2,tx-22,')
     .replace(/^3,,/m, '3,tx-3,')
   const { code, messages } = await run(filled, word)
-  expect(messages).toContain('2 of them a person has said otherwise of before')
-  expect(messages).toContain('outbox:3 is accepted as tx-3 already')
+  expect(messages).toContain('2 of them correct what an operator said before')
+  expect(messages).toContain('outbox:3 is already accepted as tx-3')
   expect(code).toBe(1)
   expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])
-  expect((await run(filled, word)).messages).toContain('outbox:2 is accepted as tx-22 already')
+  expect((await run(filled, word)).messages).toContain('outbox:2 is already accepted as tx-22')
   expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])
 })
 

@@ -50,7 +50,7 @@ test("two records got each other's ids: each can be taken back and corrected", a
 
   const blocked = await run('outbox:1', word('tx-1'))
   expect(blocked.code).toBe(1)
-  expect(blocked.messages).toContain('outboxd resolve outbox:2 --arrived ITS_ID, or --take-back')
+  expect(blocked.messages).toContain('outboxd resolve outbox:2 --arrived ITS_ID`, or --take-back')
 
   expect((await run('outbox:2', { takeBack: true })).code).toBe(4)
   expect((await run('outbox:2', { takeBack: true, yes: true })).messages).toContain(
@@ -80,7 +80,7 @@ test('show says that a person gave the id, and how to correct it', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
   const context = fixture.context()
   await show.action(context, id, {})
-  expect(context.printed()).toContain('tx-2 (a person said so)')
+  expect(context.printed()).toContain('tx-2 (given by an operator)')
   expect(context.printed()).toContain(`outboxd resolve ${id} --arrived OTHER_ID`)
 })
 
@@ -88,7 +88,7 @@ test('what is completed by the service’s own word is not taken back', async ()
   const id = await fixture.end({ state: 'completed', transactionId: 'tx-1' })
   const { code, messages } = await run(id, { takeBack: true, yes: true })
   expect(code).toBe(1)
-  expect(messages).toContain('no person gave its transaction id')
+  expect(messages).toContain('no operator gave its transaction id')
 })
 
 test('a completed one that a person named and that never arrived is sent again under its key, in doubt', async () => {

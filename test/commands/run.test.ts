@@ -7,6 +7,6 @@ test('a variable whose name is a slip of one of ours is told before what is miss
   const context = testContext({ SERVICE_BAES_URL: 'https://service.example' })
   await expect(run.action(context)).rejects.toThrow(ConfigInvalid)
   expect(context.messages()).toBe(
-    'outboxd: warning: the variable SERVICE_BAES_URL is set, and outboxd does not read it; did you mean SERVICE_BASE_URL?\n',
+    "outboxd: warning: the variable SERVICE_BAES_URL is not one of outboxd's; did you mean SERVICE_BASE_URL?\n",
   )
 })

@@ -21,7 +21,7 @@ test('it shows the events, the bodies digit for digit, and what to do', async ()
   const { code, printed } = await run('outbox:41')
   expect(code).toBe(0)
   expect(printed.split('\n')[0]).toBe('failed: the service was down')
-  expect(printed).toContain(`next: waits for you: when the cause is gone\n  outboxd replay ${id}`)
+  expect(printed).toContain(`next: needs attention: remove the cause, then\n  outboxd replay ${id}`)
   expect(printed).toContain(`  ${payload}\n`)
   expect(printed).toContain('  {"total_amount":12.30}\n')
   expect(printed).toMatch(/queued +captured {2}\(test, attempt 0\)/)
@@ -40,7 +40,7 @@ test('a name that fits no submission is tried as an outbox row, and said to be',
   const { code, printed, messages } = await run('4711')
   expect(code).toBe(0)
   expect(printed).toContain(id)
-  expect(messages).toBe('No submission has the id 4711. This is the one of the outbox row 4711.\n')
+  expect(messages).toBe('There is no record with the id 4711. This is the record of the outbox row 4711.\n')
   const byTransaction = await fixture.end({ state: 'completed', transactionId: '4711' }, { outboxId: '12' })
   expect((await run('4711')).printed).toContain(byTransaction)
   const row = await fixture.row(payloadOf())
@@ -83,7 +83,7 @@ test('where several have a key they are listed, newest first', async () => {
   const { code, printed, messages } = await run('key:k')
   expect(code).toBe(0)
   expect(printed).toMatch(/^ID .*\n\S+ +2 .*completed.*\n\S+ +1 .*failed.*\n$/)
-  expect(messages).toBe('Several records fit key:k: outboxd show ID shows one.\n')
+  expect(messages).toBe('Several records match key:k. `outboxd show ID` shows one.\n')
   expect(JSON.parse((await run('key:k', true)).printed)).toMatchObject([{ outboxId: '2' }, { outboxId: '1' }])
 })
 
@@ -95,7 +95,7 @@ test('what is not there leaves with 3', async () => {
   for (const name of ['abcdef', 'transaction:tx', 'key:k']) expect((await run(name)).code, name).toBe(3)
   const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
-  expect(messages).toContain('no row 999 in the outbox')
+  expect(messages).toContain('the outbox has no row 999')
 })
 
 test('a row that was not captured yet is said to wait in the outbox', async () => {
@@ -113,7 +113,7 @@ test('a row that has come to its end and that the ledger has lost is not said to
   ])
   const { code, messages } = await run(`outbox:${row}`)
   expect(code).toBe(3)
-  expect(messages).toContain(`the ledger knows no record of the row ${row}`)
+  expect(messages).toContain(`the ledger has no record of the row ${row}`)
   expect(messages).not.toContain('waits in the outbox')
 })
 
@@ -122,7 +122,7 @@ test('what is held is told behind whom, and what is paused until when', async ()
   await fixture.end(uncertain, { outboxId: '1', key: 'k' })
   await fixture.end({ state: 'queued' }, { outboxId: '2', key: 'k' })
   expect((await run('outbox:2')).printed).toMatch(
-    /^queued: held behind outbox:1, which is uncertain.*\nnext: resolve that/,
+    /^queued: held behind outbox:1, which is uncertain.*\nnext: settle that record/,
   )
   await fixture.end({ state: 'queued' }, { outboxId: '3' })
   await pool.query(`insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`)
@@ -162,5 +162,5 @@ test('of a row that cannot be told it says why, and when that is tried again', a
   )
   const { printed } = await run('outbox:7')
   expect(printed).toMatch(/outbox row says +not yet this state: SQLSTATE P0001: period is closed/)
-  expect(printed).toMatch(/told again +.*\(in [34] min/)
+  expect(printed).toMatch(/write back again +.*\(in [34] min/)
 })

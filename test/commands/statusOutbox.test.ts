@@ -45,10 +45,10 @@ test('a session locks the outbox table: `status` names it within 3 s, and prints
   expect(performance.now() - begunMs).toBeLessThan(10_000)
   expect(printed).toMatch(
     new RegExp(
-      `^The outbox’s table is locked by pid ${pid} \\(order form, idle in transaction for \\d+ s, last statement: alter table\\), so no row `,
+      `^The outbox’s table is locked by pid ${pid} \\(order form, idle in transaction for \\d+ s, last statement: alter table\\)\\. Until that session ends, no row `,
     ),
   )
-  expect(printed).toContain(`end it with select pg_terminate_backend(${pid}) in the ERP’s database.\n`)
+  expect(printed).toContain(`run \`select pg_terminate_backend(${pid})\` in the ERP’s database.\n`)
   expect(printed).toMatch(/to send +unknown in the outbox, 0 captured\n/)
   expect(printed).not.toContain('secret')
   expect(printed).not.toContain('customer')
@@ -114,14 +114,14 @@ test('while the outbox’s database does not answer, what the ledger says is pri
   })
   const ended = status.action(context, {})
   const half = await until(context.printed, (text) => text.includes('instance '))
-  expect(half).toMatch(/^The outbox has not answered yet: what it says follows below\.\n/)
+  expect(half).toMatch(/^The outbox has not answered yet\. Its part of the report follows below\.\n/)
   expect(half).toMatch(/at the service +0 being processed/)
   expect(half).not.toContain('to send')
   for (const socket of sockets) socket.destroy()
   expect(await ended).toBe(1)
   const rest = context.printed().slice(half.length)
   expect(rest).toMatch(
-    /^\nThe outbox cannot be read: outboxd check says why\.\nto send +unknown in the outbox, 0 captured\n/,
+    /^\nThe outbox cannot be read\. `outboxd check` says why\.\nto send +unknown in the outbox, 0 captured\n/,
   )
   expect(context.messages()).toContain(`DATABASE_URL at 127.0.0.1:${port}/erp`)
 })

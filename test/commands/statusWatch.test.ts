@@ -24,7 +24,7 @@ test('where there is no terminal each look is a line, and SIGINT ends it with 0'
   await fixture.row(payloadOf())
   const line = await program.line((text) => text.includes('to send 1+0'))
   expect(line).toMatch(
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1\+0, at the service 0, for a person 0, 100 of 100 requests free$/,
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1\+0, at the service 0, need attention 0, 100 of 100 requests free$/,
   )
   program.signal('SIGINT')
   expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: '' })
@@ -58,7 +58,7 @@ test('a terminal is redrawn, and told when the ledger cannot be read; it goes on
     (text) => text.includes('The ledger cannot be read'),
   )
   expect(shown(second)).toMatch(
-    /ESC\[Houtboxd status at .*\n[\s\S]*The ledger cannot be read, and is asked again: .*pause/,
+    /ESC\[Houtboxd status at .*\n[\s\S]*The ledger cannot be read, and will be read again: .*pause/,
   )
   await restore()
   const before = context.printed().length

@@ -36,7 +36,7 @@ const pageWith = (wanted: string | RegExp, path = '/') =>
 
 test('a new ledger: no daemon lives, nothing waits, nothing was asked, no minute was written', async () => {
   const text = await pageWith('No daemon is running, so nothing is sent')
-  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None alive.', 'There is no minute yet'])
+  for (const words of ['No record needs attention.', 'Nothing is paused.', 'None running.', 'There is no minute yet'])
     expect(text).toContain(words)
 })
 
@@ -96,7 +96,7 @@ test('a pause says since when, until when and why; who pauses is named and sees 
 test('a pause without a reason, or for no time that there is, is refused in words, and changes nothing', async () => {
   const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' }, '/pause?reason=closing')
   expect(status).toBe(400)
-  expect(text).toContain('why: must say why')
+  expect(text).toContain('why: must not be empty')
   expect(text).toContain('for how long: soon: give a duration such as 30s')
   expect((await query('select from outboxd.pause')).rowCount).toBe(0)
 })

@@ -35,7 +35,7 @@ test('while a pause stands nothing is sent', async () => {
   expect(requests).toBe(0)
   expect(findings['unknown-id']).toMatchObject({
     certainty: 'not asked',
-    why: expect.stringMatching(/pause throttled.*too many/),
+    why: expect.stringMatching(/paused \(throttled\): too many/),
   })
 })
 

@@ -60,7 +60,7 @@ test("a daemon of another service than the ledger's: exit 2, sends nothing", asy
   expect(stderr).toContain('the ledger belongs to a different service than the configured one (SERVICE_BASE_URL is ')
   expect(code).toBe(2)
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_service: 1 })
-  expect(await statusSays(env)).toContain('A daemon is configured for another service')
+  expect(await statusSays(env)).toContain('A daemon is configured for a different service')
   const checked = testContext(env)
   expect(await check.action(checked, {})).toBe(1)
   expect(checked.printed()).toContain('PROBLEM  service: the ledger belongs to a different service')
@@ -129,7 +129,7 @@ test('daemons with different `outbox.yaml`: only those with the file in use capt
   await insert(given, 20)
   await eventually(async () => expect(new Set(await statuses(given))).toEqual(new Set(['done'])))
   const said = await statusSays(env)
-  expect(said).toContain('Daemons on this ledger differ in their settings')
+  expect(said).toContain('Daemons on this ledger have different settings')
   expect(said).toMatch(/outbox.yaml is \w+ here, but \w+ is in use since 20\S+ \(daemon \w+ on /)
 
   // A comment is no difference; the daemon of the file in force reads the new one.

@@ -39,7 +39,7 @@ test("the proxy's password changes in its file: all goes through that proxy only
   const checked = testContext(env)
   await check.action(checked, {})
   expect(checked.printed()).toContain(`go through the proxy at ${new URL(proxy.url).host}`)
-  expect(checked.printed()).toContain('it takes our token and answers')
+  expect(checked.printed()).toContain('accepts the token and answers')
 
   proxy.treat({ kind: 'authenticated', user: 'me', password: 'hunter2' })
   await harness.insert('second-')

@@ -97,7 +97,7 @@ test('a broken outbox.yaml is reloaded, or one that fits no table: the old one s
   expect(JSON.parse(ask.printed()).instances).toMatchObject([
     { hasAnswered: true, problem: expect.stringContaining('outbox.yaml') },
   ])
-  expect(ask.messages()).toContain('goes on with the files that it had read')
+  expect(ask.messages()).toContain('keeps its previous files')
 
   await database.pool.query(`create table loose (like outbox); alter table loose alter id drop not null`)
   for (const [table, problem] of [
@@ -110,7 +110,7 @@ test('a broken outbox.yaml is reloaded, or one that fits no table: the old one s
     expect(JSON.parse(refused.printed()).instances).toMatchObject([
       { hasAnswered: true, problem: expect.stringContaining(problem) },
     ])
-    expect(refused.messages()).toContain('goes on with the files that it had read')
+    expect(refused.messages()).toContain('keeps its previous files')
     await expect.poll(status).toMatch(new RegExp(`files_broken.*${problem}`, 's'))
   }
 
@@ -118,7 +118,7 @@ test('a broken outbox.yaml is reloaded, or one that fits no table: the old one s
   const again = daemon.line(saysRunning, { nth: 2 })
   const mended = testContext(env)
   expect(await runReload.action(mended, {})).toBe(0)
-  expect(mended.messages()).toMatch(/^daemon \w{8} on .* has read its files again\.\n$/)
+  expect(mended.messages()).toMatch(/^daemon \w{8} on .* reloaded its files\.\n$/)
   await again
   await database.pool.query(`insert into outbox (type, payload) values ('whatever', '{"customerId": "C1"}')`)
   const row = async () => (await database.pool.query('select s.type from outboxd.submission s')).rows[0]
@@ -133,7 +133,7 @@ test('reload says that no daemon runs, and --dry-run which ones it would ask', a
     const context = testContext(env)
     return { code: await runReload.action(context, options), messages: context.messages() }
   }
-  expect(await run({})).toMatchObject({ code: 3, messages: expect.stringContaining('No daemon runs') })
+  expect(await run({})).toMatchObject({ code: 3, messages: expect.stringContaining('No daemon is running') })
   await using _ = await startDaemonProcess(env)
   expect(await run({ dryRun: true })).toMatchObject({ code: 0, messages: expect.stringMatching(/^Would ask daemon/) })
   expect((await database.pool.query('select reload_asked from outboxd.instance')).rows).toEqual([{ reload_asked: 0 }])

@@ -93,7 +93,7 @@ const calm: SystemStatus = {
 const first = (status: Partial<SystemStatus>) => diagnose({ ...calm, ...status })[0]
 
 test('nothing wrong and nothing to do: all is well', () => {
-  expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent and nothing waits.' })
+  expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent.' })
 })
 
 test('rows that nobody takes though nothing is known to keep them are not well: the disk of the ledger may be full', () => {
@@ -107,7 +107,7 @@ test('rows that nobody takes though nothing is known to keep them are not well: 
     { aliveSinceMs: nowMs - 5_000 },
   ])
     expect(first({ ...untaken, ...why }).isWell).toBe(true)
-  expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('waits for a person')
+  expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('needs attention')
 })
 
 const openProblem = (kind: ProblemKind): Problem => ({
@@ -153,12 +153,12 @@ const onlyFalse: Record<WellCondition, readonly Partial<SystemStatus>[]> = {
   'no other problem is open': problemKinds
     .filter((kind) => kind !== 'ledger_history')
     .map((kind) => ({ problems: [openProblem(kind)] })),
-  'no record waits for a person': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
+  'no record needs attention': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
     submissions: { ...none, [state]: 1 },
   })),
   'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
-  'the outbox hears outcomes in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
-  'waiting rows are taken': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, isBudgetUnused: true }],
+  'outcomes are written back in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
+  'waiting rows are captured': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, isBudgetUnused: true }],
 }
 
 test.each(
@@ -183,7 +183,7 @@ test.each([
   [{ outboxWaiting: null }, 'outboxd check'],
   [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
   [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],
-  [{ submissions: { ...none, uncertain: 1, failed: 9 } }, 'outboxd list shows them'],
+  [{ submissions: { ...none, uncertain: 1, failed: 9 } }, '`outboxd list` shows them'],
   [{ submissions: { ...none, uncertain: 1, failed: 10 } }, 'outboxd list --by-cause'],
   [{ oldestUnsentMs: nowMs - 7_200_000 }, 'outboxd list --state queued'],
   [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state accepted'],
@@ -202,7 +202,7 @@ test('the most urgent comes first, the others follow', () => {
   })
   expect(all).toHaveLength(3)
   expect(all[0].message).toContain('No daemon')
-  expect(all[2]?.message).toBe('1 record waits for a person (1 rejected): outboxd list shows them.')
+  expect(all[2]?.message).toBe('1 record needs attention (1 rejected). `outboxd list` shows them.')
 })
 
 test('while a problem stands all is not well, whatever its kind, and each kind is one sentence', () => {
@@ -232,18 +232,18 @@ test('the backlog takes one request a record and its polls, at the rate limit', 
   expect(estimateBacklog({ toSend: 100, tracked: 0, pollsPerRecord: null, ...limit }).pollsPerRecord).toBe(1)
 })
 
-test('rows that wait before the start position are left by decision: the first sentence says how many', () => {
+test('rows that wait before the start position are ignored by decision: the first sentence says how many', () => {
   const hidden = (rows: number) => ({ hidden: { rows, oldest: null } })
   expect(first(hidden(2))).toEqual({
     isWell: true,
     message:
-      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are left, as was decided (outboxd adopt --start).',
+      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored, as set with `outboxd adopt --start`.',
   })
   expect(first({ ...hidden(1), outboxWaiting: 3 }).message).toBe(
-    'All is well: 3 records to send; 1 waiting row before the start position is left, as was decided (outboxd adopt --start).',
+    'All is well: 3 records to send; 1 waiting row before the start position is ignored, as set with `outboxd adopt --start`.',
   )
   expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
-  expect(first(hidden(0)).message).toBe('All is well: everything is sent and nothing waits.')
+  expect(first(hidden(0)).message).toBe('All is well: everything is sent.')
 })
 
 test('a message that says why needs no other line: a failing part of the daemon, files, secrets', () => {
@@ -257,7 +257,7 @@ test('a message that says why needs no other line: a failing part of the daemon,
 
 test('a pause is said to stand since a moment, which cannot be read as how long it will last', () => {
   expect(first({ pauses: [{ ...pause('operator'), sinceMs: nowMs - 6_000 }] }).message).toMatch(
-    /^Nothing is sent: paused \(operator\) since 2026-11-03 11:59:54Z \(6 s ago\); /,
+    /^Nothing is sent: paused \(operator\) since 2026-11-03 11:59:54Z \(6 s ago\)\. /,
   )
 })
 
@@ -278,8 +278,8 @@ test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
     .filter((kind) => keepsOutcome.has(kind))
     .map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
 ])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
-  expect(reportsMessage(told)).toBe('none: the outbox knows every outcome')
-  expect(reportsMessage({ ...told, ...changed })).not.toContain('knows every outcome')
+  expect(reportsMessage(told)).toBe('none: the outbox has every outcome')
+  expect(reportsMessage({ ...told, ...changed })).not.toContain('has every outcome')
 })
 
 test('a backlog takes no "0 s", and what stands still is not said to be through at a time', () => {
@@ -290,9 +290,9 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
     pauses: [],
     nowMs,
   }
-  expect(backlogMessage(moving)).toMatch(/^through in about 1 s, at 12:00Z: /)
-  const still = { ...moving, backlogStandsUntil: 'a daemon runs', throughAtMs: null }
-  expect(backlogMessage(still)).toMatch(/^through in about 1 s once a daemon runs: an estimate/)
+  expect(backlogMessage(moving)).toMatch(/^sent in about 1 s, at 12:00Z \(/)
+  const still = { ...moving, backlogStandsUntil: 'a daemon starts', throughAtMs: null }
+  expect(backlogMessage(still)).toMatch(/^sent in about 1 s after a daemon starts \(an estimate/)
 })
 
 test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {

@@ -61,24 +61,24 @@ const explain = (changed: Partial<SubmissionDetail>) => {
 const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
 
 test.each<[Partial<SubmissionDetail>, string]>([
-  [{}, 'its turn has come'],
-  [{ permitsFree: 0 }, 'it waits for a slot'],
+  [{}, 'it is next'],
+  [{ permitsFree: 0 }, 'the budget is spent, so it waits for a slot'],
   [
     { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
     'sent again after: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
   ],
-  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, 'outboxd show outbox:12 says how'],
-  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent once outbox:12 has been accepted'],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, '`outboxd show outbox:12` says how'],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent when outbox:12 is accepted'],
   [
     { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
-    'paused (operator): closing / sent after outboxd resume',
+    'paused (operator): closing / sent after `outboxd resume`',
   ],
   [
     { pauses: [{ reason: 'throttled', sinceMs: nowMs, untilMs: nowMs - 1, detail: '429' }] },
-    'once a request has shown',
+    'when one request has succeeded',
   ],
   [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
-  [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked at 2026-11-03 12:00:05Z'],
+  [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked again at 2026-11-03 12:00:05Z'],
   [
     { state: 'sending', probing: true, fruitless: 7, events: [{ ...event, cause: 'the service answered 500' }] },
     'the last 7 polls brought no usable answer; the service answered 500 / ',
@@ -91,10 +91,10 @@ test.each<[Partial<SubmissionDetail>, string]>([
   ],
   [{ state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs }, 'that it does not know it'],
   [{ state: 'completed' }, 'the service finished it / nothing'],
-  [{ state: 'completed', reportDue: true }, 'write this state into it'],
-  [{ state: 'failed', error: 'no' }, 'no / waits for you: when the cause is gone\n  outboxd replay abc'],
-  [{ state: 'rejected', error: 'amount is missing', body: null }, 'mend the mapping file'],
-  [{ state: 'uncertain', error: 'no answer', blocks: true }, 'it holds back the later records of its key'],
+  [{ state: 'completed', reportDue: true }, 'writes this state back'],
+  [{ state: 'failed', error: 'no' }, 'no / needs attention: remove the cause, then\n  outboxd replay abc'],
+  [{ state: 'rejected', error: 'amount is missing', body: null }, 'fix the mapping file'],
+  [{ state: 'uncertain', error: 'no answer', blocks: true }, 'until then, later records of its key wait'],
   [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
   [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
 ])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
@@ -135,7 +135,7 @@ const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<Su
     ],
   ],
   [
-    'nothing: it has come to its end',
+    'nothing: it has ended',
     { state: 'completed' },
     [{ reportDue: true }, { reportDue: true, daemonLives: false }, { idByPerson: true }],
   ],
@@ -151,7 +151,7 @@ test.each(
 
 test('while no daemon runs next: says so, of all that a daemon would do', () => {
   for (const state of ['queued', 'sending', 'accepted'] as const)
-    expect(explain({ state, daemonLives: false })).toMatch(/no daemon runs now.*outboxd run$/)
-  expect(explain({ state: 'discarded', reportDue: true, daemonLives: false })).toContain('no daemon runs now')
+    expect(explain({ state, daemonLives: false })).toMatch(/no daemon is running.*`outboxd run`$/)
+  expect(explain({ state: 'discarded', reportDue: true, daemonLives: false })).toContain('no daemon is running')
   expect(explain({ state: 'uncertain', daemonLives: false })).not.toContain('no daemon')
 })

@@ -62,9 +62,9 @@ test('what finds a certain record is a filter, and must say something', () => {
   })
   expect(read({ transaction: '', containing: ' ', cause: 'E001' })).toMatchObject({
     problems: [
-      '--transaction needs an id',
-      '--containing needs a text',
-      expect.stringContaining('outboxd list --by-cause shows'),
+      '--transaction needs an id, such as --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f',
+      '--containing needs a text, such as --containing PO-4711',
+      expect.stringContaining('`outboxd list --by-cause` shows'),
     ],
   })
 })

@@ -50,7 +50,7 @@ test('the transaction id that we know is no answer', () => {
 
 test.each(['yes', 'No', 'arrived', 'ok', 'completed'])('a word for an answer is no transaction’s id: %s', (word) => {
   expect(linesOf(`${header}\n1,,${word},1\n`)).toEqual([
-    expect.stringContaining(`line 2: ${word} is no transaction's id`),
+    expect.stringContaining(`line 2: ${word} is not a transaction id`),
   ])
 })
 
@@ -66,26 +66,23 @@ test('every wrong line is told by its number', () => {
     ',,,',
   ]
   expect(linesOf(`${header}\n${lines.join('\n')}\n`)).toEqual([
-    expect.stringMatching(/^line 3: unknown is no transaction's id.*; or not-arrived, or nothing where nobody knows$/),
+    expect.stringMatching(/^line 3: unknown is not a transaction id.* leave the cell empty if that is not known$/),
     'line 4: it names no record',
-    expect.stringMatching(/^line 5: a transaction's id has no blanks/),
-    'line 6: 5 columns; the header has 4',
-    "line 7: 12 is no submission's id",
-    'line 8: attempts "" is no number',
+    expect.stringMatching(/^line 5: a transaction id has no blanks/),
+    'line 6: it has 5 columns, the header has 4',
+    'line 7: 12 is not a submission id',
+    'line 8: attempts "" is not a number',
   ])
 })
 
 test.each([
   ['', 'the file is empty'],
-  ['4711,tx-1\n', 'line 1: the header has no column outbox_id: give a file that outboxd list --csv has made'],
-  ['outbox_id,arrived_as\n', 'line 1: the header has no column attempts: give a file that outboxd list --csv has made'],
-  [
-    'submission_id,state\n',
-    'line 1: the header has no column arrived_as: give a file that outboxd list --csv has made',
-  ],
-  [`${header},attempts\n`, 'line 1: two columns are called attempts: keep one'],
-  ['1,"tx\n', expect.stringContaining('that is no CSV file: Quote Not Closed')],
-  [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, '10001 lines are too many: 10000 at once'],
+  ['4711,tx-1\n', 'line 1: the header has no column outbox_id: give a file that `outboxd list --csv` made'],
+  ['outbox_id,arrived_as\n', 'line 1: the header has no column attempts: give a file that `outboxd list --csv` made'],
+  ['submission_id,state\n', 'line 1: the header has no column arrived_as: give a file that `outboxd list --csv` made'],
+  [`${header},attempts\n`, 'line 1: two columns are named attempts: keep one'],
+  ['1,"tx\n', expect.stringContaining('it is not a CSV file: Quote Not Closed')],
+  [`${header}\n${'1,,tx,1\n'.repeat(10_001)}`, 'it has 10001 lines: give at most 10000'],
 ])('a file that does not do: %#', (text, problem) => {
   expect(readAnswersFile(text)).toEqual({ kind: 'invalid', problems: [problem] })
 })

@@ -22,6 +22,6 @@ test('whole ids are found by one question, however many; a name of another kind 
   expect(questions).toBe(2)
   expect(await findAll(counted, [ids[0] ?? '', idOf(9)])).toEqual({
     kind: 'missing',
-    problems: [`there is no submission ${idOf(9)}`],
+    problems: [`there is no record ${idOf(9)}`],
   })
 })

@@ -33,6 +33,6 @@ test('an hour in which the service fails or is slow as for a page is said; a few
     expect.stringMatching(/^In the last hour 20 of 100 requests failed .*outboxd check/),
   ])
   expect(targetsMissed(counts(100, 0, 20))).toEqual([
-    expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than 2 s/),
+    expect.stringMatching(/^In the last hour 20 of 100 answers .* longer than its target of 2 s/),
   ])
 })

@@ -57,7 +57,7 @@ test('a form locks a row for over a minute: `row_locked` names the session until
   expect(problem?.detail).not.toContain('select')
   const says = await statusSays({ DATABASE_URL: url })
   expect(says).not.toContain('All is well')
-  expect(says).toMatch(/The daemon cannot capture 1 row of the outbox \(1\), since another session has it locked/)
+  expect(says).toMatch(/The daemon cannot capture 1 row of the outbox \(1\): another session has it locked/)
 
   await another()()
   expect(await told()).toMatchObject([{ subject: '1', sinceMs: problem?.sinceMs }])

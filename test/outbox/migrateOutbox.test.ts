@@ -79,11 +79,11 @@ describe('where max_prepared_transactions is above 0', () => {
       expect(await migrate.action(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
       return context.messages()
     }
-    expect(await run(true)).toMatch(/max_prepared_transactions is 5, and PREPARE TRANSACTION fails.*--no-wake/)
+    expect(await run(true)).toMatch(/max_prepared_transactions is 5, so PREPARE TRANSACTION fails.*--no-wake/)
     await prepare()
     const listener = await sleep()
     await expect(prepare()).rejects.toThrow('NOTIFY')
-    expect(await run(false)).toContain('rows wait for the next sweep')
+    expect(await run(false)).toContain('rows wait up to a second')
     await prepare()
     await listener.close()
   })
@@ -120,7 +120,7 @@ describe('where max_prepared_transactions is above 0', () => {
 })
 
 test('what check says of each kind of trigger', () => {
-  expect(wakeMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake the daemon where it sleeps')
-  expect(wakeMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait for the next sweep')
-  expect(wakeMessage({ wakes: 'always', preparedMax: 0 })).toContain('outboxd migrate --outbox renews it')
+  expect(wakeMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake a sleeping daemon')
+  expect(wakeMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait up to a second')
+  expect(wakeMessage({ wakes: 'always', preparedMax: 0 })).toContain('`outboxd migrate --outbox` renews it')
 })

@@ -40,14 +40,14 @@ export const faults: readonly Fault[] = [
     what: 'the daemon was restarted with a wrong secret',
     begin: (site) => site.restart({ SERVICE_CLIENT_SECRET: 'of-another-environment' }),
     alerts: ['OutboxdUnauthorized'],
-    cause: { text: /secret/, runbook: /SERVICE_CLIENT_SECRET/, status: /does not let us in/ },
+    cause: { text: /secret/, runbook: /SERVICE_CLIENT_SECRET/, status: /refuses our sign-in/ },
   },
   {
     name: 'not-allow-listed',
     what: 'our address is no longer on the service’s list',
     begin: (site) => site.change({ allowedAddresses: ['192.0.2.1'] }),
     alerts: ['OutboxdUnauthorized'],
-    cause: { text: /allow-list/, runbook: /address/, status: /does not let us in/ },
+    cause: { text: /allow-list/, runbook: /address/, status: /refuses our sign-in/ },
   },
   {
     name: 'slow',
@@ -65,7 +65,7 @@ export const faults: readonly Fault[] = [
     cause: {
       text: /no answer/,
       runbook: /timeouts|not answered/,
-      status: /do not get through to the service/,
+      status: /service cannot be reached/,
     },
   },
   {
@@ -77,7 +77,7 @@ export const faults: readonly Fault[] = [
     cause: {
       text: /cannot reach the service|connection is lost/,
       runbook: /cannot connect|lost connections/,
-      status: /do not get through to the service/,
+      status: /service cannot be reached/,
     },
   },
   {
@@ -100,7 +100,7 @@ export const faults: readonly Fault[] = [
     what: '100 records of customers whom the service does not know',
     begin: (site) => site.erp.insert(100, 'UNKNOWN1'),
     alerts: ['OutboxdRecordsFailing'],
-    cause: { text: /data or a mapping/, runbook: /E001/, status: /wait for a person \(100 rejected\)/ },
+    cause: { text: /data or a mapping/, runbook: /E001/, status: /need attention \(100 rejected\)/ },
   },
   {
     name: 'limit-lower',
@@ -113,7 +113,7 @@ export const faults: readonly Fault[] = [
     cause: {
       text: /allows less than RATE_LIMIT_REQUESTS/,
       runbook: /RATE_LIMIT_REQUESTS/,
-      status: /ask too often|budget/,
+      status: /asks too often|budget/,
     },
   },
   {
@@ -125,7 +125,7 @@ export const faults: readonly Fault[] = [
     cause: {
       text: /interface does not allow/,
       runbook: /not JSON/,
-      status: /wait for a person|something else answers/,
+      status: /needs? attention|something else answers/,
     },
   },
   {
@@ -165,7 +165,7 @@ export const faults: readonly Fault[] = [
     },
     alerts: ['OutboxdProblem/row_skipped'],
     also: ['OutboxdProblem/report_refused', 'OutboxdReportsLate'],
-    cause: { text: /row/, runbook: /row_skipped/, status: /put off 1 row/ },
+    cause: { text: /row/, runbook: /row_skipped/, status: /skips 1 row/ },
   },
   {
     name: 'clock',

@@ -8,7 +8,7 @@ import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
-/** Questions that create nothing, so production may be asked. */
+/** These create nothing, so production may be asked. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = [
   'token-unit',
@@ -21,7 +21,7 @@ const asked = [
   'redirects',
 ]
 const budget = 16
-const nobody = {
+const noTestData = {
   ...{ customer: null, unknownCustomer: null, orderCustomer: null, record: null, order: null },
   ...{ slow: false, rate: false, size: false },
 }
@@ -31,13 +31,16 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
   const { discoveredContract: expected } = config
   if (expected === null)
     return [
-      notAsked(what, 'DISCOVERED_CONTRACT is not set: outboxd discover --write FILE has it for a test environment'),
+      notAsked(
+        what,
+        'DISCOVERED_CONTRACT is not set: `outboxd discover --write FILE` writes it, in a test environment',
+      ),
     ]
-  const plan = planQuestions(harmless, nobody, asked)
+  const plan = planQuestions(harmless, noTestData, asked)
   try {
     const { answered } = await askService(context, {
       config,
-      given: nobody,
+      given: noTestData,
       plan,
       budget,
       ownCount: false,
@@ -61,25 +64,25 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
     ...(other === null
       ? []
       : [
-          `something else than the service answers at SERVICE_BASE_URL (${other}): look there, and at a proxy in between`,
+          `something other than the service answers at SERVICE_BASE_URL (${other}). Check that address, and a proxy in between`,
         ]),
     ...changed.map(
       ([name, value]) =>
-        `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}; ask its operator, then outboxd discover`,
+        `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}. Ask its operator, then run \`outboxd discover\``,
     ),
   ].map((message) => finding(what, 'problem', message))
   const why = other === null ? whyUnseen(answered) : null
   if (same.length === 0)
     return problems.length > 0
       ? problems
-      : [notAsked(what, why ?? `what creates nothing does not show ${unseen.join(', ')}`)]
-  const rest = unseen.length === 0 ? '' : `; not asked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
-  return [...problems, finding(what, 'ok', `as it was discovered: ${same.map(([name]) => name).join(', ')}${rest}`)]
+      : [notAsked(what, why ?? `harmless requests do not show ${unseen.join(', ')}`)]
+  const rest = unseen.length === 0 ? '' : `; not checked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
+  return [...problems, finding(what, 'ok', `unchanged: ${same.map(([name]) => name).join(', ')}${rest}`)]
 }
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** Why something other than the service seems to answer; null if nothing says so. */
+/** Why something other than the service seems to answer; null if it does not. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]
@@ -88,11 +91,11 @@ function otherThanService(expected: Contract, said: Contract, answered: readonly
   const alike = alikeNames.filter((name) => said[name] !== undefined && expected[name] !== undefined)
   const different = (contract: Contract) => new Set(alike.map((name) => contract[name])).size
   return alike.length > 2 && alike.includes('bad_token') && different(said) === 1 && different(expected) > 1
-    ? `whatever is asked, with a good token or without, the answer is ${said.bad_token}`
+    ? `every request gets ${said.bad_token}, with a valid token or without`
     : null
 }
 
-/** A service gives some of these different answers. A page in its place answers all alike. */
+/** A service gives these different answers; a page in its place gives one. */
 const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path'] as const
 
 function whyUnseen(answered: readonly Answered[]): string | null {
@@ -102,13 +105,13 @@ function whyUnseen(answered: readonly Answered[]): string | null {
 
 const subjects: Record<keyof Contract, string> = {
   expires_in: 'expires_in counts',
-  bad_token: 'a token that nobody gave gets',
-  submit_ok: 'a record that is taken gets',
-  order_ok: 'an order that is taken gets',
+  bad_token: 'an unknown token gets',
+  submit_ok: 'an accepted record gets',
+  order_ok: 'an accepted order gets',
   status_unknown: 'an unknown id gets',
   order_status_unknown: 'an unknown order gets',
-  unknown_path: 'a path at which nothing is served gets',
-  other_method: 'a method that a path does not take gets',
+  unknown_path: 'an unknown path gets',
+  other_method: 'a wrong method gets',
   e001: 'E001 comes with',
   e002: 'E002 comes with',
   rate_remaining: 'X-RateLimit-Remaining is on',

@@ -4,10 +4,10 @@ export interface Finding {
   message: string
 }
 
-/** `warning`: works, but may not be intended. `not-asked`: could not be looked at. */
+/** `warning`: works, but may not be intended. `not-asked`: could not be checked. */
 export type Mark = keyof typeof marks
 
-/** How each mark is shown, and its value of `ok` in JSON. */
+/** How a mark is printed, and its value of `ok` in JSON. */
 export const marks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },
@@ -15,9 +15,8 @@ export const marks = {
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
-/** How far a clock is ahead of this host's. Two clocks are never read at the same moment, so it is a range. */
+/** How far a clock is ahead of this host's: a range, because two clocks are never read at once. */
 export interface ClockReading {
-  /** Follows "the clock of". */
   whose: string
   leastMs: number
   mostMs: number
@@ -28,7 +27,7 @@ export interface CertificateEnd {
   endsMs: number
 }
 
-/** Clocks and certificates seen by the other looks; they are judged last. */
+/** Noticed by other checks, and judged last. */
 export interface Noticed {
   clocks: ClockReading[]
   certificates: CertificateEnd[]
@@ -40,4 +39,4 @@ export const finding = (what: string, mark: Mark, ...lines: readonly string[]): 
   message: lines.join('\n'),
 })
 
-export const notAsked = (what: string, why: string): Finding => finding(what, 'not-asked', `not asked: ${why}`)
+export const notAsked = (what: string, why: string): Finding => finding(what, 'not-asked', `not checked: ${why}`)

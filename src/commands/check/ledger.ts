@@ -11,7 +11,7 @@ import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './finding.ts'
 
 /**
- * Looks at the ledger's database and at the problems in it.
+ * Checks the ledger's database and its open problems.
  * @throws DatabaseUnusable if it cannot be reached or lacks a migration
  */
 export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
@@ -19,7 +19,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
-      const grants = await readMissingGrants(db) // before anything of ours is read
+      const grants = await readMissingGrants(db) // before any table of ours is read
       const server = {
         grants,
         version: await readServerVersion(db),
@@ -50,14 +50,13 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   ]
 }
 
-/** Says what the first daemon would find in the ledger's history, if no daemon has looked yet. */
+/** What the first daemon would find in the ledger's history; null if nothing. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })
-  if (view === null)
-    return 'the row that says which history it has is gone: nothing is sent until outboxd recover --restored'
+  if (view === null) return 'its row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null
-  return `its history is another than the daemons had agreed to (${verdict.detail}): nothing is sent until outboxd recover, once a daemon that is started has looked at it`
+  return `it may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which looks at it, then run \`outboxd recover\``
 }
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
@@ -65,28 +64,28 @@ function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Findi
   return {
     what: 'problems',
     mark: counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning',
-    message: `daemons have met what stands (${all}): outboxd status explains it`,
+    message: `daemons report open problems (${all}): \`outboxd status\` explains them`,
   }
 }
 
 const grantMessage = (grants: readonly string[]) =>
   [
-    'our role must not do all that a daemon does in our schemas; their owner grants it so:',
+    'the role lacks permissions in the schemas outboxd and pgboss. Their owner must run:',
     ...grants.map((grant) => `${grant};`),
   ].join('\n')
 
 const missingMessage = (missing: readonly StructurePart[]) =>
   [
-    `it lacks what its migrations made (${missing.map(({ name }) => name).join(', ')}): it was restored in part, or somebody dropped it. Stop the daemons; its owner makes it anew, and where that fails, restores it again (pg_restore -1):`,
+    `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run this as its owner. If that fails, restore it again (pg_restore -1):`,
     ...missing.map(({ sql }) => `${sql};`),
   ].join('\n')
 
 const positionsMessage = (positions: readonly StructurePart[]) =>
   [
-    'its sequences are behind their tables, as logical replication leaves them, or who puts rows of a backup back. Stop the daemons; its owner sets them, and unless it is known that nothing was sent since, outboxd recover --restored --as uncertain comes before a daemon starts:',
+    'its sequences are behind their tables, as after logical replication or a partial restore. Stop the daemons and run this as its owner. Unless you know that nothing was sent since, run `outboxd recover --restored --as uncertain` before you start a daemon:',
     ...positions.map(({ sql }) => `${sql};`),
   ].join('\n')
 
 export function limitMessage(statements: readonly string[]): string {
-  return `a pooler in between keeps our limits of time from the server, so that a statement could wait for ever; give them to the role: ${statements.join('; ')}`
+  return `a pooler keeps our time limits from the server, so a statement could wait for ever. Set them on the role: ${statements.join('; ')}`
 }

@@ -45,10 +45,7 @@ import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, finding, type Mark, notAsked } from './finding.ts'
 import { limitMessage } from './ledger.ts'
 
-/**
- * Tries the outbox's table without the ledger, then looks at its rows.
- * @throws DatabaseUnusable if it cannot be reached, OutboxTableUnusable, FilesInvalid
- */
+/** Checks the table without the ledger, then its rows. @throws DatabaseUnusable, OutboxTableUnusable, FilesInvalid */
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
   const table = described ?? standardTable(config.outboxTable)
@@ -58,7 +55,7 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   try {
     databases = await openDatabasesOf(config)
   } catch {
-    const why = 'the ledger cannot be used. The table can: Postgres would run each statement of the daemon'
+    const why = 'the ledger cannot be used. The table is fine: Postgres accepts each statement of the daemon'
     return [notAsked('outbox', why), notAsked('types', 'the ledger cannot be used')]
   }
   await using open = databases
@@ -80,15 +77,14 @@ const judgeSecondLedger = (second: SecondLedger, { state }: OutboxTable): Findin
 
 function unusedMessage(columns: readonly string[]): string {
   const says = columns.length === 1 ? 'may say that a row was sent, and is' : 'may say that a row was sent, and are'
-  return `${columns.join(', ')} ${says} not looked at (state: none): what another program has sent is sent again. Read the column as the state (outboxd describe proposes how), name it in the filter, or begin behind the old rows (outboxd adopt --start)`
+  return `${columns.join(', ')} ${says} not read (state: none), so rows that another program sent are sent again. Read the column as the state (see \`outboxd describe\`) or in the filter, or skip the old rows with \`outboxd adopt --start\``
 }
 
 interface Inspected {
   version: string
   problems: string[]
-  /** The end of a sentence; empty for a table that the ERP made. */
   wakes: string
-  /** Columns that may say that a row was sent, if none is read for that. */
+  /** Columns that may say that a row was sent, although `state: none` ignores them. */
   unused: string[]
   shortIds: string[]
 }
@@ -103,7 +99,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       const limits = await readMissingLimits(pool)
       const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
       const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
-      // A table that our user must not see looks as if it did not exist.
+      // A table without permissions looks as if it did not exist.
       const hidden = missing.length === 0 ? [] : await findPermissionProblems(pool, table)
       const problems = [
         ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
@@ -122,9 +118,8 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
   })
 }
 
-/** LISTEN needs a session, which a pooler in transaction mode does not lend. */
-const pooled =
-  'no insert wakes the daemon through a pooler that lends sessions: rows wait for the next sweep, a second at most'
+/** LISTEN needs a session, which a pooler in transaction mode does not keep. */
+const pooled = 'through this pooler no insert wakes the daemon, so rows wait up to a second'
 
 const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
 const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
@@ -136,17 +131,18 @@ async function tableProblems(
 ): Promise<string[]> {
   if (!exists) {
     const nearest = await findNearestTable(db, splitTableName(name))
-    const ways = `outboxd migrate --outbox creates it, or OUTBOX_TABLE names another, or mappings/outbox.yaml describes yours (outboxd describe TABLE writes it)`
-    return [`there is no table ${name}: ${ways}${nearest === null ? '' : `; did you mean "${nearest}"?`}`]
+    const ways = `create it with \`outboxd migrate --outbox\`, correct OUTBOX_TABLE, or describe your table with \`outboxd describe TABLE --write\``
+    return [`there is no table ${name}${nearest === null ? '' : ` (did you mean "${nearest}"?)`}: ${ways}`]
   }
   const missing = [...ourColumns, ...writtenColumns].filter((column) => !columns.includes(column))
   if (missing.length === 0) return []
-  return [`the table ${name} lacks ${missing.join(', ')}: mappings/outbox.yaml can describe another shape`]
+  return [
+    `the table ${name} lacks ${missing.join(', ')}. If that is intended, describe it in mappings/outbox.yaml (\`outboxd describe ${name} --write\`)`,
+  ]
 }
 
 type Judged = readonly [mark: Mark, message: string]
 
-/** Reads the table and tries to write to it, as the daemon does. */
 async function readOutbox(databases: Databases): Promise<Judged> {
   const others = await describeOtherDaemons(databases)
   if (others !== null) return ['problem', others]
@@ -160,8 +156,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   if (named !== undefined) return ['problem', namedMessage(named.outboxId)]
   if (gap.rows.length > 0) return ['problem', ledgerGapMessage(gap)]
   const passed = await findRowsPassedOver(databases, goOn)
-  if (passed.rows > 0)
-    return ['warning', `${rowsBehindCursorMessage(passed)}. A daemon finds and takes them within the hour`]
+  if (passed.rows > 0) return ['warning', `${rowsBehindCursorMessage(passed)}. A daemon captures them within an hour`]
   const unknown = await countRowsOfUnknownStatus(databases, goOn)
   if (unknown.statuses.length > 0) return ['warning', `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}`]
   const [mark, message] = judgeTrial(await withOutbox(databases, tryWriteBack))
@@ -180,7 +175,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
 }
 
 const namedMessage = (outboxId: string) =>
-  `row ${outboxId} names a transaction, and the ledger has no records: with that a daemon sends nothing until outboxd recover, as the ledger may have lost them. If the rows are of before outboxd: outboxd adopt --start id:N, the first row that is to be sent, before a daemon starts`
+  `row ${outboxId} names a transaction, but the ledger has no records and may have lost them. Daemons send nothing until \`outboxd recover\`. If these rows are older than outboxd, run \`outboxd adopt --start id:N\` first, N being the first row to send`
 
 /** The daemon compares the whole table each hour. */
 const compareMaxMs = 10_000
@@ -190,14 +185,16 @@ function judgeTrial(trial: WriteBackTrial): Judged {
     case 'never-written':
       return ['ok', 'nothing is written to the table']
     case 'no-row': {
-      const why = trial.waits ? 'other sessions have each row that waits locked just now' : 'no row waits'
-      return ['ok', `we could not try to write: ${why}`]
+      const why = trial.waits ? 'other sessions lock every waiting row' : 'no row waits'
+      return ['ok', `writing was not tried: ${why}`]
     }
     case 'tried': {
       const { outboxId, refusals } = trial
-      if (refusals.length === 0) return ['ok', `we wrote each state to row ${outboxId} for a trial, and took it back`]
-      const refused = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
-      return ['problem', [...refused, 'we took all of the trial back'].join('\n')]
+      if (refusals.length === 0) return ['ok', `each state could be written to row ${outboxId}, and was rolled back`]
+      const refused = refusals.map(
+        ({ state, why }) => `the state ${state} cannot be written to row ${outboxId}: ${why}`,
+      )
+      return ['problem', [...refused, 'The trial was rolled back'].join('\n')]
     }
     default:
       return trial satisfies never
@@ -206,7 +203,7 @@ function judgeTrial(trial: WriteBackTrial): Judged {
 
 const what = 'types'
 
-/** Each type needs a mapping file, here or with a running daemon. */
+/** Each type needs a mapping file, here or on the host of a running daemon. */
 async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
   const here = mappingsHere(mappingsDir)
   if (here === null) return notAsked(what, 'the mapping files cannot be used')
@@ -218,7 +215,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, isMarkedOnCapture(table)))
 }
 
-/** Plans the queries that read contents, and runs them on rows that wait. Returns nothing if there are none. */
+/** Plans the queries that read contents, and runs them on waiting rows. Empty if there are none. */
 async function checkSources(databases: Databases, { mappingsDir }: StoreConfig): Promise<Finding[]> {
   const mappings = mappingsHere(mappingsDir)
   if (mappings === null) return []
@@ -230,15 +227,15 @@ async function checkSources(databases: Databases, { mappingsDir }: StoreConfig):
 
 function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
   return doWait
-    ? `each row that waits has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`
-    : `each type of the rows from the position on has a mapping file: ${waiting.map(({ type }) => type).join(', ')}`
+    ? `every waiting row has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`
+    : `every type from the position on has a mapping file: ${waiting.map(({ type }) => type).join(', ')}`
 }
 
 function mappingsHere(mappingsDir: string): Mappings | null {
   try {
     return loadMappings(mappingsDir)
   } catch {
-    return null // the mappings' own finding says why
+    return null // the finding `mappings` says why
   }
 }
 
@@ -256,16 +253,16 @@ function typeProblems(known: ReadonlySet<string>, named: readonly string[], wait
   })
 }
 
-/** Names ERP tables whose changes are not captured, and rights lent to other roles; empty if all is well. */
+/** Names ERP tables whose changes are not captured, and permissions lent to other roles. */
 export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding[]> {
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readCaptureTrouble }).catch(() => null)
-  if (trouble === null || trouble.length === 0) return [] // a database that is away is told as the outbox
+  if (trouble === null || trouble.length === 0) return [] // an unreachable database is the finding `outbox`
   return [
     finding(
       'change capture',
       'problem',
       ...captureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`),
-      'Then capture what was noted: `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed it.',
+      'Then capture the noted changes: run `select * from outboxd_capture.retry()` in the ERP’s database, as the role that installed it.',
     ),
   ]
 }

@@ -16,7 +16,7 @@ import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/s
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
-/** Looks at connections and disks of the databases' servers, and notes their clocks. */
+/** Checks connections and disks of the database servers, and notes their clocks. */
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
@@ -79,7 +79,7 @@ async function readDisk(folder: string | null): Promise<Disk | null> {
     const { bavail, blocks, bsize } = await statfs(folder)
     return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
   } catch {
-    return null // the server’s files are not where we could see them, in a container of its own for instance
+    return null // the files are not visible from here, such as in a container
   }
 }
 
@@ -99,22 +99,21 @@ export function judgeRoom(databases: readonly { of: Database['of']; room: Server
     }
   })
   const message = servers.map(({ names, needed, free, limit, ours }) => {
-    const running = ours === 0 ? 'a daemon opens' : `daemons have ${ours} open, and one may open`
-    return `the server of ${names} lets ${Math.max(0, free)} more in (${limit}); ${running} ${needed}${ours === 0 ? '' : ' more'}`
+    const running = ours === 0 ? 'a daemon opens' : `daemons have ${ours} open, and a daemon may open`
+    return `the server of ${names} accepts ${Math.max(0, free)} more connections (${limit}); ${running} ${needed}${ours === 0 ? '' : ' more'}`
   })
   const isShort = servers.some(({ needed, free }) => needed > free)
-  const next = isShort ? ['Raise the limit, or end sessions that nobody needs (select * from pg_stat_activity)'] : []
+  const next = isShort ? ['Raise the limit, or end unused sessions (`select * from pg_stat_activity`)'] : []
   return finding(what, isShort ? 'problem' : 'ok', ...message, ...next)
 }
 
 const gigabyte = 1e9
-/** Below this, Postgres soon cannot write its WAL. */
 const problemBytes = 0.2 * gigabyte
 const warningBytes = 2 * gigabyte
 
 export function judgeDisks(disks: readonly Disk[]): Finding {
   const what = 'disk'
-  if (disks.length === 0) return notAsked(what, 'no server lets us see its disk from here; look at it there (df)')
+  if (disks.length === 0) return notAsked(what, 'the databases are on other hosts; look at their disks there (`df`)')
   const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
   const folders = [...new Map(disks.map((disk) => [disk.folder, disk])).values()]
   const message = folders.map(
@@ -122,45 +121,45 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
       `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`,
   )
   const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
-  const next = mark === 'ok' ? [] : ['A full disk stops the database, and with it everything']
+  const next = mark === 'ok' ? [] : ['Free some space: a full disk stops the database']
   return finding(what, mark, ...message, ...next)
 }
 
-/** Judges whether the ledger keeps what it commits. @param durability null if the ledger cannot be reached */
+/** @param durability null if the ledger cannot be reached */
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
   if (standby === 'synchronous' && !isSynchronous) return finding(what, 'problem', standbyMissingMessage)
   const failover = failoverMessage(isSynchronous, standby)
-  if (off.length === 0) return finding(what, 'ok', `what the ledger commits outlives a power cut; ${failover}`)
+  if (off.length === 0) return finding(what, 'ok', `committed data survives a power cut; ${failover}`)
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
   return finding(
     what,
     'warning',
-    `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server: a power cut loses what was committed, and only a daemon that lives through it can tell (${on} select pg_reload_conf())`,
+    `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server, so a power cut loses committed data. Run \`${on} select pg_reload_conf()\``,
     failover,
   )
 }
 
 function failoverMessage(isSynchronous: boolean, standby: LedgerStandby): string {
   if (standby === 'synchronous')
-    return 'COMMITs wait for a synchronous standby, as LEDGER_STANDBY says: after a failover sending goes on by itself'
-  return `after a failover the last commits may be lost, and nothing is sent until you give outboxd recover${isSynchronous ? '. COMMITs wait for a synchronous standby: if only such a standby is ever promoted, set LEDGER_STANDBY=synchronous, and sending goes on by itself' : ''}`
+    return 'each COMMIT waits for a synchronous standby, as LEDGER_STANDBY says: sending resumes by itself after a failover'
+  return `after a failover nothing is sent until \`outboxd recover\`, because the last commits may be lost${isSynchronous ? '. If only a synchronous standby is ever promoted, set LEDGER_STANDBY=synchronous: then sending resumes by itself' : ''}`
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`
 
-/** Warns from here on: times in the ledger and in logs no longer fit together. */
+/** Above this, times in the ledger and in logs do not fit together. */
 export const clockWarningMs = 2_000
-/** The daemon raises the problem clock_off from here on. */
+/** The daemon raises the problem clock_off above this. */
 export const clockProblemMs = 5_000
 
 const here: ClockReading = { whose: 'this host', leastMs: 0, mostMs: 0 }
 
 export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const what = 'clocks'
-  if (readings.length === 0) return notAsked(what, 'neither a database nor the service could be asked for the time')
+  if (readings.length === 0) return notAsked(what, 'no other clock could be read')
   const clocks = [here, ...readings]
   const pairs = clocks.flatMap((one, i) => clocks.slice(i + 1).map((other) => compare(one, other)))
   const off = pairs.filter(({ apartMs }) => apartMs > clockWarningMs)
@@ -169,7 +168,7 @@ export function judgeClocks(readings: readonly ClockReading[]): Finding {
   const message = off.map(
     ({ one, other, apartMs }) => `that of ${one} is ${Math.round(apartMs / 100) / 10} s ahead of that of ${other}`,
   )
-  const next = 'Let NTP set the one that is off (timedatectl, chronyc tracking)'
+  const next = 'Correct the wrong one with NTP (timedatectl, chronyc tracking)'
   return finding(what, isProblem ? 'problem' : 'warning', ...message, next)
 }
 
@@ -185,7 +184,7 @@ function names(clocks: readonly ClockReading[]): string {
   return `${whose.slice(0, -1).join(', ')} and ${whose.at(-1)}`
 }
 
-/** Reads the service's clock from an answer's Date, which has whole seconds. @param nowMs when the answer was read */
+/** Reads the clock of the service from a Date header, which has whole seconds. @param nowMs when the answer was read */
 export function serviceClock(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,

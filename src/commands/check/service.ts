@@ -14,8 +14,8 @@ import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } fr
 import { serviceClock } from './servers.ts'
 
 /**
- * Asks for a token and for a transaction that does not exist, and compares with another path if that is answered 404.
- * Pays from the budget if there is one. If the budget cannot be read, it asks only with `askAnyway`.
+ * Requests a token and a transaction that does not exist, and a second path if that is answered 404. Pays from the
+ * budget. Without a readable ledger it asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -32,7 +32,7 @@ export async function checkService(
       onWait() {},
       requestsMax: 3,
       onCertificate(endsMs) {
-        shown.splice(0, 1, { whose: 'that of the service', endsMs })
+        shown.splice(0, 1, { whose: 'the certificate of the service', endsMs })
       },
       ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests, noticed),
     })
@@ -47,12 +47,12 @@ export async function checkService(
 
 const what = 'service'
 
-const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
+const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}, because a daemon uses them all: see \`outboxd status\``
 const unknown = (readOnly: boolean) =>
-  `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks nevertheless`
-const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
+  `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without`
+const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
 
-/** The resource to ask for; the first one if the mappings are broken. */
+/** The resource to ask for; the first if the mappings are broken. */
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
     return firstUsedResource(loadMappings(mappingsDir))
@@ -75,9 +75,9 @@ async function ask(
     return [finding('token', 'problem', decideToken(answer).detail), notAsked(what, 'there is no token')]
   const lifetime =
     token.lifetimeMs === null
-      ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
-      : `good for ${showDuration(token.lifetimeMs)}`
-  const granted = finding('token', 'ok', `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`)
+      ? 'of unknown lifetime (TOKEN_EXPIRES_IN_UNIT?)'
+      : `valid for ${showDuration(token.lifetimeMs)}`
+  const granted = finding('token', 'ok', `issued in ${Math.round(answer.tookMs)} ms, ${lifetime}`)
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
   if (call === null) return [granted, notAsked(what, tooLate)]
   if (call.kind === 'response') clocks.push(...serviceClock(call, systemClock.nowMs()))
@@ -88,8 +88,8 @@ async function ask(
 
 /**
  * Judges the answer about a transaction that does not exist. An answer that differs from `beside` comes from the API.
- * Without `beside`, any answer in the manner of a service counts, and a bare 404 decides nothing.
- * @param beside the answer for a path that cannot exist; null if it was not asked
+ * Without `beside`, a bare 404 decides nothing.
+ * @param beside the answer for a path that cannot exist; null if it was not requested
  */
 export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const problem = (message: string) => finding(what, 'problem', message)
@@ -100,11 +100,11 @@ export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const { status, tookMs, rateRemaining } = answer
   if (status >= 500) return problem(summary)
   if (status !== 404 && status !== 400 && status !== 200)
-    return problem(`${summary}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`)
+    return problem(`${summary}; expected 404, because the transaction does not exist. Check SERVICE_BASE_URL`)
   const doubt = foreign(answer, beside)
   if (doubt !== null) return problem(`${summary}; ${doubt}`)
-  const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
-  return finding(what, 'ok', `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
+  const left = rateRemaining === null ? '' : `; ${rateRemaining} requests remain, it says`
+  return finding(what, 'ok', `accepts the token and answers (${status} in ${Math.round(tookMs)} ms)${left}`)
 }
 
 type Response = Answer & { kind: 'response' }
@@ -113,14 +113,14 @@ type Response = Answer & { kind: 'response' }
 function foreign(answer: Response, beside: Answer | null): string | null {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))
-    return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
+    return 'that is a web page, not JSON, so probably from a proxy. Check SERVICE_BASE_URL, or ask the operator of the service whether it is up'
   if (isServiceCode(code)) return null
   if (status === 404 && canBeCompared(beside))
     return isSameAnswer(answer, beside)
-      ? 'and it says the same of an address that cannot exist, as an ingress does that knows neither: look at SERVICE_BASE_URL. If that is right, the first record will show it, and loses nothing'
+      ? 'the answer for an impossible address is the same, so it is probably from a proxy. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
       : null
   if (typeof json === 'object' && json !== null) return null
-  return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
+  return 'the answer may be from the service, or from a proxy that does not know this address. Check SERVICE_BASE_URL. If it is right, send one record: none is lost'
 }
 
 /** A pause or a server error says nothing about a path. */
@@ -130,12 +130,11 @@ const canBeCompared = (beside: Answer | null): beside is Response =>
 export function ownCertificates({ cert, ca }: Pick<Credentials, 'cert' | 'ca'>): CertificateEnd[] {
   const ends = [
     { whose: 'our client certificate (SERVICE_CERT_FILE)', endsMs: earliestExpiryMs(cert) },
-    { whose: 'the first to end in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },
+    { whose: 'the first certificate in SERVICE_CA_FILE', endsMs: earliestExpiryMs(ca) },
   ]
   return ends.flatMap(({ whose, endsMs }) => (endsMs === null ? [] : [{ whose, endsMs }]))
 }
 
-/** The same as in the alerts OutboxdCertificateExpires and OutboxdCertificateExpiresNow. */
 const warnMs = 14 * 86_400_000
 
 export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs: number): Finding[] {
@@ -144,8 +143,10 @@ export function judgeCertificates(certificates: readonly CertificateEnd[], nowMs
   const mark = leftMs <= 0 ? 'problem' : leftMs < warnMs ? 'warning' : 'ok'
   const lines = certificates.map(({ whose, endsMs }) => {
     const day = new Date(endsMs).toISOString().slice(0, 10)
-    return endsMs <= nowMs ? `${whose} ended on ${day}` : `${whose} ends on ${day}, in ${showDuration(endsMs - nowMs)}`
+    return endsMs <= nowMs
+      ? `${whose} expired on ${day}`
+      : `${whose} expires on ${day}, in ${showDuration(endsMs - nowMs)}`
   })
-  const next = mark === 'ok' ? [] : ['Renew it: docs/run/runbook.md, OutboxdCertificateExpires']
+  const next = mark === 'ok' ? [] : ['Renew it: see docs/run/runbook.md, OutboxdCertificateExpires']
   return [finding('certificates', mark, ...lines, ...next)]
 }

@@ -1,7 +1,6 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { CommandContext } from './context.ts'
 
-/** An option: its flags, its help, and how its text is read. */
 export type OptionRow = readonly [
   flags: string,
   help: string,
@@ -13,7 +12,6 @@ export type ArgumentRow = readonly [name: string, help: string, choices?: readon
 
 /** A module exports its command as `command`, and main.ts lists the module under the command's name. */
 export interface CommandModule extends Help {
-  /** @returns the exit code */
   action(context: CommandContext, ...given: never[]): Promise<number>
 }
 
@@ -22,9 +20,9 @@ interface Help {
   arguments?: readonly ArgumentRow[]
   options?: readonly OptionRow[]
   help?: string
-  /** It only reads: its reader may leave, as in `| head`, and a role made with `--read-only` may give it. */
+  /** Changes nothing: stdout may close early (`| head`), and a read-only role is enough. */
   onlyLooks?: true
-  /** It reads no mapping files, or only those that it is about to write. */
+  /** Reads no mapping files, or only those that it will write. */
   withoutMappings?: true
 }
 
@@ -42,7 +40,6 @@ export const defineCommand = <
   command: Definition<Arguments, Options>,
 ) => command
 
-/** The options of a command's action: `--dry-run` is `dryRun`, true or undefined. */
 export type OptionsOf<Command extends { options?: readonly OptionRow[] }> = OptionValues<
   NonNullable<Command['options']>
 >

@@ -7,16 +7,17 @@ type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
 
 export type Confirmed = 'yes' | 'no' | 'no-terminal'
 
-/** Says that nothing was changed if the operator does not confirm. */
 export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no-terminal')
-    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
+    context.stderr.write(
+      'Nothing was changed, because it could not ask you: standard input is not a terminal. Add --yes.\n',
+    )
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer === 'yes'
 }
 
-/** True unless the operator says no. Without a terminal, as in a script, the command is the confirmation. */
+/** True unless the operator says no. In a script, the command itself is the confirmation. */
 export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
@@ -27,7 +28,7 @@ export async function isNotRefused(context: AskingContext, question: string): Pr
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })
-  // The end of input (ctrl-D) closes the terminal without an answer.
+  // Ctrl-D closes the terminal without an answer.
   const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   try {
     const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), ended])

@@ -3,7 +3,6 @@ import { systemClock } from '../../clock.ts'
 import { escapeLines } from '../../plainText.ts'
 import type { EnvironmentFile } from './environment.ts'
 
-/** What `main.ts` gives a command: only main.ts reads process.env and signals, and exits. */
 export interface CommandContext {
   env: Record<string, string | undefined>
   envFile?: EnvironmentFile | null
@@ -19,7 +18,7 @@ export interface CommandContext {
 /** The exit codes of docs/reference/commands.md. */
 export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
-/** Says what is wrong with the command line. @returns the exit code */
+/** Prints what is wrong with the command line. @returns the exit code */
 export function usageError(context: CommandContext, problems: readonly string[]): number {
   for (const problem of problems) context.stderr.write(`outboxd: ${escapeLines(problem)}\n`)
   return exit.usage
@@ -62,11 +61,11 @@ export function tapStream<S extends NodeJS.WritableStream>(stream: S, onText: (t
   })
 }
 
-/** How a command asks the service: it says when it waits for a slot, and stops with the command. */
+/** Options for asking the service: prints a line if it waits for a slot, and stops with the command. */
 export const askingAloud = (
   { signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>,
   awaited: 'a free slot' | 'free slots' = 'a free slot',
 ) => ({
   signal,
-  onWait: () => void stderr.write(`Waiting for ${awaited} of the budget, to ask the service …\n`),
+  onWait: () => void stderr.write(`Waiting for ${awaited} in the budget …\n`),
 })

@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs'
 const lookMs = 500
 
 /**
- * Returns a signal that also aborts when the `npx` that started us has ended: `npx` hands on no signal, and a SIGKILL leaves
- * it no time to. Call it before others learn that we run, and may end `npx`.
- *
- * @param signal is returned as it is if no `npx` started us
+ * Returns a signal that also aborts when the `npx` that started this process ends, because `npx` passes no signal on.
+ * Call it before printing that the program is ready.
+ * @param signal returned unchanged if `npx` did not start the process
  */
 export function endWithNpx(signal: AbortSignal, env: Record<string, string | undefined>): AbortSignal {
   if (env.npm_command !== 'exec') return signal
@@ -20,12 +19,12 @@ export function endWithNpx(signal: AbortSignal, env: Record<string, string | und
   return AbortSignal.any([signal, gone.signal])
 }
 
-/** Names our parent, and its parent if ours is the shell that `npx` starts us with: on Linux that shell outlives `npx`. */
+/** Names the parent process, and its parent if a shell of `npx` lies between: on Linux that shell outlives `npx`. */
 function startersNow(): string {
   try {
     const [, name, parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${process.ppid}/stat`, 'utf8')) ?? []
     return name === 'sh' ? `${process.ppid} ${parent}` : `${process.ppid}`
   } catch {
-    return `${process.ppid}` // not Linux: there, the shell becomes the program that it starts
+    return `${process.ppid}` // not Linux
   }
 }

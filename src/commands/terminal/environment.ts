@@ -18,16 +18,12 @@ export function findEnvironmentFile(named: string | undefined, env: Environment)
   return env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
 }
 
-/** The file beside which the mappings lie; null unless that file implies the folder. */
+/** The file whose folder `mappings` is used; null if none is. */
 export function impliedBy(env: Environment, file: EnvironmentFile | null): string | null {
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
-/**
- * Reads a file of variables so that a command works from any folder: relative paths in it, and its `mappings`, start at
- * the file's folder.
- * @throws ConfigInvalid if it cannot be read
- */
+/** Reads a file of variables. Relative paths in it, and `mappings`, start at its folder. @throws ConfigInvalid */
 export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
@@ -43,41 +39,34 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ConfigInvalid([
-      `cannot read the file of variables ${resolve(path)} (${(error as NodeJS.ErrnoException).code})`,
-    ])
+    throw new ConfigInvalid([`--env-file: cannot read ${resolve(path)} (${(error as NodeJS.ErrnoException).code})`])
   }
 }
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
-/** Joins both: the process's variables win, and an empty one counts as not set. */
+/** Joins both. The variables of the process win unless they are empty. */
 export function withFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
 }
 
 export interface EnvironmentNotes {
-  /** Variables that endanger secrets. */
   warnings: string[]
   notes: string[]
 }
 
-/** Names variables without their values: a proxy's address may hold a password. */
+/** Names variables without their values, which may hold a password. */
 export function findEnvironmentNotes(env: Environment): EnvironmentNotes {
   const options = (env.NODE_OPTIONS ?? '').split(/\s+/).map((option) => option.replace(/=.*/s, ''))
   const has = (option: RegExp) => options.some((each) => option.test(each))
   return {
     warnings: [
       ...(has(/^--tls-keylog$/)
-        ? [
-            'NODE_OPTIONS has --tls-keylog: the keys of our connections are written to a file, and with it whoever can record them reads tokens, secrets and records; take it out',
-          ]
+        ? ['NODE_OPTIONS has --tls-keylog, which writes the keys of all connections to a file: remove it']
         : []),
       ...(has(/^--inspect/)
-        ? [
-            'NODE_OPTIONS has --inspect: whoever reaches its port reads every secret of this process and can run code in it; take it out',
-          ]
+        ? ['NODE_OPTIONS has --inspect, which opens a port that gives access to every secret: remove it']
         : []),
     ],
     notes: [...proxyNotes(env), ...authorityNotes(env, has)],
@@ -90,9 +79,7 @@ function proxyNotes(env: Environment): string[] {
   const names = Object.keys(env).filter((name) => proxyVariable.test(name) && env[name])
   if (names.length === 0) return []
   const which = names.length === 1 ? 'it' : 'them'
-  return [
-    `${names.sort().join(', ')} set, and outboxd does not use ${which}: SERVICE_PROXY names the proxy to the service`,
-  ]
+  return [`${names.sort().join(', ')} set, but outboxd does not use ${which}: set SERVICE_PROXY instead`]
 }
 
 function authorityNotes(env: Environment, has: (option: RegExp) => boolean): string[] {
@@ -102,32 +89,33 @@ function authorityNotes(env: Environment, has: (option: RegExp) => boolean): str
   ]
   if (names.length === 0) return []
   const meaning = env.SERVICE_CA_FILE
-    ? 'that holds for the databases alone: of the service we believe SERVICE_CA_FILE'
-    : 'for the service, SERVICE_CA_FILE says it apart from the databases'
-  return [`${names.join(', ')} set: Node takes from it which authorities we believe; ${meaning}`]
+    ? 'this applies only to the databases, because SERVICE_CA_FILE is set for the service'
+    : 'to trust other authorities for the service than for the databases, set SERVICE_CA_FILE'
+  return [`${names.join(', ')} set, which changes the authorities that Node trusts; ${meaning}`]
 }
 
 const known: readonly string[] = Object.entries(variables).flatMap(([name, { secret }]: [string, Variable]) =>
   secret ? [name, `${name}_FILE`] : [name],
 )
 
-/** Names variables that look like a slip of ours. They are no errors, because other programs have variables, too. */
+/**
+ * Names variables that look like a mistyped one of ours. They are only warnings, because other programs have variables,
+ * too.
+ */
 export function findMistypedVariables(env: Environment): string[] {
   return Object.keys(env)
     .filter((name) => env[name] && !known.includes(name))
     .sort()
     .flatMap((name) => {
       const meant = meantBy(name)
-      return meant === null ? [] : [`the variable ${name} is set, and outboxd does not read it; did you mean ${meant}?`]
+      return meant === null ? [] : [`the variable ${name} is not one of outboxd's; did you mean ${meant}?`]
     })
 }
 
-/**
- * Finds the variable that was meant: up to two letters differ (one in six), a part is left out, or the unit differs.
- */
+/** Finds the meant variable: two letters differ at most, a part is missing, or the unit differs. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
-  // A short name is near to many, so it must begin as ours does.
+  // Short names resemble many, so they must begin like ours.
   const candidates = name.length < shortBelow ? known.filter((each) => each.startsWith(firstPart(name))) : known
   return nearestWord(name, candidates, steps) ?? known.find((each) => isLeftOut(name, each)) ?? null
 }

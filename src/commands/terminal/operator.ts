@@ -16,12 +16,12 @@ export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: Ac
   return { who, reason: reason?.trim() || null }
 }
 
-/** The user who called sudo, or the user of this process. */
+/** The user who called sudo, or of this process. */
 function operatorName({ SUDO_USER }: CommandContext['env']): string {
   return `operator ${SUDO_USER || userName()}`
 }
 
-/** user@host of this process, whatever `--as` says. */
+/** user@host, independent of `--as`. */
 export const accountName = (): string => `${userName()}@${hostname()}`
 
 function userName(): string {
@@ -32,16 +32,18 @@ function userName(): string {
   }
 }
 
-const whoHelp = 'who does this, for the log (default: your name on this machine)'
+const whoHelp = 'your name, for the log (default: your user name)'
 export const asOption = ['--as <name>', whoHelp] as const
-/** The option of `recover` in 0.1. */
+/** Until 0.1, the name of --as in `recover`. */
 export const byOption = ['--by <name>', 'the same as --as NAME'] as const
-export const reasonOption = ['--reason <text>', 'why; the log keeps it'] as const
+export const reasonOption = ['--reason <text>', 'why, for the log'] as const
 
 export function actorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
   return [
-    ...(as === undefined || personName(as) !== null ? [] : [`--as takes a name of at most ${nameMax} characters`]),
+    ...(as === undefined || personName(as) !== null
+      ? []
+      : [`--as needs a name of 1 to ${nameMax} printable characters, such as --as "Erin Bell"`]),
     ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
   ]
 }

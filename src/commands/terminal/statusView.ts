@@ -8,7 +8,7 @@ import { isoTime, isoTimeOrNull, showDuration, showTime } from '../../time.ts'
 
 export interface StatusView {
   show(report: StatusReport): void
-  /** Shows that the ledger could not be read. @param nowMs by this machine's clock */
+  /** @param nowMs by the clock of this machine */
   failed(message: string, nowMs: number): void
 }
 
@@ -19,7 +19,7 @@ export function createStatusView(screen: Screen, options: { json: boolean; every
   return screen.isTTY ? redrawing(screen, options.everyMs) : writingLines(screen)
 }
 
-const unreadable = (message: string) => `The ledger cannot be read, and is asked again: ${message}`
+const unreadable = (message: string) => `The ledger cannot be read, and will be read again: ${message}`
 
 function writingJson(screen: Screen): StatusView {
   const write = (document: object) => void screen.write(`${JSON.stringify(document)}\n`)
@@ -71,7 +71,7 @@ function redrawing(screen: Screen, everyMs: number): StatusView {
   }
 }
 
-/** Cuts lines to a terminal's window, with one row left for the cursor. */
+/** Cuts lines to the window, and leaves one row for the cursor. */
 export function fitWindow(lines: readonly string[], { columns, rows }: { columns: number; rows: number }): string[] {
   const heights = lines.map((line) => Math.max(1, Math.ceil(line.length / columns)))
   const room = rows - 1

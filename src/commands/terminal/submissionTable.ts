@@ -20,7 +20,6 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
   return renderColumns(submissions, columns, terminal)
 }
 
-/** Times as ISO 8601, under their names without the unit. */
 export function submissionJson(submission: ListedSubmission) {
   const { id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs } = submission
   const { transactionId, idempotencyKey, attempts } = submission
@@ -56,8 +55,8 @@ const csvColumns: Readonly<Record<string, (submission: ListedSubmission) => stri
 }
 
 /**
- * A spreadsheet for a person who can look into the service: times and keys, no contents, and an empty column for the
- * answer. Ids are not escaped, because `resolve --file` reads them again.
+ * Makes a CSV for the operator of the service: times and keys, no contents, and an empty column for the answer. Ids are
+ * not escaped, because `resolve --file` reads them again.
  */
 export function submissionCsv(submissions: readonly ListedSubmission[]): string {
   const names = Object.keys(csvColumns)

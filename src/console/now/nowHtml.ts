@@ -41,7 +41,7 @@ export function liveParts({ report, window, needingAttention }: NowView): LivePa
 
 const pageOf: Partial<Record<WellCondition, { path: string; words: string }>> = {
   'no other pause': { path: '/resume', words: 'Resume' },
-  'no record waits for a person': { path: '/records?by-cause=on', words: 'Records' },
+  'no record needs attention': { path: '/records?by-cause=on', words: 'Records' },
   'no record is late': { path: '/records?state=queued,sending,accepted', words: 'Records' },
 }
 

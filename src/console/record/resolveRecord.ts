@@ -25,7 +25,7 @@ export async function resolveRecord(
   if (problems.length > 0) return refused(`${problems.join('\n')}.`)
   const databases = await parts.databases()
   const found = await considerAnswer(databases, name, answer)
-  if (found.kind !== 'found') return refused(`there is no submission ${name}`)
+  if (found.kind !== 'found') return refused(`there is no record ${name}`)
   const { settling, outcome: would, questions } = found
   const { id, outboxId, revision } = settling.submission
   if (String(revision) !== fields.revision)

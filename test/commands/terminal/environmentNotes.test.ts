@@ -8,7 +8,7 @@ test('a proxy that is set for other programs is named, and its password is not',
     HTTP_PROXY: '',
     HTTP_PORT: '9464',
   })
-  expect(notes).toEqual([expect.stringMatching(/^HTTPS_PROXY, no_proxy set, and outboxd does not use them/)])
+  expect(notes).toEqual([expect.stringMatching(/^HTTPS_PROXY, no_proxy set, but outboxd does not use them/)])
   expect(notes.join()).not.toContain('hunter2')
   expect(warnings).toEqual([])
 })
@@ -17,7 +17,7 @@ test('whom Node believes besides is said, and where that does not count', () => 
   const extra = { NODE_EXTRA_CA_CERTS: '/etc/ca.pem', NODE_OPTIONS: '--max-old-space-size=100 --use-system-ca' }
   expect(findEnvironmentNotes(extra).notes).toEqual([expect.stringMatching(/^NODE_EXTRA_CA_CERTS, NODE_OPTIONS set/)])
   expect(findEnvironmentNotes({ ...extra, SERVICE_CA_FILE: 'ours.pem' }).notes).toEqual([
-    expect.stringContaining('for the databases alone'),
+    expect.stringContaining('only to the databases'),
   ])
 })
 

@@ -13,7 +13,7 @@ test.each([
   ['LOGLEVEL', 'LOG_LEVEL'],
 ])('%s is told, and that %s may be meant', (name, meant) => {
   expect(findMistypedVariables({ [name]: 'x' })).toEqual([
-    `the variable ${name} is set, and outboxd does not read it; did you mean ${meant}?`,
+    `the variable ${name} is not one of outboxd's; did you mean ${meant}?`,
   ])
 })
 

@@ -36,7 +36,7 @@ test('502, 501, 504 or 505 to some records only: those are uncertain, the others
   expect(Date.now() - before).toBeLessThan(45_000)
   const outcomes = await Promise.all(bad.map((marker) => harness.becomes(marker, 'uncertain')))
   expect(outcomes.every(({ posts }) => posts.length === 1)).toBe(true)
-  expect(await statusSays(harness.env)).toMatch(/14 records wait for a person \(14 uncertain\)/)
+  expect(await statusSays(harness.env)).toMatch(/14 records need attention \(14 uncertain\)/)
 }, 180_000)
 
 test('records that always get 503 with E003 and end as rejected: no pause for the others', async () => {

@@ -34,7 +34,7 @@ test('500 four times although it was stored: bulk replay leaves it alone, replay
   const failed = await harness.becomes('stored-', 'failed')
   expect(failed).toMatchObject({ posts: [500, 500, 500, 500], effects: 1 })
   expect(await output((context) => list.action(context, {}))).toContain('may have arrived')
-  expect(await output((context) => status.action(context, {}))).toContain('1 record waits for a person (1 failed)')
+  expect(await output((context) => status.action(context, {}))).toContain('1 record needs attention (1 failed)')
   await until(
     () => scrape(daemon),
     (text) => text.includes('outboxd_submissions{state="failed"} 1'),

@@ -39,7 +39,7 @@ test('the ERP corrects a rejected row in place, without `created_at`: no conflic
   expect((await readSnapshot(pool)).problems).toEqual({})
   const open = () => testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
   const { context } = await runStatus(open)
-  expect(context.printed()).toContain('1 record waits for a person')
+  expect(context.printed()).toContain('1 record needs attention')
   expect(context.printed() + context.messages()).not.toMatch(/never used|another row|differs/)
   expect(await replay.action(open(), ['outbox:1'], { refresh: true, yes: true })).toBe(0)
   await eventually(async () => expect((await rows())[0]).toEqual({ synced: true, sync_error: null }))

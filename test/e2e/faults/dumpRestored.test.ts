@@ -94,7 +94,7 @@ test.skipIf(!isThere)(
     // The hourly comparison tells them, too.
     const recovering = testContext(harness.env)
     expect(await recover.action(recovering, { as: 'uncertain', yes: true })).toBe(3)
-    expect(recovering.messages()).toContain('have come to their end, told again: 2.')
+    expect(recovering.messages()).toContain('now written back again: 2.')
     await until(statuses, (all) => all.every((status) => status === 'completed'))
     await harness.pool.query(
       `select setval(pg_get_serial_sequence('outbox', 'id'), (select max(outbox_id::bigint) from outboxd.submission))`,

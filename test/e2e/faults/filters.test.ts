@@ -32,12 +32,12 @@ test('the filter raises an error for one row: `row_skipped`, the others are sent
   await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
   const env = { DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir }
   const says = await statusSays(env)
-  expect(says).toContain('The daemon has put off 1 row of the outbox')
+  expect(says).toContain('The daemon skips 1 row of the outbox')
   expect(says).not.toContain('All is well')
   const names = testContext(env)
   await list.action(names, {})
   expect(names.messages()).toMatch(
-    /outbox:2 is put off.*the filter in outbox.yaml, or a column of the payload, raises an error for this row/,
+    /outbox:2 is skipped.*the filter in outbox.yaml, or a column of the payload, raises an error for this row/,
   )
   await pool.query(`update source set note = '1' where id = 2`)
   // It is asked about once a minute, by the clock that never goes back.

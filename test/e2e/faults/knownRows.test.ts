@@ -40,19 +40,19 @@ test('a table is emptied and its ids begin anew: rows are not sent, `row_conflic
   expect(await rows(given)).toEqual(['1 second new'])
   const standing = await statusOf(given)
   expect(standing).toContain(
-    '1 row of the outbox (1) differs from what was taken under this id, so nothing is sent of it',
+    '1 row of the outbox (1) differs from what was captured under its id, so the new content is not sent',
   )
   expect(standing).not.toContain('All is well')
   expect(standing).toContain('outboxd show outbox:1 shows both')
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
-    /conflict: this is not the record of the outbox row 1 as it is now.*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
+    /conflict: the outbox row 1 has changed since it was captured.*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
   )
 
   const asked = contextOf(given)
   expect(await adopt.action(asked, { new: true })).toBe(4)
-  expect(asked.messages()).toContain('The ledger has sent 1 record of this outbox already')
+  expect(asked.messages()).toContain('The ledger has already sent 1 record of this outbox')
   expect(asked.messages()).toContain('is sent AGAIN')
   const foreseen = contextOf(given)
   expect(await adopt.action(foreseen, { new: true, dryRun: true, json: true })).toBe(0)

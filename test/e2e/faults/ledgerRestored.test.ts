@@ -97,7 +97,7 @@ test('rows with transactions appear under an empty ledger: the running daemon st
   const adopting = testContext(env)
   expect(await adopt.action(adopting, { start: 'now', as: 'erin', yes: true })).toBe(0)
   expect(adopting.messages()).toContain(
-    '2 rows of it are not captured yet: what of them lies before that is never sent.',
+    '2 rows are not captured yet. Those before the start position will never be sent.',
   )
   expect(await recover.action(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
   await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
@@ -147,7 +147,7 @@ test.each(
   )
   const context = testContext(env)
   expect(await recover.action(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
-  expect(context.messages()).toContain('Records that have arrived and are tracked: 3.')
+  expect(context.messages()).toContain('Records that have arrived, now tracked: 3.')
   // The whole budget counts as spent for a minute and a half, which nobody waits for here.
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
   const known = ['a completed', 'b completed', 'c completed', 'd uncertain']

@@ -40,7 +40,9 @@ test("the same refusal ten times in a row, as nginx's 400 for a certificate: pau
   expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
 
   const says = await statusSays(harness.env)
-  expect(says).toMatch(/The service refuses record after record \(data\) in the same words.*resume --believe-refusals/)
+  expect(says).toMatch(
+    /The service refused 10 records in a row \(data\) with the same words.*resume --believe-refusals/,
+  )
   expect(says).not.toContain('All is well')
   expect(says).toMatch(/paused +unauthorized .* 10 records of data in a row got this refusal.*all sending is paused/)
   const metrics = () => scrape(daemon)
@@ -59,7 +61,7 @@ test('the same, and the operator declares it right: the records are rejected', a
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   const context = testContext(harness.env)
   expect(await resume.action(context, { believeRefusals: true })).toBe(0)
-  expect(context.messages()).toMatch(/Taken at its word for a day: .*400.*certificate error/)
+  expect(context.messages()).toMatch(/For a day, these records are rejected: .*400.*certificate error/)
   await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 })
 

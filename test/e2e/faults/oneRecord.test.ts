@@ -55,7 +55,7 @@ test("a firewall's 403 for one record while others get through: rejected at the 
   await harness.insert('last-')
   await harness.becomes('last-', 'completed')
   await until(harness.pauses, (reasons) => reasons.length === 0)
-  expect(await statusSays(harness.env)).toMatch(/^1 record waits for a person \(1 rejected\): outboxd list/)
+  expect(await statusSays(harness.env)).toMatch(/^1 record needs attention \(1 rejected\)\. `outboxd list/)
   const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_submissions{state="rejected"} 1'))
 })

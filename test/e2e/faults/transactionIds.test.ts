@@ -27,7 +27,7 @@ test('the service gives the id of another record: uncertain, breach `duplicate_i
   expect(await harness.outcome('owner-')).toMatchObject({ state: 'completed' })
 
   const says = await statusSays(harness.env)
-  expect(says).toContain('1 record waits for a person (1 uncertain)')
+  expect(says).toContain('1 record needs attention (1 uncertain)')
   expect(says).not.toContain('All is well')
   await until(
     () => scrape(daemon),

@@ -101,7 +101,7 @@ test('an ERP trigger refuses the mark of one row: sent once, `row_skipped`, the 
   expect(says).toContain(`1 row of the outbox`)
   const asked = testContext({ ...harness.env })
   await list.action(asked, {})
-  expect(asked.messages()).toContain(`outbox:${id} is put off`)
+  expect(asked.messages()).toContain(`outbox:${id} is skipped`)
   expect(asked.messages()).toContain('P0001')
 
   await harness.pool.query('drop function refuse cascade')
