@@ -50,35 +50,35 @@ export interface CaptureRounds {
   runOnce(): Promise<number>
 }
 
-const sayAgainMs = 10_000
+const publishAgainMs = 10_000
 
 export function createCaptureRounds({ capture, sleep, publishTypes, random }: CaptureRoundsDeps): CaptureRounds {
-  let took = 0
-  let said: string | null = null
-  let sayAgainAtMs = 0
+  let captured = 0
+  let published: string | null = null
+  let publishAgainAtMs = 0
 
   /** Repeats it every 10 s, because other instances may have taken this one for dead. */
-  async function sayTypes(types: readonly string[]): Promise<void> {
+  async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
-    if (these === said && capture.elapsedMs() < sayAgainAtMs) return
-    if (await publishTypes(types)) said = these
-    sayAgainAtMs = capture.elapsedMs() + sayAgainMs
+    if (these === published && capture.elapsedMs() < publishAgainAtMs) return
+    if (await publishTypes(types)) published = these
+    publishAgainAtMs = capture.elapsedMs() + publishAgainMs
   }
 
   const { runOnce } = createCapture({
     ...capture,
     onCaptured(records) {
-      took += records.length
+      captured += records.length
       capture.onCaptured(records)
     },
   })
   return {
     async runOnce() {
-      await sayTypes(capture.knownTypes())
-      took = 0
+      await publishKnownTypes(capture.knownTypes())
+      captured = 0
       const round = await runOnce()
       if (round === 'again') sleep.stayAwake()
-      else if (round === 'idle') await sleep.fallAsleep(took)
+      else if (round === 'idle') await sleep.fallAsleep(captured)
       return waitMs(round, random())
     },
   }
@@ -121,17 +121,17 @@ export interface Capture {
 export function createCapture(deps: CaptureDeps): Capture {
   let pace: Pace = fullPace
   /** Captured rows whose mark took too long. The report writes to them; until then capture leaves them. */
-  const ofReport = new Map<string, number>()
+  const leftUntilMs = new Map<string, number>()
 
   function leftToReport(): SkippedRow[] {
     const nowMs = deps.elapsedMs()
-    for (const [id, untilMs] of ofReport) if (untilMs <= nowMs) ofReport.delete(id)
-    return [...ofReport.keys()].map((outboxId) => ({ outboxId, isCaptured: true }))
+    for (const [id, untilMs] of leftUntilMs) if (untilMs <= nowMs) leftUntilMs.delete(id)
+    return [...leftUntilMs.keys()].map((outboxId) => ({ outboxId, isCaptured: true }))
   }
 
   async function leaveToReport(outboxIds: readonly string[]): Promise<void> {
-    const untilMs = deps.elapsedMs() + ofReportMs
-    for (const id of outboxIds) ofReport.set(id, untilMs)
+    const untilMs = deps.elapsedMs() + leftToReportMs
+    for (const id of outboxIds) leftUntilMs.set(id, untilMs)
     await deps.reportLater(outboxIds)
   }
 
@@ -182,7 +182,7 @@ type Batch =
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
   | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & CaptureFailure)
 
-const ofReportMs = 300_000
+const leftToReportMs = 300_000
 
 const tookTooLong = (deps: CaptureDeps, { error, isCaptured }: CaptureFailure) =>
   deps.faultOf(error, isCaptured).code === statementTimeout
@@ -251,7 +251,7 @@ async function captureAlone(
   failure: CaptureFailure | null,
 ): Promise<Exclude<CaptureRound, 'idle'>> {
   if (failure === null) {
-    const result = await captureRows(deps, asItIs(deps, outboxId))
+    const result = await captureRows(deps, selectUnchanged(deps, outboxId))
     return result.kind === 'failed' ? captureAlone(deps, outboxId, result) : forget(deps, outboxId, result)
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
@@ -265,7 +265,7 @@ async function captureAlone(
   return forget(deps, outboxId, result)
 }
 
-function asItIs(deps: CaptureDeps, outboxId: string): RowSelection {
+function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
   return {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
@@ -282,9 +282,9 @@ const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<Captur
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 
-async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
-  if (tried.kind !== 'captured') return tried.kind
-  if (tried.unmarked.length > 0) await deps.skip(tried.unmarked.map(ignored))
+async function forget(deps: CaptureDeps, outboxId: string, outcome: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
+  if (outcome.kind !== 'captured') return outcome.kind
+  if (outcome.unmarked.length > 0) await deps.skip(outcome.unmarked.map(ignored))
   else await deps.forget(outboxId)
   return 'again'
 }
