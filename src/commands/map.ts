@@ -13,7 +13,7 @@ import {
   previewWarnings,
 } from '../operations/mapRecords.ts'
 import { readEachContent, readWholeRecord } from '../outbox/readContents.ts'
-import { readNew } from '../outbox/readRows.ts'
+import { readWaitingRows } from '../outbox/readRows.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../plainText.ts'
 import { resources } from '../resources.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
@@ -57,7 +57,7 @@ Examples:
     return withDatabases(context, async (databases) => {
       if (options.allNew) {
         const records = await withOutbox(databases, async (outbox) =>
-          readEachContent(outbox, mappings, await readNew(outbox, limit)),
+          readEachContent(outbox, mappings, await readWaitingRows(outbox, limit)),
         )
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
         if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)

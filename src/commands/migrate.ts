@@ -7,7 +7,7 @@ import { withOutbox } from '../operations/databases.ts'
 import { readGrants } from '../operations/readGrants.ts'
 import { readInitialBacklog } from '../outbox/backlog.ts'
 import { migrateOutbox } from '../outbox/migrateOutbox.ts'
-import { standardTable } from '../outbox/outboxTable.ts'
+import { describeStandardTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 import { readEncodingWarning } from '../postgres/migrationSession.ts'
 import { migratePlan } from './migratePlan.ts'
@@ -93,7 +93,7 @@ interface GrantOptions {
 
 async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
   const config = readStoreConfig(context.env)
-  const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable)
+  const table = loadOutboxFile(config.mappingsDir) ?? describeStandardTable(config.outboxTable)
   const { ledger, outbox } = await readGrants(config, table, loadUsableMappings(config.mappingsDir), { role, kind })
   if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
   else

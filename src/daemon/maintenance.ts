@@ -12,7 +12,7 @@ import { readPruneOverdueMs } from '../ledger/retention.ts'
 import { compactCounts } from '../ledger/snapshot.ts'
 import { findStuck } from '../ledger/transactions.ts'
 import { comparisonBounds, createComparison } from '../outbox/comparison.ts'
-import { findPresent } from '../outbox/readRows.ts'
+import { findExistingRows } from '../outbox/readRows.ts'
 import { recordTablePlace } from '../outbox/tablePlace.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { DaemonContext } from './context.ts'
@@ -171,7 +171,7 @@ function createPruning({ config, clock, databases, metrics, telemetry }: Context
       const onProgress = (pruned: Pruned) => {
         done = pruned
       }
-      const findGone = { findPresent: (outboxIds: readonly string[]) => findPresent(outbox, outboxIds) }
+      const findGone = { findExistingRows: (outboxIds: readonly string[]) => findExistingRows(outbox, outboxIds) }
       const end = await prune({ ledger, outbox: findGone }, { retention, turn: 'try', goOn, onProgress }).finally(
         () => done !== null && telemetry.pruned(done),
       )

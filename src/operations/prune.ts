@@ -1,7 +1,7 @@
 import { chainLogs } from '../ledger/audit/chain.ts'
 import { logAct, type Operator } from '../ledger/operator/operator.ts'
 import { type Pruned, type PruneEnd, type PruneRound, prune } from '../ledger/prune.ts'
-import { findPresent } from '../outbox/readRows.ts'
+import { findExistingRows } from '../outbox/readRows.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 /** Chains the logs, then deletes and empties what is due. */
@@ -17,7 +17,7 @@ export async function pruneLedger(
     return await prune(
       {
         ledger,
-        outbox: { findPresent: (ids) => withOutbox(databases, (outbox) => findPresent(outbox, ids)) },
+        outbox: { findExistingRows: (ids) => withOutbox(databases, (outbox) => findExistingRows(outbox, ids)) },
       },
       {
         ...{ retention, turn: 'wait', goOn },

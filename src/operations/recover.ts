@@ -21,7 +21,7 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import type { LedgerGap } from '../outbox/ledgerGap.ts'
 import { readClaimedUnmarked } from '../outbox/lockedRows.ts'
-import { readNew } from '../outbox/readRows.ts'
+import { readWaitingRows } from '../outbox/readRows.ts'
 import { type RowWithTransactionId, readRowsWithTransactionId } from '../outbox/rowsWithTransactionId.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { batches } from './bulkChange.ts'
@@ -77,7 +77,7 @@ export async function findLoss(
   const gap = await findLostRows(databases, reading.goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))
-  const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readNew(outbox, undatedMax)) : []
+  const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const inHandRows = waitingRows(inHand, lost, 'that it waits, and was in the hands of a daemon')
   const taken = lost.union(new Set(inHandRows.map(({ outboxId }) => outboxId)))

@@ -68,10 +68,10 @@ export async function readInitialBacklog(outbox: Outbox): Promise<InitialBacklog
   )
   if (captured[0]?.any) return null
   const { db, rows } = await outbox.open()
-  return countWaiting(db, rows)
+  return countWaitingRows(db, rows)
 }
 
-export async function countWaiting(
+export async function countWaitingRows(
   db: Sessions,
   { from, waits, createdAt }: Pick<RowExpressions, 'from' | 'waits' | 'createdAt'>,
 ): Promise<InitialBacklog> {

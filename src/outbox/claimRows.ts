@@ -8,7 +8,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readFirstWaiting } from './readRows.ts'
 import { recordDifferences } from './rowDifferences.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
@@ -87,7 +87,7 @@ async function heldRows(
 /** If the state column has no value for discarded, such a row is marked as queued, so that it no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeStatements(table)?.states
-  const saysDiscarded = formOf(table.table.state)?.isWrittenAt('discarded') ?? true
+  const saysDiscarded = stateFormOf(table.table.state)?.isWrittenAt('discarded') ?? true
   return statuses
     .map((status) =>
       status.state === 'discarded' && !saysDiscarded ? { ...status, state: 'queued' as const } : status,

@@ -6,7 +6,7 @@ import { contentsQuery, type IdsQuery, meetingQuery, readOnly, SourceFailed } fr
 import { readCaptured } from './documents.ts'
 import type { Outbox } from './outbox.ts'
 import { readEachContent } from './readContents.ts'
-import { readNew } from './readRows.ts'
+import { readWaitingRows } from './readRows.ts'
 import { grantsToRead, readTablesOf } from './sourceGrants.ts'
 
 export interface ExaminedSources {
@@ -154,7 +154,7 @@ async function tryWaiting(
   outbox: Outbox,
   mappings: Mappings,
 ): Promise<{ problems: string[]; read: string | null; unreadable: string[] }> {
-  const waiting = await readNew(outbox, triedMax)
+  const waiting = await readWaitingRows(outbox, triedMax)
   const sinceMs = performance.now()
   try {
     const records = await readEachContent(outbox, mappings, waiting)

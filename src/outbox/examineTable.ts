@@ -11,14 +11,14 @@ import { findPolicyRemarks } from './findTableProblems.ts'
 import { findWriteProblems, findWriteRemarks } from './findWriteProblems.ts'
 import { resolveTable } from './inspectTable.ts'
 import { lockedStatements } from './lockedRows.ts'
-import { inspectWithIdentity, type OpenTable, openTable, sessionsOf } from './openTable.ts'
+import { inspectWithIdentity, type OpenTable, openTable, rowSessions } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, qualifiedName } from './outboxTable.ts'
 import { readStatements } from './readRows.ts'
 import { behindCursorSql } from './rowsBehindCursor.ts'
 import { underWayStatements } from './rowsUnderWay.ts'
 import { sliceEndSql } from './slices.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 import { lockOneSql } from './tryWriteBack.ts'
 import { unknownStatusSql } from './unknownStatuses.ts'
 import { writeStatements } from './writeStatements.ts'
@@ -39,7 +39,7 @@ export async function examineTable(pool: pg.Pool, described: OutboxTable): Promi
   const context = { served: anyServed, failingIds: [] }
   // only the statements are needed
   const open = openTable(pool, table, inspected, context, pool)
-  const refused = await findStatementProblems(sessionsOf(pool, inspected.shape), statementsOf(open))
+  const refused = await findStatementProblems(rowSessions(pool, inspected.shape), statementsOf(open))
   const grant = await grantOfAll(pool, qualifiedName(described))
   return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
 }
@@ -135,7 +135,7 @@ async function forget(db: Database): Promise<void> {
 }
 
 /** Finds what is valid but may not be meant: clauses for `outboxd check`. */
-export const findRemarks = async (outbox: Outbox): Promise<string[]> =>
+export const findOutboxRemarks = async (outbox: Outbox): Promise<string[]> =>
   findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
 
 export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: TableShape): Promise<string[]> {
@@ -147,11 +147,13 @@ export async function findTableRemarks(db: Sessions, table: OutboxTable, shape: 
 }
 
 async function findNullFlags(db: Sessions, { state }: OutboxTable, shape: TableShape): Promise<string[]> {
-  if (state === null || formOf(state)?.waiting.includes(null)) return []
+  if (state === null || stateFormOf(state)?.waiting.includes(null)) return []
   const { baseType, notNull } = columnOf(shape, state.column)
   if (baseType !== 'boolean' || notNull) return []
   const flag = quoteIdentifier(state.column)
-  const { rowCount } = await sessionsOf(db, shape).query(`select from ${shape.qualified} where ${flag} is null limit 1`)
+  const { rowCount } = await rowSessions(db, shape).query(
+    `select from ${shape.qualified} where ${flag} is null limit 1`,
+  )
   if (rowCount === 0) return []
   return [
     `rows whose ${flag} is NULL are never captured: update ${shape.qualified} set ${flag} = false where ${flag} is null, then make the column not null`,

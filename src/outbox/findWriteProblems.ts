@@ -5,9 +5,9 @@ import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, isJson, literalSql, nowSql, type TableShape } from './columns.ts'
 import { inspectTable } from './inspectTable.ts'
-import { sessionsOf } from './openTable.ts'
+import { rowSessions } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 
 /**
  * Finds columns that cannot take what the daemon writes, before any row exists. Returns clauses that follow the table's
@@ -15,7 +15,7 @@ import { formOf } from './stateForms.ts'
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
-  await using transaction = await begin(sessionsOf(pool, shape)) // never committed
+  await using transaction = await begin(rowSessions(pool, shape)) // never committed
   const refused: Refusal[] = []
   for (const trial of trialsOf(table, shape)) {
     const why = await tryWrite(transaction.db, trial)
@@ -50,7 +50,7 @@ function trialsOf(table: OutboxTable, shape: TableShape): Trial[] {
 }
 
 function stateTrials({ state }: OutboxTable, shape: TableShape): Trial[] {
-  const form = formOf(state)
+  const form = stateFormOf(state)
   if (form === null) return []
   const { column, writes } = form
   if (writes === 'time') return [timeTrial(shape, column, true)]
@@ -110,7 +110,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
 function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
   const mustBeSet = (name: string) => columnOf(shape, name).notNull
   const neverWaits =
-    state !== null && mustBeSet(state.column) && formOf(state)?.waiting.every((value) => value === null)
+    state !== null && mustBeSet(state.column) && stateFormOf(state)?.waiting.every((value) => value === null)
   return [
     ...(neverWaits
       ? [`says that a row waits while "${state.column}" is NULL, but that column is not null: no row would ever wait`]
@@ -146,7 +146,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
     return what === 'transaction_id' && !/^(?:uuid|jsonb?)$/.test(baseType) ? [{ column, exactType }] : []
   })
   const found = columns.map(async ({ column, exactType }) => {
-    const length = await keptLength(sessionsOf(pool, shape), exactType)
+    const length = await keptLength(rowSessions(pool, shape), exactType)
     return length === null || length >= textMax.id
       ? []
       : [

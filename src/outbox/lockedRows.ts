@@ -5,7 +5,7 @@ import type { SeenRow } from './ledgerMemory.ts'
 import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { readRowsById } from './readRows.ts'
-import { lockHolder } from './writeStatements.ts'
+import { lockHolderSql } from './writeStatements.ts'
 
 export interface LockedRow {
   outboxId: string
@@ -39,7 +39,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     /** The waiting rows among the ids in $1, with the session that holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
-        select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
+        select ${idText} as "outboxId", ${hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
   }
 }

@@ -39,7 +39,7 @@ export interface OpenTable extends InspectedTable {
 }
 
 /** Sessions for statements on rows. They have the role's search path if the client's code or types take part. */
-export const sessionsOf = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
+export const rowSessions = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
 /** @param failingIds ids of rows that the filter or the stamp fails for */
@@ -53,7 +53,7 @@ export function openTable(
   const rows = rowExpressions(table, shape, served.start, failingIds)
   const ideal = rowExpressions(table, shape, served.start)
   const memory = new LedgerMemory(ledger, served.epoch, selectionDigest(ideal, served.readings))
-  const db = sessionsOf(pool, shape)
+  const db = rowSessions(pool, shape)
   const scan = isMarkedOnCapture(table)
     ? null
     : new CursorScan({

@@ -1,7 +1,7 @@
 import { type State, states } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { digestOf } from '../yaml/exactJson.ts'
-import { formOf, type StateColumn } from './stateForms.ts'
+import { type StateColumn, stateFormOf } from './stateForms.ts'
 
 /** An outbox table as `outbox.yaml` describes it. Names are as in the catalog, unquoted. */
 export interface OutboxTable {
@@ -55,7 +55,7 @@ export interface WrittenColumn {
 const outboxChannel = 'outboxd_outbox'
 
 /** Describes a table that `migrate --outbox` creates. @param name name, or schema.name */
-export const standardTable = (name: string): OutboxTable => ({
+export const describeStandardTable = (name: string): OutboxTable => ({
   ...splitTableName(name),
   file: null,
   id: 'id',
@@ -78,7 +78,7 @@ export const standardTable = (name: string): OutboxTable => ({
 })
 
 export const toOutboxTable = (table: OutboxTable | string): OutboxTable =>
-  typeof table === 'string' ? standardTable(table) : table
+  typeof table === 'string' ? describeStandardTable(table) : table
 
 export function splitTableName(name: string): { schema: string | null; table: string } {
   const [first = '', second] = name.split('.')
@@ -93,4 +93,4 @@ export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** False if the ledger has to remember which rows were captured. */
-export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => formOf(state)?.isMarkedOnCapture ?? false
+export const isMarkedOnCapture = ({ state }: OutboxTable): boolean => stateFormOf(state)?.isMarkedOnCapture ?? false

@@ -8,7 +8,7 @@ import { outboxFileSchema } from './outboxSchema.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntries.ts'
 import { readStateEntry } from './stateEntries.ts'
-import { formOf, type StateColumn } from './stateForms.ts'
+import { type StateColumn, stateFormOf } from './stateForms.ts'
 
 /** Checks the text of an outbox.yaml. Pure. @param file its name in problems */
 export function readOutboxFile(
@@ -119,7 +119,7 @@ function judgeWritten(
     const what = known.get(column) ?? read.get(column)
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
-  if (state === null || formOf(state)?.writes.length === 0) return
+  if (state === null || stateFormOf(state)?.writes.length === 0) return
   // Its type and key are read before the write.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))

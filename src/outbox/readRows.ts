@@ -44,7 +44,7 @@ export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<bo
 }
 
 /** Reads waiting rows in the order of claims, without a lock. */
-export async function readNew(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
+export async function readWaitingRows(outbox: Outbox, limit: number): Promise<OutboxRecord[]> {
   const { described, bytesMax } = outbox
   return outbox.ask(async (table) => {
     const sql = readStatements(table)
@@ -85,7 +85,7 @@ export async function readRowsById(table: OpenTable, outboxIds: readonly string[
   return rows
 }
 
-export async function findPresent(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
+export async function findExistingRows(outbox: Outbox, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
   return new Set((await readRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 

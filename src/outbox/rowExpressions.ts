@@ -5,7 +5,7 @@ import { columnOf, columnSql, isoSql, literalSql, literalsSql, type TableShape, 
 import { OutboxTableUnusable } from './inspectTable.ts'
 import { type CreatedAt, isMarkedOnCapture, type OutboxTable } from './outboxTable.ts'
 import { stampSql } from './stampSql.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 
 /** Parts of every statement on an outbox table, whose rows have the alias o. */
 export interface RowExpressions {
@@ -62,7 +62,7 @@ export function rowExpressions(
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, failingIds)
   const begins = startSql(table, shape, start)
-  const waits = formOf(table.state)?.waitsSql ?? 'true'
+  const waits = stateFormOf(table.state)?.waitsSql ?? 'true'
   return {
     from: `${shape.qualified} o`,
     waits: `${waits}${filtered}${begins}`,

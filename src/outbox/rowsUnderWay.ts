@@ -8,7 +8,7 @@ import type { OutboxTable } from './outboxTable.ts'
 import { startSql } from './rowExpressions.ts'
 import { findCapturedBySecondLedger } from './secondLedger.ts'
 import { inSliceSql, readSlice, sliceMax } from './slices.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 
 export interface RowUnderWay {
   outboxId: string
@@ -40,7 +40,7 @@ export interface UnderWayStatements {
 export function underWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
   const { from, id, stamp, createdAt, mayWait, idType, idText, filtered } = rows
-  const form = formOf(state)
+  const form = stateFormOf(state)
   const since = table.createdAt && startSql(table, shape, { id: null, at: new Date(served.sinceMs).toISOString() })
   const underWay = form?.underWaySql(since) ?? null
   const transaction = transactionSql(table, shape)

@@ -4,7 +4,7 @@ import { tableWritersSql } from '../postgres/locks.ts'
 import { isInvalidValue } from '../postgres/sqlState.ts'
 import { columnOf, columnSql, type TableShape, tableAndPartitionsSql } from './columns.ts'
 import { OutboxTableUnusable } from './inspectTable.ts'
-import { sessionsOf } from './openTable.ts'
+import { rowSessions } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 import { rowExpressions, startSql } from './rowExpressions.ts'
@@ -26,7 +26,7 @@ export async function countHiddenRows(outbox: Outbox, start?: StartPosition): Pr
   const { shape } = await outbox.inspect()
   if (!isMarkedOnCapture(described) || (position.id === null && position.at === null)) return null
   const { waits, createdAt, from } = rowExpressions(described, shape, { id: null, at: null })
-  const { rows } = await sessionsOf(outbox.pool, shape).query<HiddenRows>(
+  const { rows } = await rowSessions(outbox.pool, shape).query<HiddenRows>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${from}
        where ${waits} and not (true${startSql(described, shape, position)}) limit ${hiddenRowsMax}
@@ -39,7 +39,7 @@ export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<b
   const { start } = await readServedOutbox(outbox.ledger)
   const { described } = outbox
   const { shape } = await outbox.inspect()
-  const { rowCount } = await sessionsOf(outbox.pool, shape).query(
+  const { rowCount } = await rowSessions(outbox.pool, shape).query(
     `select from ${shape.qualified} o where ${columnSql(described.id)}::text = $1 and not (true${startSql(described, shape, start)})`,
     [outboxId],
   )
@@ -60,7 +60,7 @@ export async function findStartRefusal(outbox: Outbox, start: StartPosition): Pr
   const { shape } = await outbox.inspect()
   try {
     const { waits, from } = rowExpressions(described, shape, start)
-    await sessionsOf(pool, shape).query(`explain select from ${from} where ${waits}`)
+    await rowSessions(pool, shape).query(`explain select from ${from} where ${waits}`)
   } catch (error) {
     if (start.id !== null && isInvalidValue(error))
       return `--start id:${start.id}: not a value of the column ${described.id}`
@@ -72,7 +72,7 @@ export async function findStartRefusal(outbox: Outbox, start: StartPosition): Pr
   }
   if (start.id === null || !/^(bigint|integer|smallint|numeric)$/.test(columnOf(shape, described.id).baseType))
     return null
-  const { rows } = await sessionsOf(pool, shape).query<{ highest: string }>(
+  const { rows } = await rowSessions(pool, shape).query<{ highest: string }>(
     `select greatest((select max(${columnSql(described.id)}) from ${shape.qualified} o)::numeric,
        pg_sequence_last_value(pg_get_serial_sequence($1, $2)::regclass)::numeric, 0)::text as highest`,
     [shape.qualified, described.id],
@@ -115,7 +115,7 @@ async function nextId({ pool, described }: Outbox, shape: TableShape): Promise<s
   const sql = `select (coalesce(max(${columnSql(described.id)}), 0) + 1)::text as next, exists (${tableWritersSql(tableAndPartitionsSql(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
-    const { rows } = await sessionsOf(pool, shape).query<{ next: string; busy: boolean }>(sql)
+    const { rows } = await rowSessions(pool, shape).query<{ next: string; busy: boolean }>(sql)
     if (rows[0]?.busy === false) return rows[0].next
     await setTimeout(lookEveryMs)
   }

@@ -33,7 +33,7 @@ export interface StateForm {
   unknownSql(shape: TableShape): string | null
 }
 
-export const formOf = (state: StateColumn | null): StateForm | null =>
+export const stateFormOf = (state: StateColumn | null): StateForm | null =>
   state && (forms[state.kind] as (state: StateColumn) => StateForm)(state)
 
 const forms: { readonly [Kind in StateColumn['kind']]: (state: Extract<StateColumn, { kind: Kind }>) => StateForm } = {

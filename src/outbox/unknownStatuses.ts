@@ -5,7 +5,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { startSql } from './rowExpressions.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 
 export interface UnknownStatus {
   /** Cut to 40 characters; null for NULL. */
@@ -22,7 +22,7 @@ const statusesMax = 10
  * `outbox.yaml` names only the statuses of waiting rows, or none.
  */
 export function unknownStatusSql({ table, shape, rows, served }: OpenTable): string | null {
-  const form = formOf(table.state)
+  const form = stateFormOf(table.state)
   const isUnknown = form?.unknownSql(shape) ?? null
   if (form === null || isUnknown === null) return null
   const { from, id, idText, filtered } = rows

@@ -10,7 +10,7 @@ import { quoteIdentifier } from '../postgres/database.ts'
 import { columnOf, columnSql, isJson, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
 import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
-import { formOf } from './stateForms.ts'
+import { stateFormOf } from './stateForms.ts'
 
 /** The statements that write states to rows. $1: the statuses as JSON. */
 export interface WriteStatements {
@@ -34,7 +34,7 @@ export interface WriteStatements {
 export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
   const { waits, stamp } = rows
   const { write } = table
-  const form = formOf(table.state)
+  const form = stateFormOf(table.state)
   const assignments = [
     ...(form === null || form.writes.length === 0 ? [] : [assign(shape, form.column, form.markSql(shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
@@ -72,21 +72,21 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
         join ${shape.qualified} o on ${id} = r."outboxId"::${type}
         left join lateral (
           select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
-          from (select ${shape.hasSystemColumns ? lockHolder : 'null::int'} as pid) l
+          from (select ${shape.hasSystemColumns ? lockHolderSql : 'null::int'} as pid) l
         ) holder on true`,
     states: new Set(states.filter((each) => matters(table, each))),
   }
 }
 
 /** A session that locks a row alone writes its transaction's number into xmax. */
-export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 /** Rows that were captured by an old version have no stamp. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
-  return formOf(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+  return stateFormOf(state)?.isWrittenAt(at) || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
 }
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { claimRows } from '../../src/outbox/claimRows.ts'
-import { hasNew, readNew, readOutboxRecord } from '../../src/outbox/readRows.ts'
+import { hasNew, readOutboxRecord, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { anyRows, setup } from './setup.ts'
 
 test('rows are claimed in the order of their ids, each once', async () => {
@@ -69,7 +69,7 @@ test('rows are read without being claimed, by id or as they wait', async () => {
   })
   for (const none of ['3', 'x', '', '99999999999999999999', '1.0'])
     expect(await readOutboxRecord(outbox, none)).toBeNull()
-  expect((await readNew(outbox, 5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
+  expect((await readWaitingRows(outbox, 5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
     ['1', '2026-11-20T09:00:00.123456Z'],
     ['2', null],
   ])

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { readBacklog } from '../../src/outbox/backlog.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { hasNew, readNew } from '../../src/outbox/readRows.ts'
+import { hasNew, readWaitingRows } from '../../src/outbox/readRows.ts'
 import { setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
@@ -44,7 +44,7 @@ for (const [name, form] of Object.entries(forms)) {
     await late.query('commit')
     expect(await hasNew(outbox)).toBe(true)
     const another = new Outbox(pool, tableOf(form.yaml), 1_000, pool)
-    expect((await readNew(another, 10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
+    expect((await readWaitingRows(another, 10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
     expect(await capture()).toEqual(['1'])
     await restsAfter(capture, outbox)
   })
@@ -180,7 +180,7 @@ test('the order of transactions: a position ahead of every transaction is anothe
   await capture()
   await pool.query(`update outboxd.outbox_cursor set position[1] = '999999999'`)
   await pool.query('insert into source default values')
-  expect((await readNew(outbox, 5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
+  expect((await readWaitingRows(outbox, 5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
   expect(await capture()).toEqual(['2'])
 })
 

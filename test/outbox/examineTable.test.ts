@@ -1,16 +1,16 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { countTypes } from '../../src/outbox/backlog.ts'
-import { examineTable, findRemarks } from '../../src/outbox/examineTable.ts'
+import { examineTable, findOutboxRemarks } from '../../src/outbox/examineTable.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
-import { standardTable } from '../../src/outbox/outboxTable.ts'
+import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
 import { tryWriteBack } from '../../src/outbox/tryWriteBack.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { rests, type Setup, setup, tableOf } from './setup.ts'
 
 /** What is wrong with a table is found before a daemon meets it: as its own user, and without any row. */
 
-const ours = standardTable('outbox')
+const ours = describeStandardTable('outbox')
 
 /** A pool of a role that may do nothing, with a name that has to be quoted. */
 async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: string }> {
@@ -237,7 +237,7 @@ test('a column for ids of transactions that must be uuids is worth a word', asyn
     ddl: `create table source (${columns}, status text, tx text, tx2 uuid)`,
     yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
   })
-  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
+  expect(await findOutboxRemarks(outbox)).toEqual([expect.stringContaining('is a uuid')])
   expect(await tryWriteBack(outbox)).toEqual({ kind: 'no-row', waits: false })
 })
 

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { findRemarks } from '../../src/outbox/examineTable.ts'
+import { findOutboxRemarks } from '../../src/outbox/examineTable.ts'
 import { Outbox } from '../../src/outbox/outbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { type Setup, setup, tableOf } from './setup.ts'
@@ -27,7 +27,7 @@ test('row-level security hides rows: refused without a policy, remarked with one
   const outbox = await asClerk(given, 'state: none')
   await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows: create policy outboxd_select on/)
   await given.pool.query('set role none; create policy visible on source for select using (id > 1)')
-  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('has row-level security')])
+  expect(await findOutboxRemarks(outbox)).toEqual([expect.stringContaining('has row-level security')])
 })
 
 test('a policy for updates shows no rows, and one for selects lets none be updated: both are refused', async () => {
@@ -48,7 +48,7 @@ test('the flag of a row is NULL: `check` says that it is never captured', async 
     yaml: `${yaml}state: { flag: taken, set: [queued] }`,
   })
   await pool.query('insert into source (id) values (1)')
-  expect(await findRemarks(outbox)).toEqual([])
+  expect(await findOutboxRemarks(outbox)).toEqual([])
   await pool.query('insert into source (id, taken) values (2, null)')
-  expect(await findRemarks(outbox)).toEqual([expect.stringContaining('is NULL are never captured')])
+  expect(await findOutboxRemarks(outbox)).toEqual([expect.stringContaining('is NULL are never captured')])
 })

@@ -21,16 +21,16 @@ import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { countTypes, readBacklog, readInitialBacklog } from '../../outbox/backlog.ts'
 import { captureProblems, readCaptureTrouble } from '../../outbox/captureTrouble.ts'
 import { examineSources } from '../../outbox/examineSources.ts'
-import { examineTable, findRemarks } from '../../outbox/examineTable.ts'
+import { examineTable, findOutboxRemarks } from '../../outbox/examineTable.ts'
 import { findPermissionProblems } from '../../outbox/findPermissionProblems.ts'
 import { findShortIdColumns } from '../../outbox/findWriteProblems.ts'
 import { findNearestTable } from '../../outbox/inspectTable.ts'
 import { ledgerGapMessage } from '../../outbox/ledgerGap.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../../outbox/migrateOutbox.ts'
-import { isMarkedOnCapture, type OutboxTable, splitTableName, standardTable } from '../../outbox/outboxTable.ts'
+import { describeStandardTable, isMarkedOnCapture, type OutboxTable, splitTableName } from '../../outbox/outboxTable.ts'
 import { findUnusedSentColumns } from '../../outbox/propose/readAllWords.ts'
 import { loadOutboxFile } from '../../outbox/readOutboxFile.ts'
-import { readNew } from '../../outbox/readRows.ts'
+import { readWaitingRows } from '../../outbox/readRows.ts'
 import type { TypeCount } from '../../outbox/rowExpressions.ts'
 import { rowsBehindCursorMessage } from '../../outbox/rowsBehindCursor.ts'
 import { type SecondLedger, secondLedgerMessage } from '../../outbox/secondLedger.ts'
@@ -48,7 +48,7 @@ import { limitMessage } from './ledger.ts'
 /** Checks the table without the ledger, then its rows. @throws DatabaseUnusable, OutboxTableUnusable, FilesInvalid */
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
-  const table = described ?? standardTable(config.outboxTable)
+  const table = described ?? describeStandardTable(config.outboxTable)
   const { version, problems, wakes, unused, shortIds } = await inspectOutbox(config, table)
   if (problems.length > 0) return [finding('outbox', 'problem', ...problems)]
   let databases: Databases
@@ -147,7 +147,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const others = await describeOtherDaemons(databases)
   if (others !== null) return ['problem', others]
   const { waiting } = await withOutbox(databases, readBacklog)
-  await withOutbox(databases, (outbox) => readNew(outbox, 1))
+  await withOutbox(databases, (outbox) => readWaitingRows(outbox, 1))
   const untilMs = performance.now() + compareMaxMs
   const goOn = () => performance.now() < untilMs
   const history = await withOutbox(databases, readInitialBacklog)
@@ -164,7 +164,7 @@ async function readOutbox(databases: Databases): Promise<Judged> {
   const start = startMessage((await readServedOutbox(databases.ledger)).start)
   const before = historyMessage(history)
   const hidden = hiddenMessage(await withOutbox(databases, countHiddenRows))
-  const remarks = await withOutbox(databases, findRemarks)
+  const remarks = await withOutbox(databases, findOutboxRemarks)
   const also = [
     start === null ? '' : `. ${start}`,
     hidden === null ? '' : ` ${hidden}`,

@@ -4,7 +4,7 @@ import type { OutboxRecord } from '../../model.ts'
 import { type Databases, withOutbox } from '../../operations/databases.ts'
 import { explain } from '../../operations/explainError.ts'
 import { type MapPreview, previewWarnings } from '../../operations/mapRecords.ts'
-import { readNew } from '../../outbox/readRows.ts'
+import { readWaitingRows } from '../../outbox/readRows.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
@@ -51,7 +51,7 @@ export async function readMapping(
 
 async function readWaiting(databases: Databases): Promise<MappingView['waiting']> {
   try {
-    return { kind: 'value', rows: await withOutbox(databases, (outbox) => readNew(outbox, waitingShown)) }
+    return { kind: 'value', rows: await withOutbox(databases, (outbox) => readWaitingRows(outbox, waitingShown)) }
   } catch (error) {
     return { kind: 'unreadable', problem: explain(error).message }
   }

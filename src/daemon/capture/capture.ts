@@ -7,15 +7,15 @@ import type {
   RowsRequest,
   SkippedRow,
 } from '../../model.ts'
-import { fullPace, limitsFor, nextPace, type Pace } from './capturePace.ts'
+import { claimLimits, fullPace, nextPace, type Pace } from './capturePace.ts'
 import {
   type CaptureFailure,
   type CaptureRowsDeps,
   type CaptureRowsResult,
-  captureRecord,
   captureRows,
+  mapToRecord,
   type RowSelection,
-  unreadableRecord,
+  rejectUnreadableRow,
 } from './captureRows.ts'
 import type { Sleep } from './sleep.ts'
 
@@ -194,7 +194,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   const typesRead = new Set<string>()
   const result = await captureRows(deps, {
     async claim(session) {
-      const { limit: room, keyRowsMax, exceptKeys } = limitsFor(session, deps.windowMax)
+      const { limit: room, keyRowsMax, exceptKeys } = claimLimits(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
@@ -258,7 +258,7 @@ async function captureAlone(
   if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
   const result = await captureRows(deps, {
     claim: () => deps.claimOne(outboxId),
-    read: async () => [unreadableRecord(deps, outboxId, message)],
+    read: async () => [rejectUnreadableRow(deps, outboxId, message)],
   })
   if (result.kind === 'failed') return skip(deps, outboxId, result)
   if (result.kind === 'captured') deps.onRowRejected(outboxId, failure.error)
@@ -278,7 +278,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
 }
 
 const readRecords = async (deps: CaptureDeps, rows: ClaimedRows): Promise<CapturedRecord[]> =>
-  (await deps.readContents(await rows.read())).map((row) => captureRecord(deps, row))
+  (await deps.readContents(await rows.read())).map((row) => mapToRecord(deps, row))
 
 type Tried = Exclude<CaptureRowsResult, { kind: 'failed' }>
 

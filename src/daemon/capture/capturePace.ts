@@ -56,7 +56,7 @@ function grown(limit: number, isSlow: boolean): Pace {
  * key whose records
  * fill a small part of the window gets no more. Pure.
  */
-export function limitsFor(
+export function claimLimits(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },
   windowMax: number,
 ): { limit: number; keyRowsMax: number; exceptKeys: string[] } {

@@ -108,7 +108,7 @@ async function mark(
   { records, discarded }: Marking,
 ): Promise<readonly string[]> {
   deps.onCaptured(records)
-  const unmarked = await rows.mark(records.map((record) => rowStatus(record, discarded.get(record.outboxId) ?? null)))
+  const unmarked = await rows.mark(records.map((record) => captureMark(record, discarded.get(record.outboxId) ?? null)))
   if (unmarked.length > 0) await deps.reportLater(unmarked)
   return rows.isRemembered ? [] : unmarked
 }
@@ -123,7 +123,7 @@ export interface RecordMaker {
   newKey(): string
 }
 
-export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRecord): CapturedRecord {
+export function mapToRecord({ map, newId, newKey }: RecordMaker, row: OutboxRecord): CapturedRecord {
   const id = newId()
   const { unreadable: _, noRecord = null, ...record } = row
   const kept = { ...record, id, idempotencyKey: newKey() }
@@ -139,7 +139,7 @@ export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRe
 }
 
 /** Rejects a row whose contents cannot be read or written. */
-export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
+export function rejectUnreadableRow({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
   const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`
   return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
@@ -150,7 +150,7 @@ export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: strin
  *
  * @param discarded why the record was discarded
  */
-export function rowStatus({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
+export function captureMark({ outboxId, stamp, error }: CapturedRecord, discarded: string | null): RowStatus {
   const state = discarded !== null ? 'discarded' : error === null ? 'queued' : 'rejected'
   return { outboxId, stamp, state, transactionId: null, errorCode: null, error: discarded ?? error }
 }

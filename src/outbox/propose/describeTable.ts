@@ -7,7 +7,7 @@ import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping
 import { type Database, type Sessions, withRolePath } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { writeTrialYaml, writeYamlLines } from '../../yaml/yamlLines.ts'
-import { countWaiting } from '../backlog.ts'
+import { countWaitingRows } from '../backlog.ts'
 import { examineTable, findTableRemarks } from '../examineTable.ts'
 import { findPermissionProblems, findSchemaProblem } from '../findPermissionProblems.ts'
 import { findPolicyProblems } from '../findTableProblems.ts'
@@ -162,7 +162,7 @@ async function describeDocument(
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
-  return (await readSeenRows('how many rows there are', warnings, () => countWaiting(pool, all))) ?? null
+  return (await readSeenRows('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
 }
 
 /** The record types of the table, or what the user must name instead. */
