@@ -41,7 +41,7 @@ const turnMaxMs = 1_000
 export interface PruneDeps {
   ledger: pg.Pool
   outbox: {
-    findPresent(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
+    findExistingRows(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
   }
 }
 
@@ -84,7 +84,7 @@ async function forget(
 ): Promise<PruneEnd> {
   while (goOn()) {
     const { outboxIds, forgotten } = await takeDueLooks(ledger, looksMax)
-    const present = outboxIds.length === 0 ? new Set<string>() : await outbox.findPresent(outboxIds)
+    const present = outboxIds.length === 0 ? new Set<string>() : await outbox.findExistingRows(outboxIds)
     const rows = forgotten + (outboxIds.length === 0 ? 0 : await forgetGoneRows(ledger, outboxIds, present))
     if (rows > 0) onRows(rows)
     if (outboxIds.length + forgotten < looksMax) return 'through'

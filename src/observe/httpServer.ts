@@ -2,16 +2,17 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Reasons against, in words for an operator; none if it works. */
+/** Reasons against, for an operator; empty if it works. */
 export interface Readiness {
   reasons: readonly string[]
 }
 
 /**
- * What /readyz says. A pause is not a reason against it, because neither a restart nor another instance would end it.
+ * The answer of /readyz. A pause is not a reason against it, because neither a restart nor another instance would end
+ * it.
  */
 export interface SendingReadiness extends Readiness {
-  /** In epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
+  /** Epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
   pauses: readonly { reason: string; sinceMs: number; untilMs: number | null }[]
 }
 
@@ -19,9 +20,9 @@ export interface HttpServerDeps {
   host: string
   port: number
   metrics: { render(): Promise<string> }
-  /** Reasons ask the supervisor for a restart. */
+  /** Any reason makes the supervisor restart the process. */
   live: () => Readiness
-  /** Whether the databases answer and each loop that moves records comes round. */
+  /** Reasons if an essential loop does not succeed. */
   ready: () => SendingReadiness
 }
 
@@ -31,7 +32,6 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-/** HTTP_HOST and HTTP_PORT name an address that is taken, or not of this machine. */
 export class AddressUnusable extends Error {
   override name = 'AddressUnusable'
 }
@@ -40,11 +40,7 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 const wordsType = 'text/plain; charset=utf-8'
 const jsonType = 'application/json; charset=utf-8'
 
-/**
- * Serves /metrics, /livez and /readyz.
- *
- * @throws AddressUnusable
- */
+/** Serves /metrics, /livez and /readyz. @throws AddressUnusable */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const shared = { ...deps, metrics: { render: shareRendering(deps.metrics.render) } }
   const server = createServer(limits, (request, response) => void answer(shared, request, response))
@@ -52,7 +48,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.timeout = silenceMs
   closeOldestBeyond(server, connectionsMax)
   await listen(server, deps)
-  // Without a listener a failed accept, such as too many open files, would end the process.
+  // Without a listener a failed accept (too many open files) would end the process.
   server.on('error', () => {})
   const { port } = server.address() as AddressInfo
   const host = deps.host.includes(':') ? `[${deps.host}]` : deps.host
@@ -77,17 +73,16 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** A scraper sends fewer at once, and each answer is kept until it is read. */
+/** Each answer is kept until it is read; scrapers send fewer. */
 const requestsPerConnectionMax = 100
-/** Ends a connection whose answer is not read. */
 const silenceMs = 10_000
 
 /**
  * Bounds the connections by ending an old one. If the newest were refused, a client that holds them all would keep
- * out the supervisor's probe, or the operator.
+ * out the supervisor's probe.
  *
- * The oldest without an answer ends first, then the oldest idle one, then the oldest. The newer half is spared,
- * because a new connection had no time for an answer.
+ * Ends the oldest without an answer, else the oldest idle one, else the oldest. The newer half is spared: it had no
+ * time for an answer.
  */
 export function closeOldestBeyond(server: Server, connectionsMax: number): void {
   const open = new Map<Socket, ServerResponse | null>()
@@ -112,7 +107,7 @@ export function closeOldestBeyond(server: Server, connectionsMax: number): void 
   }
 }
 
-/** Requests that come while the metrics are rendered get the same text. */
+/** Concurrent requests share one rendering. */
 function shareRendering(render: () => Promise<string>): () => Promise<string> {
   let underWay: Promise<string> | null = null
   return () => {
@@ -170,7 +165,7 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
 
-/** Without the detail, which has words of the service: anyone who reaches the port reads this. */
+/** Without the detail, which quotes the service: anyone can read this port. */
 const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
   reason,
   since: new Date(sinceMs).toISOString(),

@@ -5,7 +5,7 @@ import type { LineStream } from './logDestination.ts'
 import { redact, showError, withheldMark } from './redact.ts'
 import { createRepeatCounter } from './repeats.ts'
 
-/** One wide line per event. `event` is a constant text of ours, without values. */
+/** `event` is a constant text, without values. */
 export interface Log {
   info(event: string, fields?: LogFields): void
   warn(event: string, fields?: LogFields): void
@@ -13,13 +13,12 @@ export interface Log {
 }
 
 export interface CountingLog extends Log {
-  /** Writes what was counted and what is kept. */
   flush(): void
 }
 
 /**
- * Writes JSON lines: level, time (ISO 8601, UTC), event, and the fields of the allow-list. A warning or error that
- * repeats one of the last minute is counted, and told once a minute with `repeated` and `lastAt`.
+ * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Repeated warnings and errors are
+ * counted, and written once a minute with `repeated` and `lastAt`.
  *
  * @param level the least that is written; `silent` writes nothing
  */
@@ -58,8 +57,8 @@ export function createLog(level: string, destination: LineStream): CountingLog {
 }
 
 /**
- * All fields that a log line may have, each with the function that lets its value through or withholds it. None is
- * for the service's words or the client's data, which may be about persons: `outboxd show ID` has them.
+ * All fields that a log line may have. Each function passes its value or withholds it. None takes texts of the
+ * service or the client's data: `outboxd show ID` has them.
  */
 const shapes = {
   submissionId: identifier,
@@ -69,18 +68,17 @@ const shapes = {
   transactionId: identifier,
   endpoint: word<Endpoint>,
   outcome: word<Outcome | State>,
-  /** Such as E001, or an SQLSTATE. */
+  /** E001 or an SQLSTATE. */
   code: word<string>,
   status: number,
   durationMs: number,
   lastedMs: number,
   until: moment,
   count: number,
-  /** One word of ours; a sentence is withheld. */
+  /** One word; sentences are withheld. */
   reason: word<string>,
   /** A sentence of ours. */
   detail: sentence,
-  /** By the field's name in the mapping file. */
   fieldErrors,
   type: word<string>,
   loop: word<string>,
@@ -88,7 +86,6 @@ const shapes = {
   records,
   port: number,
   version: word<string>,
-  /** Reduced to class, redacted message and code. */
   error: showError,
 }
 
@@ -103,7 +100,7 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** No secret has these forms, and most values do: they are not searched. */
+/** No secret has these forms, so such values are not searched. */
 const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 

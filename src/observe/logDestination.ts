@@ -1,17 +1,17 @@
 import { fstatSync } from 'node:fs'
 import { type DestinationStream, destination } from 'pino'
 
-/** `auto`: for journald if stdout is the journal. */
+/** `auto`: journald if stdout is the journal. */
 export type LogFormat = 'auto' | 'json' | 'journald'
 
-/** May keep lines for a moment. */
 export interface LineStream extends DestinationStream {
   writeKept(): void
 }
 
 /**
- * Writes synchronously, so that the last line before an end is not lost. @param journalStream what JOURNAL_STREAM
- * says
+ * Writes synchronously, so that the last line before an end is not lost.
+ *
+ * @param journalStream the value of JOURNAL_STREAM
  */
 export function openStdout(format: LogFormat, journalStream: string | undefined): LineStream {
   const stdout = destination({ fd: 1, sync: true })
@@ -19,7 +19,7 @@ export function openStdout(format: LogFormat, journalStream: string | undefined)
   return bufferLines(stdout, isJournal ? priorityShape : plainShape)
 }
 
-/** systemd names device and inode of its stream (systemd.exec(5)): a program's own redirection leads elsewhere. */
+/** systemd names the device and inode of its stream (systemd.exec(5)); a redirected stdout differs. */
 function leadsToJournal(fd: number, journalStream: string | undefined): boolean {
   if (!journalStream) return false
   try {
@@ -30,14 +30,14 @@ function leadsToJournal(fd: number, journalStream: string | undefined): boolean 
   }
 }
 
-/** The numbers of syslog (RFC 5424, 6.2.1) for pino's. */
+/** Syslog's numbers (RFC 5424, 6.2.1) for pino's. */
 const priorities: Readonly<Record<number, number>> = { 30: 6, 40: 4, 50: 3 }
 
 type Shape = (line: string, level: number) => string
 
 export const plainShape: Shape = (line) => line
 
-/** Begins a line with its priority (sd-daemon(3)), so that `journalctl -p warning` finds it. */
+/** Puts the priority first (sd-daemon(3)), for `journalctl -p warning`. */
 export const priorityShape: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
@@ -45,15 +45,14 @@ const keptMaxChars = 16_384
 const warning = 40
 
 /**
- * Writes the lines of one moment together, because each write wakes the reader: under load that cost a sixth of the
- * daemon's CPU. A warning or an error is written at once, with all lines before it. SIGKILL loses the last 10 ms; the
- * ledger has what they were about.
+ * Writes lines together, because each write wakes the reader: under load that cost a sixth of the daemon's CPU. A
+ * warning or error is written at once, with all lines before it. SIGKILL loses the last 10 ms.
  */
 export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
   let kept = ''
   let timer: NodeJS.Timeout | undefined
   const lines = {
-    // Pino then tells each line's level.
+    // Asks pino for each line's level.
     [Symbol.for('pino.metadata')]: true,
     lastLevel: 30,
     write(line: string) {

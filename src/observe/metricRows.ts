@@ -11,7 +11,7 @@ import {
 } from '../model.ts'
 import { endpoints } from '../resources.ts'
 
-/** The error codes that `service_errors_total` tells apart (docs/reference/interface.md, 7.2). */
+/** Codes that `service_errors_total` tells apart (docs/reference/interface.md, 7.2). */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
 export const loopNames = [
@@ -32,28 +32,28 @@ export const loopNames = [
 export type LoopName = (typeof loopNames)[number]
 
 /**
- * What the databases say. A loop reads it, so that a scrape never waits for a database. Times are of the ledger's
- * clock, epoch milliseconds; null if there is no such record.
+ * What a loop last read from the databases, so that a scrape never waits for them. Times are epoch milliseconds of
+ * the ledger's clock; null for none.
  */
 export interface Snapshot {
   nowMs: number
   submissions: Record<State, number>
   outboxWaiting: number
-  /** Creation of the oldest row to be sent, also behind a pause or in backoff. */
+  /** Creation of the oldest row to be sent, even if it is paused or in backoff. */
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
-  /** End of the failed or rejected record that has waited longest. */
+  /** End of the oldest failed or rejected record. */
   oldestForPersonMs: number | null
   pauses: readonly PauseReason[]
   problems: Partial<Record<ProblemKind, number>>
-  /** Outcomes that the outbox's rows have yet to be told. */
+  /** Outcomes that are not written back yet. */
   reportsDue: number
   oldestReportDueMs: number | null
   rateCapacity: number
   rateAvailable: number
 }
 
-/** A value outside the list counts as `other` if the list has that. */
+/** Other values count as `other` if the list has that. */
 export type LabelValues = Readonly<Record<string, readonly string[]>>
 
 interface RowBase {
@@ -62,23 +62,22 @@ interface RowBase {
   labels?: LabelValues
 }
 
-/** A metric whose name ends in `_seconds` is given milliseconds. */
+/** If the name ends in `_seconds`, values are given in milliseconds. */
 export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
     | { kind: 'histogram'; buckets: readonly number[] }
     | { kind: 'gauge' }
-    /** Set by each snapshot: to one value, or to one for each value of the only label. */
+    /** Set by each snapshot: one value, or one for each value of the only label. */
     | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
-    /** Seconds since that time; grows by itself from the snapshot's `nowMs` on. */
+    /** Seconds since that time; grows between snapshots. */
     | { kind: 'age'; since: (snapshot: Snapshot) => number | null }
-    /** Seconds since it was restarted, or since the process started. */
+    /** Seconds since its restart, or the process's start. */
     | { kind: 'stopwatch' }
   )
 
 /**
- * Every metric (docs/run/runbook.md says what to do about it). Each combination of label values starts at 0, so that
- * `rate()` sees the first event.
+ * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
  * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown`
  * needs only its field in `Snapshot` and in the statement that reads the ledger.
@@ -95,7 +94,7 @@ export const metricRows = {
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until the timeout.',
     labels: { endpoint: endpoints, outcome: outcomes },
-    // The service promises answers below 2 s (docs/reference/interface.md, 8): an edge at exactly 2.
+    // The service promises answers below 2 s (docs/reference/interface.md, 8): an edge at 2.
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
   },
   serviceErrors: {

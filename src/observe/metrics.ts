@@ -4,7 +4,7 @@ import { type LabelValues, type MetricRow, metricRows, type Snapshot } from './m
 
 type Rows = typeof metricRows
 
-/** Any text if the row has `other`. */
+/** Any text if the row allows `other`. */
 type Labels<Values> = {
   [Label in keyof Values]: Values[Label] extends readonly (infer Value)[]
     ? 'other' extends Value
@@ -26,17 +26,16 @@ type Handle<Row> = Row extends { kind: 'counter' }
         : never
 
 /**
- * The metrics by the names of `metricRows`. No method throws: a number that is not finite is left out, a negative one
- * counts as 0, null sets a gauge to 0. Methods may be passed on by themselves.
+ * The metrics by the names of `metricRows`. No method throws: numbers that are not finite are dropped, negative ones
+ * count as 0, null sets a gauge to 0.
  */
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
 } & {
-  /** Sets every gauge of kind `shown`, and from when the ages count. */
+  /** Sets all gauges of kind `shown`, and the start of ages. */
   setSnapshot(snapshot: Snapshot): void
-  /** Their record types are told apart from now on. */
+  /** Adds their record types as label values. */
   mappingsLoaded(types: Iterable<string>, atMs: number): void
-  /** The files read before stay in force. */
   mappingsBroken(): void
   render(): Promise<string>
 }
@@ -70,7 +69,6 @@ interface Instrument {
   observe?(value: number | null, labels?: Given): void
   restart?(labels?: Given): void
   show?(snapshot: Snapshot): void
-  /** Each starts at 0. */
   addValues?(label: string, values: Iterable<string>): void
 }
 
@@ -83,7 +81,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** prom-client throws on what is not finite and on counters that go down; a metric is not worth a crash. */
+  /** prom-client throws on such values; a metric is not worth a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -145,7 +143,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
   }
 }
 
-/** Its values are computed when they are scraped, so that no host's clock makes an age older. */
+/** Computes its values at each scrape, so that a host's clock does not matter. */
 function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (readonly [Given, number])[]): void {
   new Gauge({
     ...config,
@@ -155,7 +153,7 @@ function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (
   })
 }
 
-/** Every combination of the labels' values; one without labels if there are none. */
+/** One empty combination if there are no labels. */
 function combinations(labels: LabelValues): Given[] {
   return Object.entries(labels).reduce<Given[]>(
     (before, [label, values]) => before.flatMap((given) => values.map((value) => ({ ...given, [label]: value }))),
@@ -163,13 +161,10 @@ function combinations(labels: LabelValues): Given[] {
   )
 }
 
-/**
- * Ticks by which nodejs_eventloop_lag_* measures. The usual 10 ms take a third of a per cent of a core, of one per
- * cent for an idle daemon.
- */
+/** The usual 10 ms would take a third of an idle daemon's CPU. */
 const tickMs = 100
 
-/** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics`). */
+/** Leaves out three gauges that are named like counters (`promtool check metrics`). */
 function addDefaults(registry: Registry, version: string): void {
   const help = 'Always 1; the label says which version runs.'
   new Gauge({ name: 'outboxd_build_info', help, labelNames: ['version'], registers: [registry] }).set({ version }, 1)

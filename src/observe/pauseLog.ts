@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { PauseCall, PauseReason, PauseView } from '../model.ts'
 import type { Log } from './log.ts'
 
-/** Of a pause that another instance or an operator began. */
+/** For pauses that another instance or an operator began. */
 const meanings: Record<PauseReason, string> = {
   throttled: 'the service says that requests come too fast',
   unavailable: 'the service says that it is unavailable',
@@ -14,7 +14,7 @@ const meanings: Record<PauseReason, string> = {
 
 export type PauseLog = ReturnType<typeof createPauseLog>
 
-/** Logs when a pause begins and ends, each once, whichever instance raised it. */
+/** Logs the begin and end of each pause once, whichever instance raised it. */
 export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   const standing = new Map<PauseReason, { lastedMs: () => number }>()
   const lastCalls = new Map<PauseReason, PauseCall>()
@@ -36,7 +36,7 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   }
 
   return {
-    /** This instance has raised or prolonged these pauses. */
+    /** This instance raised or prolonged these pauses. */
     raised(calls: readonly PauseCall[]): void {
       for (const call of calls) {
         lastCalls.set(call.reason, call)

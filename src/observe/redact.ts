@@ -1,10 +1,10 @@
 import { boundText, textMax } from '../boundText.ts'
 
-/** Enough of a thrown value to find the place, nothing of what it carried. */
+/** Enough of an error to find its place, and nothing of the data it carried. */
 export interface ShownError {
   class: string
   message: string
-  /** SQLSTATE, or the system's word such as ECONNREFUSED. */
+  /** SQLSTATE, or a system code such as ECONNREFUSED. */
   code?: string
   severity?: string
   causes?: string[]
@@ -12,16 +12,15 @@ export interface ShownError {
 }
 
 const chainMax = 5
-/** More than any message of ours, so that a secret is never cut before its end is seen. */
+/** Longer than any message of ours, so that no secret is cut before its end. */
 const redactMax = 10_000
 
 export const withheldMark = '[withheld]'
 
 /**
- * Reduces a thrown value to what may be logged. Never throws, whatever its getters do.
+ * Reduces an error to what may be logged. Never throws.
  *
- * Left out: Postgres' `detail`, `where` and parameters, configurations, stacks, other properties, and the text of
- * errors that quote data.
+ * Drops Postgres' `detail`, `where` and parameters, stacks, other properties, and the text of errors that quote data.
  */
 export function showError(error: unknown): ShownError {
   try {
@@ -59,10 +58,7 @@ function className(error: unknown): string {
   return /^[\w$]{1,60}$/.test(error.name) ? error.name : 'Error'
 }
 
-/**
- * JSON.parse quotes its text; Postgres quotes values (class 22) and whatever a trigger of the client's raises (class
- * P0).
- */
+/** JSON.parse quotes its text, Postgres values (class 22), and triggers may raise anything (class P0). */
 function quotesData(error: Error, code: unknown): boolean {
   return error instanceof SyntaxError || (typeof code === 'string' && /^(22|P0)[0-9A-Z]{3}$/.test(code))
 }
@@ -72,8 +68,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Takes credentials out of a text, rather too much than too little: an address's user, password and query, Bearer and
- * Basic tokens, JWTs, and what follows `password=` and the like.
+ * Removes credentials, rather too much than too little: an address's user, password and query, Bearer and Basic
+ * tokens, JWTs, and what follows `password=` and the like.
  */
 export function redact(text: string): string {
   const redacted = patterns.reduce(
@@ -85,7 +81,7 @@ export function redact(text: string): string {
 
 const gone = '[redacted]'
 const patterns: readonly (readonly [RegExp, string])[] = [
-  // To the last @ of the line: a password may hold spaces, slashes and further @.
+  // To the line's last @: a password may hold spaces, slashes and further @.
   [/:\/\/[^\n]*@/g, `://${gone}@`],
   [/(:\/\/[^\s?"'<>]+)\?[^\s"'<>]*/g, `$1?${gone}`],
   [/\b(bearer|basic)[\s:]+[\w.~+/=-]+/gi, `$1 ${gone}`],
@@ -96,7 +92,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** What an SQLSTATE, its class, or a system's word means; the first that fits. */
+/** Meanings of SQLSTATEs, classes and system codes; the first that fits. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^42501$/, 'a permission is missing'],
   [/^42P01$/, 'a table is missing'],
@@ -111,10 +107,10 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(08|57P|E[A-Z]+$)/, 'the database cannot be reached'],
 ]
 
-/** Says what kind of failure it is, with the redacted message and the SQLSTATE, without the client's data. */
+/** Names the kind of failure, with its redacted message and SQLSTATE. */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)
-  if (code === undefined) return message || name // an error of ours, which says in words what is wrong
+  if (code === undefined) return message || name // our own errors explain themselves
   const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? name
   return `${meaning}: ${message} (${code})`
 }

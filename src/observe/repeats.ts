@@ -1,4 +1,4 @@
-/** How often a line came that was not written, and when last, in epoch milliseconds. */
+/** Lines that were counted, not written; `lastMs` in epoch milliseconds. */
 export interface Counted {
   times: number
   lastMs: number
@@ -8,7 +8,7 @@ export interface Counted {
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** More different lines than this are all written. */
+/** Further different lines are written uncounted. */
 const linesMax = 1_000
 
 interface Line extends Counted {
@@ -16,11 +16,10 @@ interface Line extends Counted {
   timer: NodeJS.Timeout
 }
 
-/** Counts the lines that repeat each other: the first is written at once, the others as one line a minute. */
+/** Writes the first of equal lines at once, the others as one line a minute. */
 export function createRepeatCounter() {
   const lines = new Map<string, Line>()
 
-  /** A line that did not come in the minute is forgotten. */
   function sumUp(key: string): void {
     const line = lines.get(key)
     if (line === undefined) return

@@ -22,7 +22,7 @@ type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fie
 
 export interface Pruned {
   submissions: number
-  /** Of these the rest is kept. */
+  /** Submissions that lost only their contents. */
   emptied: number
   forgotten: number
 }
@@ -39,7 +39,7 @@ const isEnd = (state: State): state is EndState => endStates.some((end) => end =
 
 export type Telemetry = ReturnType<typeof createTelemetry>
 
-/** Turns what happens to records into log lines and metrics. Nothing waits for it or is steered by it. */
+/** Turns events of records into log lines and metrics. Decides nothing. */
 export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps) {
   const countBreach = (kind: Breach) => metrics.breaches.add(1, { kind })
 
@@ -49,13 +49,13 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
     metrics.requestDuration.observe(answer.tookMs, labels)
     for (const kind of contradictions(contract, endpoint, answer)) countBreach(kind)
     if (answer.kind === 'response' && answer.repeatsKey) countBreach('duplicate_key')
-    // A token issuer has codes of its own (RFC 6749, 5.2): a wrong secret breaks no contract.
+    // A token issuer has its own codes (RFC 6749, 5.2): a wrong secret breaks no contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     metrics.serviceErrors.add(1, { code: answer.code })
     if (!serviceCodes.includes(answer.code)) countBreach('unknown_code')
   }
 
-  /** @param lifetimeMs from the row's creation; null if the table does not say */
+  /** @param lifetimeMs null if the table has no creation time */
   function finished(outcome: EndState, lifetimeMs: number | null, type: string): void {
     metrics.finished.add(1, { outcome })
     metrics.finishedByType.add(1, { type, outcome })
@@ -65,7 +65,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   return {
     requestDone,
     breached: countBreach,
-    /** Records that did not map end here. */
     captured(records: readonly Captured[]) {
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
@@ -126,7 +125,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
           code,
         })
     },
-    /** Another process did the work, the daemon counts it. @param acts.discards the record type of each */
+    /** @param acts.discards the record type of each */
     operatorActed({ replays, discards }: { replays: number; discards: readonly string[] }) {
       metrics.replays.add(replays)
       for (const type of discards) finished('discarded', null, type)
@@ -172,5 +171,5 @@ export function contradictions(contract: Contract | null, endpoint: Endpoint, an
 
 const polls: ReadonlySet<Endpoint> = new Set(Object.values(resources).map(({ ask }) => ask))
 
-/** Whether a status refuses this request, and not the token, the rate or the proxy. */
+/** True for statuses that refuse this request, not the token, the rate or the proxy. */
 const isRefusal = (status: number) => status >= 400 && status < 500 && ![401, 403, 407, 408, 429].includes(status)

@@ -14,22 +14,22 @@ export interface Token {
   lifetimeMs: number | null
 }
 
-/** `answer` is for judging and counting; it never holds the token. */
+/** `answer` never holds the token. */
 export interface TokenAnswer {
   answer: Answer
   token: Token | null
 }
 
-/** Sends and reports (docs/reference/interface.md, 4); what an answer means is decided elsewhere. */
+/** Sends requests; what an answer means is decided elsewhere (docs/reference/interface.md, 4). */
 export interface ServiceClient {
   /**
-   * Sends one request, once. Never throws for what the service or the network does.
+   * Sends one request, once. Never throws because of the service or the network.
    *
    * @param mayLeave asked when its first byte is about to leave, however long connecting took
-   * @returns null if it may not leave any more, and has not
+   * @returns null if it did not leave
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Asks once for an address beside those of the API, where nothing can be. */
+  /** Asks once for an API address that cannot exist. */
   askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   close(): Promise<void>
@@ -41,7 +41,8 @@ interface ServiceClientDeps {
   maxInFlight: number
   clock: Clock
   /**
-   * Called at each connection with the earlier end, in epoch ms, of the certificates that API and issuer showed last.
+   * Called at each connection with the earliest end, in epoch ms, of the certificates that API and issuer showed
+   * last.
    */
   onCertificate?: (expiresAtMs: number) => void
 }
@@ -52,7 +53,6 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const http = createHttp({
     clock,
     timeoutMs: service.requestTimeoutMs,
-    // One for the token, so that no request waits for a connection.
     connections: maxInFlight + 1,
     answerMaxBytes: service.answerMaxBytes,
     settings: credentials,
@@ -91,13 +91,13 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 }
 
-/** Splits an address; the path is kept apart so that no id can be read as `..` or a query. */
+/** Keeps the path apart, so that no id can be read as `..` or a query. */
 export function endpointAt(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-// Identity only: anything else could unpack to more than we are ready to read.
+// Identity only: any other encoding could unpack to gigabytes.
 export const requestHeaders = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
@@ -113,8 +113,8 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
 }
 
 /**
- * The header of an idempotency key. By default its value is in double quotes (RFC 8941, 3.3.3;
- * draft-ietf-httpapi-idempotency-key-header); some services take only the bare UUID.
+ * By default the key is in double quotes (RFC 8941, 3.3.3; draft-ietf-httpapi-idempotency-key-header). Some services
+ * take only the bare UUID.
  */
 export function keyHeader(key: string, { idempotencyHeader, idempotencyKeyForm }: KeySettings): Record<string, string> {
   return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }
@@ -135,7 +135,7 @@ function tokenRequest(
   }
 }
 
-/** @param address what was asked; null if its Location is of no use */
+/** @param address the address asked; null if Location is of no use */
 function answerFrom(
   answer: HttpAnswer,
   secrets: readonly string[],
@@ -151,7 +151,7 @@ function answerFrom(
     kind: 'response',
     status,
     json,
-    // Redacted before it is cut, or half a token could stay at the end.
+    // Redacted before it is cut: half a token could stay at the end.
     excerpt: boundText(cleanText(shown, secretSpellings(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
@@ -163,7 +163,7 @@ function answerFrom(
   }
 }
 
-/** Nothing of a body that may hold a token goes any further. */
+/** The body may hold a token, so only the parsed token goes on. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const whole = answer.unreadable === null ? tokenResponse.safeParse(readBody(answer.text, [], true).json) : null
   const token = whole?.success
@@ -172,13 +172,13 @@ function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, no
   return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
 }
 
-/** More than ten years is a wrong unit, and counts as no lifetime. */
+/** More than ten years means a wrong unit, and counts as unknown. */
 function lifetimeMs(expiresIn: number, unitMs: number): number | null {
   const ms = expiresIn * unitMs
   return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null
 }
 
-/** Without its query, which may hold anything. */
+/** Drops the query, which may hold secrets. */
 function redirectTo(status: number, headers: Record<string, string>): string | null {
   const location = headers.location
   if (status < 300 || status > 399 || location === undefined) return null
@@ -186,8 +186,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
 }
 
 /**
- * Returns the end of a Location on the service's own address if it may be an id: it has a digit, and is not part of
- * the address asked. Location itself is never followed.
+ * Returns the end of a Location at the service if it may be an id: it has a digit and is not part of the address
+ * asked. Location itself is never followed.
  */
 function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
@@ -202,7 +202,7 @@ function locationId(location: string | undefined, address: string, secrets: read
   }
 }
 
-/** As a secret may be echoed: plain, in a form or an address, in JSON. */
+/** Spellings in which a secret may be echoed: plain, in a form or an address, in JSON. */
 export function secretSpellings(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [
     secret,
@@ -220,16 +220,11 @@ function wholeNumber(header: string | undefined): number | null {
   return header !== undefined && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null
 }
 
-/**
- * Retry-After in milliseconds, whether it is seconds or an HTTP date. A date is by the service's clock, which the header Date
- * tells.
- *
- * @see RFC 9110, 10.2.3
- */
+/** A date in Retry-After is by the service's clock, which the header Date gives. @see RFC 9110, 10.2.3 */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {
   const text = headers['retry-after']?.trim() ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
-  // Date.parse also takes `-5` and `1e3`: a date begins with the name of a day.
+  // Date.parse also takes `-5` and `1e3`: require a day's name.
   const untilMs = /^[A-Z][a-z]{2,8}, ?\d/.test(text) ? Date.parse(text) : Number.NaN
   const sinceMs = Date.parse(headers.date ?? '')
   return Number.isNaN(untilMs) ? null : Math.max(0, untilMs - (Number.isNaN(sinceMs) ? nowMs : sinceMs))

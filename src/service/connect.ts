@@ -7,7 +7,7 @@ import type { Credentials } from '../config.ts'
 import { skipInterim } from './interim.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
-/** PEM texts and the proxy. Without `ca`, the authorities that Node trusts. */
+/** PEM texts and the proxy. Without `ca`, Node's authorities. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectDeps {
@@ -20,19 +20,19 @@ export interface ConnectDeps {
 type Connect = buildConnector.connector
 type Connected = Parameters<Connect>[1]
 
-/** The service's word on our certificate is awaited twice as long as the handshake took, within these. */
+/** The wait for the service's verdict on our certificate is twice the handshake, within these bounds. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** On a machine that is always late nothing would leave otherwise. */
+/** On a machine that is always late, requests must leave at last. */
 const waitsMax = 5
 
 /**
- * Makes connections with TLS 1.2 or 1.3 and a certificate that holds for the host, whatever NODE_OPTIONS or
+ * Connects with TLS 1.2 or 1.3 and a certificate that holds for the host, whatever NODE_OPTIONS or
  * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
  * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4): a request sent at once
- * might or might not arrive. So nothing leaves before the service has let us in, as its ticket for the next session
- * shows. One that sends no ticket is given twice the time of the handshake.
+ * might or might not arrive. So nothing leaves before the service has sent its session ticket. One that sends no
+ * ticket is given twice the handshake's time.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -70,19 +70,18 @@ function nameEnd(error: Error): Error {
     : error
 }
 
-/** A resumed session brings no certificate: then the one before still counts. */
+/** A resumed session brings no certificate: the one before still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
 }
 
-/** No certificate is asked for when a session is resumed. */
 const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
 /**
- * Hands the connection over when the service has let us in, or has had the time to refuse. A process that was stopped
- * meanwhile waits anew.
+ * Hands the connection over when the service has accepted us, or had time to refuse. A process that was suspended
+ * waits anew.
  */
 function confirm(
   socket: Socket,
@@ -115,7 +114,7 @@ function confirm(
   }
 }
 
-/** Nothing of the request has left. */
+/** Thrown before anything of the request has left. */
 export class TunnelRefused extends Error {
   override name = 'TunnelRefused'
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */
@@ -127,8 +126,8 @@ export class TunnelRefused extends Error {
 }
 
 /**
- * Has a proxy open a connection to `target`, host:port (CONNECT, RFC 9110, 9.3.6); TLS is spoken with the service.
- * undici's ProxyAgent names faults only in texts, and waits for a proxy that hangs as long as for an answer.
+ * Asks a proxy to connect to `target`, host:port (CONNECT, RFC 9110, 9.3.6). undici's ProxyAgent names faults only in
+ * texts, and waits for a hanging proxy as long as for an answer.
  *
  * @throws TunnelRefused
  */
@@ -163,5 +162,4 @@ export function openTunnel(proxy: string, target: string, timeoutMs: number): Pr
   })
 }
 
-/** A proxy that closes without an answer resets, or hangs up. */
 const whyOf = ({ code = 'CLOSED' }: NodeJS.ErrnoException): string => (code === 'ECONNRESET' ? 'CLOSED' : code)

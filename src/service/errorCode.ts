@@ -5,12 +5,11 @@ const shape = /^E\d{3}$/
 const anywhere = /\bE\d{3}\b/
 
 /**
- * Finds the error code of an answer: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or a problem's
- * `type` (RFC 9457) that ends in one. A code of the interface's own shape wins, because frameworks put a `code` of
- * theirs beside the service's.
+ * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
+ * `type` (RFC 9457). A code of the interface's own shape wins over a framework's.
  *
  * Running text counts only without JSON and with 5xx, because a gateway's page may quote E003. A refusal that
- * mentions "article E003-17" speaks of the record, and would stop everyone.
+ * mentions "article E003-17" is about the record, and must not stop everyone.
  *
  * @param json undefined if the body is not JSON
  * @see docs/reference/interface.md, 7.2
@@ -21,13 +20,13 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** Whether a code is the service's own (docs/reference/interface.md, 7.2), not a framework's or gateway's. */
+/** True for the service's own codes (docs/reference/interface.md, 7.2), not a framework's or gateway's. */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
-  // A list may hold any words: only the interface's own shape is a code there.
+  // A list may hold any words: only the interface's shape counts.
   if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
@@ -45,19 +44,18 @@ function plausible(value: string): string[] {
   return /^[\w.:/-]{1,64}$/.test(code) ? [code] : []
 }
 
-/** A problem's type is a URI (RFC 9457, 3.1.1). */
 function typeCode(type: unknown): string[] {
   const last = typeof type === 'string' ? (type.split(/[/#:]/).at(-1) ?? '') : ''
   return shape.test(last) ? [last] : []
 }
 
-/** What differs between answers that say the same: ids, times, long numbers. */
+/** Ids, times and long numbers differ between equal answers. */
 const volatile =
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
 
 /**
- * A hash of a refusal's status and body, by which it is known again; null if it is not a refusal, or the service
- * itself judges under a code of its own.
+ * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has a
+ * code of the service's own.
  */
 export function fingerprintOf(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))

@@ -3,14 +3,14 @@ import type { Clock } from '../clock.ts'
 import { type ConnectionSettings, createConnect } from './connect.ts'
 import { describeFault, isTimeout } from './networkFault.ts'
 
-/** `path` begins with a slash and is sent as it stands. */
+/** `path` begins with a slash and is sent unchanged. */
 export interface HttpRequest {
   method: 'GET' | 'POST'
   origin: string
   path: string
   headers: Record<string, string>
   body: string | null
-  /** Asked when the request begins to leave, which a handshake may have put off. */
+  /** Asked when the request begins to leave, perhaps after a handshake. */
   mayLeave(): boolean
 }
 
@@ -20,14 +20,14 @@ export type HttpAnswer =
       status: number
       headers: Record<string, string>
       text: string
-      /** Why `text` is not the whole body. */
+      /** Why `text` is not the whole body; null if it is. */
       unreadable: string | null
       tookMs: number
     }
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
 export interface Http {
-  /** @returns null if the request may not leave any more */
+  /** @returns null if the request did not leave */
   exchange(request: HttpRequest): Promise<HttpAnswer | null>
   close(): Promise<void>
 }
@@ -36,26 +36,25 @@ interface HttpDeps {
   clock: Clock
   /** From the call to the last byte of the answer. */
   timeoutMs: number
-  /** Per origin and method; one request more would wait with its deadline running. */
+  /** Per origin and method; a further request would wait while its deadline runs. */
   connections: number
   answerMaxBytes: number
-  /** Asked for each request; the same object says the same. */
+  /** Called for each request. The same object means the same settings. */
   settings: () => ConnectionSettings
   onCertificate(host: string, expiresAtMs: number): void
 }
 
 /**
- * HTTP for a service that must get nothing twice: HTTP/1.1, nothing repeated, no redirect followed, one deadline, a
- * cap on what is read.
+ * HTTP for a service that must get nothing twice: HTTP/1.1, no repetition, no redirects, one deadline, a cap on what
+ * is read.
  *
- * A POST gets a connection of its own, because the service may just be closing a kept one, and then nobody can say
- * whether the POST arrived.
+ * Each POST has its own connection. The service may be closing a kept one, and then it is unknown if the POST
+ * arrived.
  */
 export function createHttp(deps: HttpDeps): Http {
   let inForce = createAgents(deps)
   const closing = new Set<Promise<unknown>>()
 
-  /** Former connections end with their requests. */
   function agents(): Agents {
     if (inForce.settings === deps.settings()) return inForce
     const former = inForce
@@ -94,7 +93,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // These two would let a dripping answer run for ever: the deadline below is the only clock.
+    // A dripping answer would never end by these: the deadline below is the only clock.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
@@ -111,8 +110,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
       resolve(judged && { ...judged, tookMs: tookMs() })
     })
-    // A process that wakes up runs its timers before it reads what came meanwhile: one turn of the loop reads that
-    // first.
+    // A process that wakes up runs its timers before it reads what came meanwhile: wait one turn of the loop.
     const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
     try {
@@ -124,10 +122,10 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
 }
 
 const tickMs = 500
-/** A later tick was held up: SIGSTOP, a suspended machine. */
+/** A tick this late means SIGSTOP or a suspended machine. */
 const stoodStillMinMs = 2_000
 
-/** Notices whether this process stood still. `end` returns for how long. */
+/** Measures how long this process was suspended; `end` returns it. */
 function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   let stoodStillMs = 0
   let sinceTickMs = clock.stopwatch()
@@ -146,7 +144,7 @@ function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
   }
 }
 
-/** What ended without an answer while this process stood still says nothing about the service. */
+/** A request that ended while this process was suspended says nothing about the service. */
 function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
   if (outcome.kind !== 'no-answer') return outcome
   if (!outcome.sent) return null
@@ -157,9 +155,8 @@ function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | nul
 type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'tookMs'> : never) : never
 
 /**
- * Follows one request. undici calls `onRequestStart` in the turn in which it writes the first byte, and never without
- * a connection: so this process knows whether the request began to leave. One that may not leave any more is aborted
- * there, unsent.
+ * Follows one request. undici calls `onRequestStart` in the turn in which it writes the first byte, so this process
+ * knows if the request began to leave. A request that may not leave is aborted there, unsent.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
   readonly #maxBytes: number
@@ -200,7 +197,6 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#status = status
     this.#headers = firstOfEach(headers)
     const encoding = this.#headers['content-encoding']?.trim().toLowerCase() || 'identity'
-    // A few kB of gzip can unpack to gigabytes.
     if (encoding !== 'identity') this.#stopReading(controller, `a body encoded as ${encoding}, which was not asked for`)
   }
 

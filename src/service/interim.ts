@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
 export interface InterimFilter {
-  /** A request begins to leave: the head of an answer comes next. */
+  /** A request leaves: the head of an answer comes next. */
   begin(): void
-  /** @returns what of these bytes, and of those held back, is for the parser */
+  /** @returns the bytes, of these and of those held back, for the parser */
   pass(chunk: Buffer): Buffer
 }
 
@@ -11,13 +11,13 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** Not 101, which ends the exchange, and which no request asks for. */
+/** Not 101, which ends the exchange and which no request asks for. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 
 /**
- * Drops answers 1xx before the answer proper, as every client must (RFC 9110, 15.2). undici 8 closes the connection
- * on `100 Continue`, and then nobody knows whether the POST arrived.
+ * Drops 1xx answers, as clients must (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then it
+ * is unknown if the POST arrived.
  */
 export function createInterimFilter(): InterimFilter {
   let isHead = true
@@ -46,10 +46,7 @@ export function createInterimFilter(): InterimFilter {
   }
 }
 
-/**
- * Puts the filter before undici's parser, which reads with `read()` and writes each request's head first. Whatever is
- * written begins an exchange, because there is one request at a time.
- */
+/** Filters what undici's parser reads. Each write begins an exchange, because there is one request at a time. */
 export function skipInterim(socket: Socket): Socket {
   const filter = createInterimFilter()
   const read = socket.read.bind(socket)

@@ -22,7 +22,7 @@ export class HandshakeEnded extends Error {
 const theirAuthority = 'if you trust the authority that signed it, put its certificate into the file of SERVICE_CA_FILE'
 const ourCertificate = 'check SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
 
-/** What the operator should look at: the first code that fits. */
+/** The first code that fits wins. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^PROXY_407/, 'the proxy wants a user name and a password, or refused those given: check SERVICE_PROXY'],
   [/^PROXY_(401|403)/, 'the proxy refuses connections to the service: ask its operator to allow the host'],
@@ -92,7 +92,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: check SERVICE_CA_FILE; ${ourCertificate}`],
 ]
 
-/** Made from the code only, because an error's message may quote headers, and with them a token. */
+/** Uses only the code: an error's message may quote headers, and with them a token. */
 export function describeFault(error: unknown, sent: boolean): string {
   const code = codeOf(error)
   const meaning =

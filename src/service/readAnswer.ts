@@ -19,8 +19,9 @@ import { isServiceCode } from './errorCode.ts'
 import { errorMessageIn, judgeTaken, submittedId, transactionStatus } from './responses.ts'
 
 /**
- * Reads an answer to a POST. Pure, and never throws. 404, 405 and 410 without a code of the service's own call for a
- * pause, because nothing is served at that address.
+ * Reads an answer to a POST. Never throws. Pure.
+ *
+ * 404, 405 and 410 without a code of the service's own pause, because nothing is served at that address.
  */
 export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(
@@ -34,7 +35,7 @@ export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(answer, resource, pauseCall(answer))
 }
 
-/** Returns the pause that an answer to a GET calls for, a 401 being a second one. */
+/** Returns the pause for an answer to a GET. A 401 counts as the second one. */
 export function pauseCall(answer: Answer): PauseCall | null {
   return pauseFor(answer, ({ get }) => get)
 }
@@ -67,8 +68,8 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
 /**
  * Judges the answer to a trial. Pure.
  *
- * A success in JSON and a refusal both show that the service is back. A gateway may refuse alike, such as with a bare
- * 404: the first record then goes alone, and loses nothing.
+ * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too: then the first
+ * record, which goes alone, finds out.
  */
 export function judgeTrial(answer: Answer): TrialVerdict {
   const pause = pauseCall(answer)
@@ -80,7 +81,7 @@ export function judgeTrial(answer: Answer): TrialVerdict {
 }
 
 /**
- * Returns the pause that a token request without a token calls for.
+ * Returns the pause for a token request that gave no token.
  *
  * @see docs/why/contract.md, "What an answer means"; RFC 6749, 5.2
  */
@@ -91,7 +92,6 @@ export function decideToken(answer: Answer): PauseCall {
   return called(answer, tokenPauses[heedsCode && answer.code === 'E003' ? 'unavailable' : token], issuer)
 }
 
-/** In one line for the operator. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
   const message = (errorMessageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
@@ -100,8 +100,8 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /**
- * Whether two answers differ only in what they quote of the question, and in ids, times and numbers. A server that
- * answers an impossible address as it answers the API's knows neither.
+ * True if two answers differ only in ids, times, numbers and quotes of the question. A server that answers an
+ * impossible address like the API's knows neither.
  */
 export function isSameAnswer(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false
@@ -169,10 +169,10 @@ function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | G
   return pause === undefined ? null : called(answer, pause)
 }
 
-/** Retry-After counts for no more (docs/why/contract.md, "What an answer means"). */
+/** The longest Retry-After that counts (docs/why/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
-/** `ownWords` go into the log, so they have no word of the service's. */
+/** `ownWords` go into the log: without the service's texts. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`

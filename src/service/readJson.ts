@@ -3,25 +3,25 @@ import { resources } from '../resources.ts'
 import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
 
 /**
- * Reads JSON from outside as values that can be stored and written back; undefined if it is not JSON.
+ * Reads foreign JSON as values that can be stored and written back; undefined if it is not JSON.
  *
- * - A number that a double would not write back with the same digits becomes `JSON.rawJSON`.
- * - What is nested deeper than 100 levels becomes a text that says so.
+ * - A number that a double would change becomes `JSON.rawJSON`.
+ * - Values nested deeper than 100 levels become a text that says so.
  * - NUL and lone surrogates, which Postgres refuses, become U+FFFD.
- * - Each of `secrets` becomes `[redacted]` where a string echoes it. A used value is not changed by a short secret:
- *   `test-95` stays if the secret is `test`.
+ * - Echoed `secrets` become `[redacted]`. A short secret does not change ids: `test-95` stays if the secret is
+ *   `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
   return readExamined(text, examineJson(text, depthMax), secrets)
 }
 
 export interface ReadBody {
-  /** Undefined if it is not JSON, or if a key of its outermost object comes twice. */
+  /** Undefined if it is not JSON, or if its outermost object repeats a key. */
   json: unknown
   repeatsKey: boolean
 }
 
-/** Two equal keys breach the contract. A refusal stays readable, because no record completes by it. */
+/** Two equal keys breach the contract. A refusal stays readable, because it completes no record. */
 export function readBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
   const examined = examineJson(text, depthMax)
   const json = readExamined(text, examined, secrets)
@@ -52,7 +52,7 @@ function readExamined(whole: string, { tooDeep }: ExaminedJson, secrets: readonl
 
 export const redactedMark = '[redacted]'
 
-/** Ids, statuses and codes are used as they came (responses.ts, errorCode.ts). */
+/** Ids, statuses and codes are used unchanged (responses.ts, errorCode.ts). */
 const usedFields: ReadonlySet<string> = new Set([
   ...Object.values(resources).map(({ idField }) => idField),
   'status',
@@ -62,10 +62,10 @@ const usedFields: ReadonlySet<string> = new Set([
   'type',
 ])
 
-/** The service says them whatever the secret is. */
+/** Words of the interface stay, even if a secret is equal to one. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
-/** A shorter one is part of an id by chance. */
+/** A shorter secret is part of an id by chance. */
 const longSecretMin = 8
 
 function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
@@ -73,18 +73,18 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
   return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
 }
 
-/** The same for text that is not JSON. */
+/** Redacts and bounds text that is not JSON. */
 export function cleanText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
-  // In one pass, the longest first: a secret that is part of another, or of our mark, breaks neither.
+  // In one pass, the longest first: a secret may be part of another, or of our mark.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)
   return patterns.length === 0
     ? clean
     : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redactedMark)
 }
 
-/** A number keeps its own digits, because some services forget the quotes of ids. */
+/** A number keeps its digits, because some services forget the quotes of ids. */
 export function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return String(value)

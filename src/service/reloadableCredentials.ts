@@ -1,13 +1,13 @@
 import type { CredentialPart, Credentials } from '../config.ts'
 
-/** What proves who we are and whom we believe, and whether the files it comes from can be used. */
+/** Credentials and authorities in use, and why their files cannot be used. */
 export interface ReloadableCredentials {
-  /** The same object until a part changes. */
+  /** The same object until something changes. */
   now(): Credentials
   /**
-   * Reads these parts again and takes into force what can be used.
+   * Reads these parts again and uses those that are valid.
    *
-   * @returns whether something changed
+   * @returns true if something changed
    */
   renew(parts: readonly CredentialPart[]): boolean
   broken(): string | null
@@ -16,7 +16,7 @@ export interface ReloadableCredentials {
 export interface ReloadableCredentialsDeps {
   credentials: Credentials
   nowMs(): number
-  /** @returns text: why it cannot be used */
+  /** @returns text if it cannot be used */
   read(part: CredentialPart, inForce: Credentials): Partial<Credentials> | string
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
@@ -47,12 +47,12 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
     return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
 
-  /** A variable that is optional counts an empty file as not set. */
+  /** For an optional variable, an empty file counts as not set. */
   function emptied({ proxy }: Partial<Credentials>): string | null {
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
 
-  /** The ledger belongs to one client, whose transactions another may not see. */
+  /** The ledger belongs to one client: another may not see its transactions. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
     return 'SERVICE_CLIENT_ID is a different client. Stop all daemons, run `outboxd adopt --service --same`, and start them again'

@@ -1,4 +1,4 @@
-/** The service's JSON, by section of docs/reference/interface.md. Pure. Unknown fields are no mistake. */
+/** The service's JSON. Unknown fields are allowed. Pure. */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
 import type { AcceptanceReading, TransactionStatus } from '../model.ts'
@@ -7,9 +7,8 @@ import { isServiceCode } from './errorCode.ts'
 import { redactedMark, textOf } from './readJson.ts'
 
 /**
- * An id as the service gave it. `.` and `..` count as none, because they are taken out of a path even when
- * percent-encoded (RFC 3986, 5.2.4 and 6.2.2). So do control characters, a redacted secret, and what a program writes
- * for no id.
+ * `.` and `..` are not ids, because they vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2).
+ * Neither are control characters, redacted secrets, and texts such as `null`.
  */
 const id = z.preprocess(
   textOf,
@@ -20,12 +19,12 @@ const id = z.preprocess(
     .refine((text) => !noId.test(text) && !text.includes(redactedMark)),
 )
 
-/** In a transaction's status no id is not a mistake. */
+/** In a transaction's status the id may be missing. */
 const idOrNone = id.nullish().catch(null)
 
 const noId = /^\s*(null|undefined)?\s*$/i
 
-/** docs/reference/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
+/** docs/reference/interface.md, 2.1. `expires_in` has no unit, and may be text. */
 export const tokenResponse = z.object({
   access_token: z
     .string()
@@ -34,14 +33,14 @@ export const tokenResponse = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** docs/reference/interface.md, 2.3 and 2.6; `takenIn` judges what stands beside the id. */
+/** docs/reference/interface.md, 2.3 and 2.6. */
 const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
 
-/** docs/reference/interface.md, 2.4 and 2.6. The id may be missing; a wrong one may not. */
+/** docs/reference/interface.md, 2.4 and 2.6. */
 const statusResponse = forEachResource((resource) => {
   const { idField, resultField } = resources[resource]
   return z
@@ -56,7 +55,6 @@ const statusResponse = forEachResource((resource) => {
 
 export const usableId = (text: string): string | null => idOrNone.parse(text) ?? null
 
-/** Null if it has no usable id. */
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[resources[resource].idField] ?? null) : null
@@ -70,7 +68,7 @@ export function judgeTaken(json: unknown, code: string | null): AcceptanceReadin
   return isServiceCode(code) ? 'unclear' : 'yes'
 }
 
-/** The answer to a GET; null if it is not one. */
+/** Null if it is not the answer to a GET. */
 export function transactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null
@@ -96,7 +94,7 @@ const detailOfOne = z.union([
   z.object({ detail: text }).transform((error) => error.detail),
 ])
 
-/** What an error body says in words. Its shape is not shown (docs/reference/interface.md, 7.2), so the usual places are tried. */
+/** Tries the usual places, because the shape of errors is not shown (docs/reference/interface.md, 7.2). */
 export function errorMessageIn(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null

@@ -6,27 +6,21 @@ import { decideToken } from './readAnswer.ts'
 /** The access token that all requests of this process share (docs/reference/interface.md, 5). */
 export interface Tokens {
   /**
-   * Returns the token in force, or fetches one. Concurrent callers share one fetch. A token due for renewal is still
-   * given while its successor is fetched, and as long as it lasts if that fails.
+   * Returns the current token, or fetches one. Concurrent callers share one fetch. While a token is renewed, and as
+   * long as it lasts if that fails, the old one is returned.
    */
   ready(): Promise<TokenVerdict>
   used(accessToken: string, answer: Answer): void
-  /**
-   * Whether a 401 may come only of the token's age, and so says nothing about the next token. After five such tokens
-   * in a row it does.
-   */
+  /** True if a 401 may only mean that the token expired. After five such tokens in a row it means a refusal. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /**
-   * Whether a 401 came to a token that was fetched after a refusal and has not been let in since: then another token
-   * will not help.
-   */
+  /** True if a token that was fetched after a refusal is refused, too: another token will not help. */
   isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
-  /** Drops the token that the service refused, unless another has taken its place. */
+  /** Drops a refused token, unless it was replaced meanwhile. */
   reject(accessToken: string): void
   expiresAtMs(): number | null
 }
 
-/** A service may refuse a token for the one and not for the other. */
+/** A service may refuse a token for one method only. */
 type Method = 'GET' | 'POST'
 
 export type TokenFetchReason = 'missing' | 'renewal'
@@ -40,22 +34,22 @@ interface TokensDeps {
     request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
     why: TokenFetchReason,
   ): Promise<TokenAnswer | 'no-slot'>
-  /** Whether a token and a request never find slots within one window. */
+  /** True if a token and a request never fit into one window. */
   isOneAtATime(): boolean
-  /** Reads the refused id and secret again. @returns whether they changed */
+  /** Reads id and secret again. @returns true if they changed */
   renewSecret(): boolean
   breached(kind: Breach): void
 }
 
-/** For a token that does not say how long it lasts. */
+/** For a token without a lifetime. */
 const assumedLifetimeMs = 300_000
-/** After a failed renewal, so that an issuer in trouble is not asked once per request. */
+/** After a failed renewal, so that an issuer in trouble is not asked with each request. */
 const renewalPauseMs = 10_000
 
-/** The service counts a token's end in whole seconds (RFC 7519, 2). */
+/** Ends of tokens are in whole seconds (RFC 7519, 2). */
 const roundingMs = 1_000
 const outlivedMax = 5
-/** A request may come back after its token was replaced, more than once if tokens are short. */
+/** A request may return after its token was replaced, more than once for short tokens. */
 const rememberedMax = 10
 
 interface Held {
@@ -66,7 +60,7 @@ interface Held {
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
-  /** What it, and what the token before, was refused for, as long as it has not been let in. */
+  /** Methods that this token, and the one before, was refused for and not yet accepted. */
   refusedFor: Set<Method>
   unprovenFor: Set<Method>
 }
@@ -79,11 +73,11 @@ export function createTokens(deps: TokensDeps): Tokens {
   let fetching: Promise<TokenVerdict> | null = null
 
   async function fetch(need: TokenFetchReason): Promise<TokenVerdict> {
-    // Its life counts from before the request, so that a slow answer does not make it look younger.
+    // Counts from before the request, so that a slow answer does not make the token look younger.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
     if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
-    if (fetched === 'no-slot' || wasSuspended(fetched.answer)) return { kind: 'no-slot' } // asked again at the next look
+    if (fetched === 'no-slot' || wasSuspended(fetched.answer)) return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
     rejected = null
@@ -120,10 +114,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     return fetching
   }
 
-  /**
-   * With a limit of 1, a token that lasts no longer than a window is over before its request may leave: so is the
-   * next.
-   */
+  /** With a limit of 1, a token shorter than a window expires before its request may leave: so does the next. */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
   }
@@ -140,7 +131,6 @@ export function createTokens(deps: TokensDeps): Tokens {
   return {
     async ready() {
       if (held === null || isOver(held)) return shareFetch('missing')
-      // A failed renewal shows when the token runs out.
       if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
     },

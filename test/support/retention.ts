@@ -3,7 +3,7 @@ import { chainLogs } from '../../src/ledger/audit/chain.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, prune } from '../../src/ledger/prune.ts'
 
 /** An outbox that no row is ever deleted from. */
-export const allThere: PruneDeps['outbox'] = { findPresent: async (ids) => new Set(ids) }
+export const allThere: PruneDeps['outbox'] = { findExistingRows: async (ids) => new Set(ids) }
 
 /** Prunes until nothing is left to do. @returns what was done */
 export async function pruneAll(
