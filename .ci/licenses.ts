@@ -55,7 +55,7 @@ export function renderLicenses(shipped: readonly Shipped[]): string {
   )
   return `# Licences
 
-outboxd is under the Apache License 2.0 ([LICENSE](../LICENSE)). What \`npm install\` brings with it, from package-lock.json; each package has the text of its licence in its folder.
+outboxd is under the Apache License 2.0 ([LICENSE](../../LICENSE)). What \`npm install\` brings with it, from package-lock.json; each package has the text of its licence in its folder.
 The optional ones are a PostgreSQL for \`outboxd demo\` and \`outboxd sandbox --embedded\`, which the image leaves out: its programs are under the PostgreSQL Licence, and the libraries that they bring
 along under their own. Printed by \`npm run --silent licenses\`; \`npm run --silent sbom\` prints the same with hashes as CycloneDX.
 

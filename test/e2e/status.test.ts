@@ -77,5 +77,5 @@ test('once a daemon has stopped, status says at once that none runs', async () =
   await daemon.stop()
   const printed = await said()
   expect(printed).toMatch(/^No daemon is running, so nothing is sent/)
-  expect(printed).toMatch(/instances +none alive/)
+  expect(printed).toMatch(/instances +none running/)
 })
