@@ -290,7 +290,7 @@ async function year(): Promise<void> {
     const beganMs = performance.now()
     let done = 0
     await prune(
-      { ledger: daemon, outbox: { findPresent: async (ids) => new Set(ids) } },
+      { ledger: daemon, outbox: { findExistingRows: async (ids) => new Set(ids) } },
       {
         retention: { days: agoDays + retention.days, payloadDays: agoDays + retention.payloadDays },
         turn: 'wait',
