@@ -128,5 +128,5 @@ ${counted}`
     ...(more > 0 ? [`and ${more} more`] : []),
     ...(mostInAMinute > allowedInAMinute ? ['the service got more requests than the limit allows'] : []),
   ]
-  return `${totalsText(totals)}\nNOT all is as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
+  return `${totalsText(totals)}\nNOT as it should be:\n${problems.map((problem) => `  ${problem}\n`).join('')}${counted}`
 }

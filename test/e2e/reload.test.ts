@@ -58,7 +58,7 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   expect(await isUsable()).toBe('1')
 
   await appendFile(file, 'endpiont: data\n')
-  expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')
+  expect(await reload('mapping files are broken')).toContain('greeting.yaml:6')
   expect(await isUsable()).toBe('0')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
 })

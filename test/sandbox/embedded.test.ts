@@ -61,7 +61,7 @@ test('needs no database, tells scripts where it listens, and leaves nothing behi
   expect({ code, isThere: isThere(running.pid), isLeft: existsSync(running.folder) }).toEqual({
     ...{ code: 0, isThere: false, isLeft: false },
   })
-  expect(stderr).toContain('gone when it ends')
+  expect(stderr).toContain('removed when it ends')
 })
 
 test('if its PostgreSQL is killed, it ends with 1 and says what that said last', async () => {

@@ -82,7 +82,7 @@ test('a table with a long history is given: `migrate`, `check` and `status` coun
   await migrate.action(context, {})
   await check.action(context, {})
   const message =
-    /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*: the daemon sends all of them.*outboxd adopt --start/
+    /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*\. The daemon will send all of them.*outboxd adopt --start/
   expect(context.messages()).toMatch(message)
   expect(context.printed()).toMatch(message)
 

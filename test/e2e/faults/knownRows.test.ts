@@ -43,7 +43,7 @@ test('a table is emptied and its ids begin anew: rows are not sent, `row_conflic
     '1 row of the outbox (1) differs from what was captured under its id, so the new content is not sent',
   )
   expect(standing).not.toContain('All is well')
-  expect(standing).toContain('outboxd show outbox:1 shows both')
+  expect(standing).toContain('`outboxd show outbox:1` shows both')
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
@@ -53,7 +53,7 @@ test('a table is emptied and its ids begin anew: rows are not sent, `row_conflic
   const asked = contextOf(given)
   expect(await adopt.action(asked, { new: true })).toBe(4)
   expect(asked.messages()).toContain('The ledger has already sent 1 record of this outbox')
-  expect(asked.messages()).toContain('is sent AGAIN')
+  expect(asked.messages()).toContain('they are sent AGAIN')
   const foreseen = contextOf(given)
   expect(await adopt.action(foreseen, { new: true, dryRun: true, json: true })).toBe(0)
   expect(JSON.parse(foreseen.printed())).toMatchObject({ dryRun: true, rows: 'new', underWay: expect.any(Object) })
@@ -71,7 +71,7 @@ test('a daemon names a different outbox table: refused at the start, `foreign_ou
     'the ledger belongs to the outbox public.outbox of the database',
   )
   expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
-  expect(await statusOf(given)).toContain('A daemon is configured for another outbox table than the ledger belongs to')
+  expect(await statusOf(given)).toContain('A daemon is configured for a different outbox table than the ledger')
   const context = contextOf(given, { OUTBOX_TABLE: 'other' })
   expect(await check.action(context, {})).not.toBe(0)
   expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
@@ -159,7 +159,7 @@ test('the ERP edits captured rows without `created_at`: one problem for the tabl
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
   expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
   expect(await statusOf(given, env)).toMatch(
-    /In the outbox 30 rows with ids that the ledger knows .*outboxd adopt --same, once/,
+    /In the outbox 30 rows have different contents than at the capture .*outboxd adopt --same` once/,
   )
   expect(await adopt.action(contextOf(given, env), { same: true, yes: true })).toBe(0)
   await given.pool.query(`update source set payload = '${payload('again')}'`)
@@ -174,21 +174,19 @@ test('rows still wait before the start position: counted in the confirmation, `s
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)
   expect(await adopt.action(asked, { start: 'id:3' })).toBe(4)
-  expect(asked.messages()).toContain('2 rows before it say that they wait, the oldest recorded 2')
+  expect(asked.messages()).toContain('2 rows before it wait, the oldest recorded 2')
   expect(await adopt.action(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
-  expect(await statusOf(given)).toContain(
-    'The daemon ignores rows with an id below 3. 2 rows before it say that they wait',
-  )
+  expect(await statusOf(given)).toContain('The daemon ignores rows with an id below 3. 2 rows before it wait')
   const checked = contextOf(given)
   await check.action(checked, {})
-  expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
+  expect(checked.printed() + checked.messages()).toContain('2 rows before it wait')
   await given.startInstance()
   await eventually(async () =>
     expect(await statusOf(given)).toMatch(
-      /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are left/,
+      /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored/,
     ),
   )
   const shown = contextOf(given)
   expect(await show.action(shown, 'outbox:1', {})).toBe(3)
-  expect(shown.messages()).toContain('the row 1 lies before the start position of this outbox')
+  expect(shown.messages()).toContain('the row 1 lies before the start position, so it is never sent')
 })

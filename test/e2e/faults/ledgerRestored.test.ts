@@ -66,7 +66,7 @@ test.each([
   await insert('b')
   const early = testContext(env)
   expect(await recover.action(early, { as: 'new', by: 'erin', yes: true })).toBe(1)
-  expect(early.messages()).toContain('none has looked at it yet')
+  expect(early.messages()).toContain('no daemon has looked at it yet')
   await given.startInstance({ STATE_DATABASE_URL: state.url })
   await until(
     () => statusSays(env),

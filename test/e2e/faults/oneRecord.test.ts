@@ -49,7 +49,7 @@ test("a firewall's 403 for one record while others get through: rejected at the 
     )
   }
   const outcome = await harness.becomes('poison-', 'rejected')
-  expect(outcome.error).toMatch(/403: .*Request blocked.*3 times while others got through, so it is this record/)
+  expect(outcome.error).toMatch(/403: .*Request blocked.*3 times while others got through, so the cause is this record/)
   expect(outcome.effects).toBe(0)
 
   await harness.insert('last-')

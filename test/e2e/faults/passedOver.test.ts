@@ -42,7 +42,7 @@ test('`outbox.yaml` includes rows that it left out before: counted, each sent on
   await insert(given, 'released', 'released', 2)
   const stop = await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['released', 'released']))
-  await eventually(async () => expect(await says(given)).toContain('nothing waits'))
+  await eventually(async () => expect(await says(given)).toContain('All is well: everything is sent'))
   await stop()
 
   const wider = filtered(`status in ('released', 'draft')`)['outbox.yaml']
@@ -56,7 +56,7 @@ test('`outbox.yaml` includes rows that it left out before: counted, each sent on
   await eventually(async () =>
     expect(await arrived(given)).toEqual(['draft', 'draft', 'draft', 'released', 'released']),
   )
-  await eventually(async () => expect(await says(given)).toContain('nothing waits'))
+  await eventually(async () => expect(await says(given)).toContain('All is well: everything is sent'))
 })
 
 test('rows are loaded behind the position: `rows_passed_over`, each sent once', async () => {
@@ -80,6 +80,6 @@ test('rows are loaded behind the position: `rows_passed_over`, each sent once', 
   expect(checked.printed()).toContain('WARNING  outbox: 2 rows waited behind the cursor')
   await given.startInstance()
   await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))
-  expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the cursor.*there is nothing to do/)
+  expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the cursor.*you need do nothing/)
   expect((await readSnapshot(given.pool)).problems).toEqual({ rows_passed_over: 1 })
 })

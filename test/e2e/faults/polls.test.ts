@@ -61,5 +61,5 @@ test('404 to polls for ten minutes: failed, with the reason', async () => {
   await harness.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'
     where unknown_since is not null`)
   const outcome = await harness.becomes('long-404-', 'failed')
-  expect(outcome.error).toContain('does not know it any more')
+  expect(outcome.error).toContain('no longer knows it')
 })

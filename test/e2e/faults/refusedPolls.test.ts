@@ -43,7 +43,7 @@ test.concurrent.for([503, 403])(
     await until(harness.pauses, (reasons) => reasons.length === 0)
     const shown = testContext(harness.env)
     await show.action(shown, `outbox:${outboxId}`, {})
-    expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
+    expect(shown.printed()).toMatch(/polls were refused while those of other records were answered/)
     expect(shown.printed()).toContain(String(refusal))
     expect(await statusSays(harness.env)).not.toContain('Nothing is sent')
     const metrics = () => scrape(daemon)
@@ -83,7 +83,7 @@ test.concurrent('the same for the only transaction: one pause, a good trial, the
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unavailable"} 0'))
   const shown = testContext(harness.env)
   await show.action(shown, `outbox:${outboxId}`, {})
-  expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
+  expect(shown.printed()).toMatch(/polls were refused while those of other records were answered/)
 
   await harness.control('DELETE', 'faults')
   await harness.becomes('alone-', 'completed')

@@ -74,7 +74,7 @@ test('SIGSTOP past the request timeout, then SIGCONT: waiting answers are writte
   daemon.signal('SIGCONT')
   for (const marker of answered) expect(await harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
   for (const marker of hanging)
-    expect((await harness.becomes(marker, 'uncertain')).error).toMatch(/stood still for \d+ s/)
+    expect((await harness.becomes(marker, 'uncertain')).error).toMatch(/outboxd itself was suspended for \d+ s/)
   await harness.insert('awake-')
   await harness.becomes('awake-', 'completed')
   expect(lines.filter((line) => line.includes('unreachable'))).toEqual([])
