@@ -11,11 +11,11 @@ export interface TransactionRef {
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
-/** SQL: submission `s` has this id. A UUID is compared in both cases, so that an index finds it. */
-export function hasTransactionIdSql(id: string): string {
+/** SQL: submission `s`, or another column, has this id. A UUID is compared in both cases, so that an index finds it. */
+export function hasTransactionIdSql(id: string, column = 's.transaction_id'): string {
   const spelled = (how: string) =>
     `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
-  return `s.transaction_id in (${id}, ${spelled('lower')}, ${spelled('upper')})`
+  return `${column} in (${id}, ${spelled('lower')}, ${spelled('upper')})`
 }
 
 /** The submission that has a transaction's id. */

@@ -106,12 +106,19 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(await stateOf(none)).toEqual(['uncertain', null, expect.stringContaining('unknown is not a transaction')])
   })
 
-  test('a transaction that the record had before, as the ledger knows, says nothing new', async () => {
-    const id = await queued(`status = 'accepted', transaction_id = 'T-0'`)
+  test.each([
+    ['in the same letters', 'T-0', 'T-0'],
+    [
+      'a UUID that the ERP’s column writes in small letters',
+      '9B2E4F60-1C3D-4E5F-8A7B-0C1D2E3F4A5B',
+      '9b2e4f60-1c3d-4e5f-8a7b-0c1d2e3f4a5b',
+    ],
+  ])('a transaction that the record had before, as the ledger knows, says nothing new: %s', async (_, known, written) => {
+    const id = await queued(`status = 'accepted', transaction_id = '${written}'`)
     await query(
       `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       values ($1, 'failed', 'queued', 1, 'replay', 'operator', '{"former": {"transactionId": "T-0"}}')`,
-      [id],
+       values ($1, 'failed', 'queued', 1, 'replay', 'operator', $2)`,
+      [id, { former: { transactionId: known } }],
     )
     await find()
     await recover.action(fixture.context(), { as, ...erin })

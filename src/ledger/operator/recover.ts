@@ -7,7 +7,13 @@ import { insertCaptured } from '../capture.ts'
 import { restoredMessage } from '../history/readHistory.ts'
 import { agreeByPerson, isSameFinding, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
-import { lockTransactionIds, readHolders, type TransactionRef, transactionName } from '../transactions.ts'
+import {
+  hasTransactionIdSql,
+  lockTransactionIds,
+  readHolders,
+  type TransactionRef,
+  transactionName,
+} from '../transactions.ts'
 import { type Actor, actorDetailSql, logAct, type Operator, type SeenRecord, withQueue } from './operator.ts'
 import { firstPolls, resolveArrived } from './resolveSubmission.ts'
 
@@ -72,15 +78,16 @@ export async function readNamedTransactions(
   db: Database,
   named: readonly (TransactionRef & { id: string })[],
 ): Promise<NamedTransaction[]> {
+  const isNamed = (column?: string) => hasTransactionIdSql('r."transactionId"', column)
   const { rows } = await db.query<NamedTransaction>(
     `select r.id, exists (
          select from outboxd.submission_event e where e.submission_id = r.id
-           and r."transactionId" in (e.detail ->> 'transactionId', e.detail -> 'former' ->> 'transactionId')
+           and (${isNamed("(e.detail ->> 'transactionId')")} or ${isNamed("(e.detail -> 'former' ->> 'transactionId')")})
        ) or exists (
-         select from outboxd.submission s where s.id = r.id and s.transaction_id = r."transactionId"
+         select from outboxd.submission s where s.id = r.id and ${isNamed()}
        ) as "isFormer", (
          select s.outbox_id from outboxd.submission s
-         where s.transaction_id = r."transactionId" and s.resource = r.resource and s.id <> r.id order by s.seq limit 1
+         where ${isNamed()} and s.resource = r.resource and s.id <> r.id order by s.seq limit 1
        ) as "heldBy"
      from json_to_recordset($1) as r(id uuid, resource text, "transactionId" text)`,
     [JSON.stringify(named)],
