@@ -144,7 +144,7 @@ export function isTransient(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isTransient(error.cause)
   if (error instanceof CommitUncertain) return true
   const code = codeOf(error)
-  if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
+  if (typeof code !== 'string') return /\b(timeout|terminated|ended|closed|not queryable)\b/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57 shutdown, 55P03 lock, 25P0x idle session ended,
   // 25006 read-only
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)

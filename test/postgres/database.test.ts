@@ -73,6 +73,15 @@ const isRefusal = (error: unknown) => blameFor(error, 'outcome') === 'piece'
 
 describe('an error', () => {
   test.each([
+    ['Connection terminated unexpectedly', true],
+    ['Client was closed and is not queryable', true],
+    ['timeout exceeded when trying to connect', true],
+    ['an extended protocol message was not intended here', false],
+  ])('without a code passes if its words say that the session is gone: %s', (message, transient) => {
+    expect(isTransient(new Error(message))).toBe(transient)
+  })
+
+  test.each([
     ['data that cannot be stored', `select '\\ud800'::json ->> 0, '"\\u0000"'::json #>> '{}'`],
     ['a broken constraint', 'insert into t values (-1)'],
     ['a number out of range', 'select 1 / 0'],
