@@ -59,7 +59,7 @@ process.stderr.on('error', nobodyReads)
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version, '-v, --version', 'print the version')
-  .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before', onlyOne)
+  .option('--env-file <file>', 'also read variables from this file; those that the process has win', onlyOne)
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)

@@ -20,7 +20,7 @@ import { isoTime, parseMoment } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row',
@@ -31,7 +31,7 @@ export const command = defineCommand({
     ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would happen; change nothing'],
+    dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

@@ -6,7 +6,7 @@ import { referenceHelp } from '../operations/references.ts'
 import { changeSubmissions, filterOptions, selectionProblems } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'give up records for good, with a reason',
@@ -15,7 +15,7 @@ export const command = defineCommand({
     ...filterOptions(statesNeedingAttention, 'the most to change, longest in their state first'),
     ['--reason <text>', 'why; the log keeps it with each record', { required: true }],
     asOption,
-    ['--dry-run', 'show what would be discarded; change nothing'],
+    dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

@@ -7,7 +7,7 @@ import { sayDone, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { createProgress, exit, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "erase a person's data from the ended records of a key",
@@ -15,7 +15,7 @@ export const command = defineCommand({
     ['--key <key>', "the records' key", { required: true }],
     ['--reason <text>', 'why; do not name the person, because the log keeps it for ever', { required: true }],
     asOption,
-    ['--dry-run', 'show which records; change nothing'],
+    dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

@@ -19,8 +19,8 @@ export const command = defineCommand({
   description: 'create or upgrade the schemas outboxd and pgboss, and with --outbox the outbox table',
   options: [
     ['--outbox', 'also create the outbox table, and the trigger that wakes the daemon'],
-    ['--wake', 'create that trigger even if max_prepared_transactions is above 0'],
-    ['--no-wake', 'do not create it: rows then wait up to a second'],
+    ['--wake', 'create the trigger even if max_prepared_transactions is above 0'],
+    ['--no-wake', 'do not create the trigger: rows then wait up to a second'],
     ['--dry-run', 'show which migrations are missing; change nothing'],
     ['--plan', 'show what each missing migration changes and locks, and for how long; change nothing'],
     ['--print-grants <role>', 'print the SQL that grants a role what daemons and commands need; change nothing'],

@@ -5,7 +5,7 @@ import { pauseMessage, readPause } from '../operations/pause.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand } from './terminal/command.ts'
 import { exit, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'stop all requests of all instances, until outboxd resume or for a time',
@@ -13,7 +13,7 @@ export const command = defineCommand({
     ['--reason <text>', 'why; outboxd status shows it', { required: true }],
     asOption,
     ['--for <duration>', 'for 30s, 45m, 2h or 1d (default: until outboxd resume)'],
-    ['--dry-run', 'show what would happen; change nothing'],
+    dryRunOption,
     ['--json', 'print JSON'],
   ],
   help: `Requests under way are finished. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.

@@ -28,7 +28,7 @@ import { showDuration } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { confirm } from './terminal/confirm.ts'
 import { createProgress, exit, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, byOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, byOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle what may have been sent, after the ledger was restored or failed over, and resume sending',
@@ -43,7 +43,7 @@ export const command = defineCommand({
     ['--restored', 'the database was restored and outboxd did not notice: stop all daemons now'],
     byOption,
     reasonOption,
-    ['--dry-run', 'show what would happen; change nothing'],
+    dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

@@ -17,7 +17,7 @@ import { resolveFile } from './resolveFile.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { isConfirmed, isNotRefused } from './terminal/confirm.ts'
 import { askingAloud, type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: 'settle an uncertain record: say whether it arrived at the service',
@@ -31,7 +31,7 @@ export const command = defineCommand({
     ['--new-key', 'with --not-arrived or --file: send it with a new idempotency key'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would be settled; change nothing'],
+    dryRunOption,
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],

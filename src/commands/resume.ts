@@ -5,7 +5,7 @@ import { escapeControl } from '../plainText.ts'
 import { isoTimeOrNull } from '../time.ts'
 import { defineCommand, type OptionsOf } from './terminal/command.ts'
 import { exit, printJson, usageError } from './terminal/context.ts'
-import { actorOf, actorProblems, asOption, reasonOption, withDatabases } from './terminal/operator.ts'
+import { actorOf, actorProblems, asOption, dryRunOption, reasonOption, withDatabases } from './terminal/operator.ts'
 
 export const command = defineCommand({
   description: "end the operator's pause",
@@ -14,7 +14,7 @@ export const command = defineCommand({
     ['--believe-refusals', 'a mass refusal is correct: reject its records'],
     asOption,
     reasonOption,
-    ['--dry-run', 'show what would happen; change nothing'],
+    dryRunOption,
     ['--json', 'print JSON'],
   ],
   help: `Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. --all sends one trial request now: if it

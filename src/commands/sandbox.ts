@@ -37,7 +37,7 @@ export const command = defineCommand({
       'file with settings, faults, scripts for records and expectations (default: SANDBOX_SCENARIO)',
     ],
     ['--embedded', 'start a PostgreSQL in a temporary folder, removed at the end; no other database is needed'],
-    ['--data <folder>', 'the same, but keep the data in this folder for the next start'],
+    ['--data <folder>', 'as --embedded, but keep the data in this folder for the next start'],
     ['--json', 'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL'],
   ],
   help: help(),

@@ -6,6 +6,7 @@ import { changesByTable } from '../../src/ledger/operator/grants.ts'
 import { fieldSchemas, fileSchema, mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
 import { type MetricRow, metricRows } from '../../src/observe/metricRows.ts'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
+import { commandTables } from './commandsPage.ts'
 import { type FaultTest, faultTests } from './faultTests.ts'
 import { sandboxSettingsTables } from './sandboxSettingsPage.ts'
 import { type SchemaNode, schemaTable } from './schemaTable.ts'
@@ -36,25 +37,18 @@ async function commandsPage(): Promise<string> {
   const names = [...overview.matchAll(/^ {2}([a-z]+) /gm)]
     .map(([, name = '']) => name)
     .filter((name) => name !== 'help')
-  const helps: string[] = []
-  for (const name of names) helps.push(await outboxd(name, '--help'))
-  const sections = names.map((name, i) => `## ${name}\n\n${textBlock(withoutExamples(helps[i] ?? ''))}`)
   return page(
     'Commands',
-    `This page lists each command with its options. \`outboxd COMMAND --help\` prints the same with rules and examples. In a
-checkout, type \`node src/main.ts COMMAND\`.
+    `This page lists each command with its options. \`outboxd COMMAND --help\` adds rules and examples. In a checkout, type
+\`node src/main.ts COMMAND\`.
 
-Rules that hold for every command:
-
-- **ID** is a submission's id, six or more of its first or last digits, \`outbox:N\`, \`transaction:ID\`, \`key:K\`, or an
-  idempotency key.
-- **\`--json\`** prints JSON on stdout. Words go to stderr. If a command has no data, or you made a mistake of usage, stdout
-  has an object with \`exitCode\` and \`messages\`. Later versions only add keys, and an array stays an array.
-- **\`--dry-run\`** shows what a command would change. **\`--as NAME\`** and **\`--reason TEXT\`** say in the log who changed it
-  and why.
-- **Exit codes**: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed. Node itself exits with 9 if
-  the file of \`--env-file\` does not exist.`,
-    sections.join('\n\n'),
+- **Exit codes**: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed. Node itself exits with
+  9 if the file of \`--env-file\` does not exist.
+- **An id** is a submission's id, six or more of its first or last hex digits, \`outbox:N\` for the outbox row N,
+  \`transaction:ID\`, \`key:K\`, or an idempotency key.
+- **With \`--json\`** stdout has JSON, and messages go to stderr. If there is no data, or the usage was wrong, stdout
+  has an object with \`exitCode\` and \`messages\`. Later versions only add keys, and an array stays an array.`,
+    await commandTables(names),
   )
 }
 
@@ -264,17 +258,6 @@ function metricType(kind: MetricRow['kind']): string {
 
 function page(title: string, lead: string, body: string): string {
   return `${generated}\n\n# ${title}\n\n${lead}\n\n${body}\n`
-}
-
-/** The usage, the description and the options of a command's help. */
-function withoutExamples(help: string): string {
-  const options = help.indexOf('\nOptions:\n')
-  const end = help.indexOf('\n\n', options + 1)
-  return (end < 0 ? help : help.slice(0, end)).replace(/^ {2}-h, --help .*\n?/m, '').replace(/\nOptions:\s*$/, '')
-}
-
-function textBlock(text: string): string {
-  return `\`\`\`text\n${text.trim()}\n\`\`\``
 }
 
 async function outboxd(...args: string[]): Promise<string> {

@@ -37,6 +37,7 @@ export const asOption = ['--as <name>', whoHelp] as const
 /** Until 0.1, the name of --as in `recover`. */
 export const byOption = ['--by <name>', 'the same as --as NAME'] as const
 export const reasonOption = ['--reason <text>', 'why, for the log'] as const
+export const dryRunOption = ['--dry-run', 'show what would change, and change nothing'] as const
 
 export function actorProblems({ as, reason }: ActorOptions): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())

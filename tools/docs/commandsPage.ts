@@ -1,0 +1,116 @@
+import { filterOptions } from '../../src/commands/selection.ts'
+import type { ArgumentRow, CommandModule, OptionRow } from '../../src/commands/terminal/command.ts'
+
+/** An option that this many commands explain with the same words has one row for all of them. */
+const sharedByMin = 3
+
+/** All flags of `filterOptions`, except that each command limits something different. */
+const filterFlags = new Set<string>(filterOptions([], '').map(([flags]) => flags))
+filterFlags.delete('--limit <number>')
+
+/** Columns of the text of a page. */
+const lineMax = 100
+
+interface OptionText {
+  flags: string
+  about: string
+  /** In parentheses, or empty. */
+  defaultText: string
+}
+
+interface DescribedCommand {
+  name: string
+  module: CommandModule
+  options: readonly OptionText[]
+}
+
+/** The shared options by their meaning, with the default if all commands have the same. */
+type SharedOptions = ReadonlyMap<string, OptionText>
+
+/**
+ * One table of options per command, below the tables of options that several commands share.
+ *
+ * @param names in the order of the page
+ */
+export async function commandTables(names: readonly string[]): Promise<string> {
+  const commands = await Promise.all(names.map(readCommand))
+  const shared = findShared(commands.flatMap(({ options }) => options))
+  const tables = [
+    `## Filters\n\nFilters choose records. A record must match each filter that you give.\n\n${table([...shared.values()].filter(isFilter))}`,
+    `## Options of several commands\n\n${table([...shared.values()].filter((option) => !isFilter(option)))}`,
+    ...commands.map((command) => commandSection(command, shared)),
+  ].join('\n\n')
+  return wrapped(withCode(tables, names))
+}
+
+const isFilter = ({ flags }: OptionText) => filterFlags.has(flags)
+
+async function readCommand(name: string): Promise<DescribedCommand> {
+  const { command: module }: { command: CommandModule } = await import(`../../src/commands/${name}.ts`)
+  return { name, module, options: (module.options ?? []).map(readOption) }
+}
+
+/** Commander prints a default that is a value. Other defaults are in the help text. */
+function readOption([flags, help, how = {}]: OptionRow): OptionText {
+  const [, about = help, defaultInHelp = ''] = /^(.*?)( \(default: .*\))$/.exec(help) ?? []
+  const defaultText = how.default === undefined ? defaultInHelp : ` (default: ${how.default})`
+  return { flags, about, defaultText: how.required ? ' (required)' : defaultText }
+}
+
+function findShared(options: readonly OptionText[]): SharedOptions {
+  const shared = [...Map.groupBy(options, meaningOf)].flatMap(([meaning, [first, ...others]]) => {
+    if (first === undefined || others.length + 1 < sharedByMin) return []
+    const isDefaultShared = others.every(({ defaultText }) => defaultText === first.defaultText)
+    return [[meaning, { ...first, defaultText: isDefaultShared ? first.defaultText : '' }] as const]
+  })
+  return new Map(shared)
+}
+
+function commandSection({ name, module, options }: DescribedCommand, shared: SharedOptions): string {
+  const own = options.filter((option) => !shared.has(meaningOf(option)))
+  const also = options.flatMap((option) => {
+    const same = shared.get(meaningOf(option))
+    if (same === undefined) return []
+    const ownDefault = same.defaultText === '' ? option.defaultText : ''
+    return isFilter(option) && ownDefault === '' ? [] : [`${option.flags.replace(/ .*/, '')}${ownDefault}`]
+  })
+  const usage = (module.arguments ?? []).map(argumentName)
+  const lead = [
+    `${capitalized(module.description)}.`,
+    usage.length === 0 ? '' : `\`outboxd ${[name, ...usage].join(' ')}\`.`,
+    options.some(isFilterOf(shared)) ? 'Takes the [filters](#filters).' : '',
+    also.length === 0 ? '' : `Also ${also.join(', ')}.`,
+  ]
+  return [`## ${name}`, lead.filter(Boolean).join(' '), ...(own.length === 0 ? [] : [table(own)])].join('\n\n')
+}
+
+const isFilterOf = (shared: SharedOptions) => (option: OptionText) => isFilter(option) && shared.has(meaningOf(option))
+
+const meaningOf = ({ flags, about }: OptionText) => `${flags} ${about}`
+
+const argumentName = ([name, , choices]: ArgumentRow) => (choices === undefined ? name : choices.join('|'))
+
+function table(options: readonly OptionText[]): string {
+  const rows = options.map(
+    ({ flags, about, defaultText }) => `| \`${inCell(flags)}\` | ${inCell(about + defaultText)} |`,
+  )
+  return ['| option | what it does |', '|---|---|', ...rows].join('\n')
+}
+
+const inCell = (text: string) => text.replaceAll('|', '\\|')
+
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Marks commands and options as code, unless they are. */
+function withCode(text: string, names: readonly string[]): string {
+  const command = `\\boutboxd (?:${names.join('|')})\\b(?: --[a-z-]+)*`
+  return text.replace(new RegExp(`\`[^\`]*\`|${command}|(?<![\\w-])--[a-z][a-z-]*`, 'g'), (code) =>
+    code.startsWith('`') ? code : `\`${code}\``,
+  )
+}
+
+/** Breaks the lines of paragraphs; a row of a table stays one line. */
+function wrapped(text: string): string {
+  const breakable = new RegExp(`(?=.{${lineMax + 1}})(.{1,${lineMax}}) `, 'g')
+  return text.replace(/^(?!\|).+$/gm, (line) => line.replace(breakable, '$1\n'))
+}
