@@ -161,6 +161,10 @@ export function cutIntoSlots(requests: number): number[] {
  * A lower limit drops the permits that are free first, so no slot is free before everything that was dropped is. A
  * higher limit adds permits that are free when the first one is, because others may have been dropped just before. A
  * longer window makes every slot wait longer, even a free one.
+ *
+ * So no window holds more than the new limit, or than was sent before. Let O of its requests precede the change, and N
+ * follow it. Each of the O keeps its slot busy until after the window. If one of their slots was dropped, no slot is
+ * free in the window, and N = 0. Otherwise O of the new slots are busy, and N <= new limit - O.
  */
 export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
   const freeInMs = rows
