@@ -139,7 +139,7 @@ export const variables = {
     instances: 'own: it decides what this instance counts, and nothing of what it sends',
     schema: contract.optional(),
     about:
-      'answers that `outboxd discover --write` saw: `check --contract` compares with them, and the daemon counts what contradicts them',
+      'answers that `outboxd discover --write FILE` saw: `check --contract` compares with them, and the daemon counts what contradicts them',
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',

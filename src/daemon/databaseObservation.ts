@@ -104,7 +104,7 @@ export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext,
   if (history === null || history.rows <= outboxHistoryMin) return
   const { rows } = history
   log.warn(
-    'outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start` leaves them out',
+    'outbox table had rows before the first capture, and all of them will be sent: `outboxd adopt --start now` leaves out those not captured yet',
     {
       count: rows,
     },

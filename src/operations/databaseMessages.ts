@@ -61,7 +61,7 @@ export function hiddenMessage(hidden: HiddenRows | null): string | null {
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
   const more = rows >= hiddenRowsMax ? ' or more' : ''
-  return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start\` sets an earlier position.`
+  return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'waits' : 'wait'}${since}, and will never be sent. \`outboxd adopt --start since:D\` sets an earlier position.`
 }
 
 export function startMessage(start: StartPosition | null): string | null {

@@ -175,7 +175,7 @@ function leftBehind({ outbox }: StatusFacts): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
   const more = hidden.rows >= hiddenRowsMax ? ' or more' : ''
-  return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as set with \`outboxd adopt --start\``
+  return `${hidden.rows}${more} waiting ${row} before the start position ${is} ignored, as set with \`outboxd adopt\``
 }
 
 function allIsWell(status: StatusFacts): string {

@@ -172,7 +172,7 @@ export function startSql(table: OutboxTable, shape: TableShape, { id, at }: Star
   if (at === null) return fromId
   if (table.createdAt === null)
     throw new OutboxTableUnusable(
-      `the ledger has the start position ${at}, but the description of the table ${shape.qualified} names no created_at. Add the column, or set a different start with \`outboxd adopt --start\``,
+      `the ledger has the start position ${at}, but the description of the table ${shape.qualified} names no created_at. Add the column, or set a different start with \`outboxd adopt --start id:N\``,
     )
   const recorded = columnSql(table.createdAt.column)
   return `${fromId} and (${recorded} is null or ${recorded} >= ${momentSql(table.createdAt, shape, at)})`

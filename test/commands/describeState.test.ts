@@ -49,7 +49,7 @@ test('a table may already say which rows were sent: its file does not load befor
   )
   expect(printed).toMatch(/^# state: { flag: sent, new: false, done: true, set: \[queued\] }/m)
   expect(printed).toMatch(/^# state: { timestamp: sent_at, set: \[completed\] }/m)
-  expect(printed).toMatch(/^# state: none {2,}# each of the 2 rows there is sent: see outboxd adopt --start$/m)
+  expect(printed).toMatch(/^# state: none {2,}# each of the 2 rows there is sent: see outboxd adopt --start now$/m)
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ does one of these say that a row was sent: sent/m)
   expect(messages).not.toMatch(/no column of/)
   expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)

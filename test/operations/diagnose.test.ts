@@ -237,10 +237,10 @@ test('rows that wait before the start position are ignored by decision: the firs
   expect(first(hidden(2))).toEqual({
     isWell: true,
     message:
-      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored, as set with `outboxd adopt --start`.',
+      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are ignored, as set with `outboxd adopt`.',
   })
   expect(first({ ...hidden(1), outboxWaiting: 3 }).message).toBe(
-    'All is well: 3 records to send; 1 waiting row before the start position is ignored, as set with `outboxd adopt --start`.',
+    'All is well: 3 records to send; 1 waiting row before the start position is ignored, as set with `outboxd adopt`.',
   )
   expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
   expect(first(hidden(0)).message).toBe('All is well: everything is sent.')

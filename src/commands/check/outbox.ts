@@ -77,7 +77,7 @@ const judgeSecondLedger = (second: SecondLedger, { state }: OutboxTable): Findin
 
 function unusedMessage(columns: readonly string[]): string {
   const says = columns.length === 1 ? 'may say that a row was sent, and is' : 'may say that a row was sent, and are'
-  return `${columns.join(', ')} ${says} not read (state: none), so rows that another program sent are sent again. Read the column as the state (see \`outboxd describe\`) or in the filter, or skip the old rows with \`outboxd adopt --start\``
+  return `${columns.join(', ')} ${says} not read (state: none), so rows that another program sent are sent again. Read the column as the state (see \`outboxd describe\`) or in the filter, or skip the old rows with \`outboxd adopt --start now\``
 }
 
 interface Inspected {

@@ -209,7 +209,7 @@ function byPerson(
       })),
       needsMark(table.kind)
         ? { text: '', comment: `Without one it cannot be read: ${suggestInstead(table.kind, table.below)}` }
-        : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
+        : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start now` },
     ],
   }
 }
@@ -271,7 +271,7 @@ function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
     lines: [
       {
         text: 'state: none',
-        comment: `the ledger remembers the captured rows; nothing is written here. ${capitalize(allSent(rows))}: see outboxd adopt --start`,
+        comment: `the ledger remembers the captured rows; nothing is written here. ${capitalize(allSent(rows))}: see outboxd adopt --start now`,
       },
     ],
     warnings: [
