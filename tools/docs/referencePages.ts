@@ -153,17 +153,15 @@ The document at \`/openapi.json\` shows the settings in force. \`errorShape\` ha
 function discoverQuestionsPage(): string {
   const rows = questions.map(
     ({ name, section, asks, decides, harmless }) =>
-      `| ${name} | ${section} | ${asks} | ${decides} | ${harmless ? 'yes' : ''} |`,
+      `| ${name} | ${section} | ${asks} | ${decides} | ${harmless ? '✓' : ''} |`,
   )
   return page(
     'What discover asks',
-    `This page lists the questions that \`outboxd discover\` asks a service, in their order. [A first day with a new
-service](../start/discover.md) shows how to use it. "Section" is the place in [the interface](interface.md) that leaves it
-open. A harmless question creates nothing, so production may be asked.
+    `These are the questions of [\`outboxd discover\`](../start/discover.md) in their order. "Section" is the place in
+[the interface](interface.md) that leaves it open. A harmless question (✓) creates nothing: you may ask it in production.
 
 \`\`\`sh
-outboxd discover --list                       # the same, with the number of requests
-outboxd discover --only token-unit,address    # only these
+outboxd discover --only token-unit,address
 \`\`\``,
     ['| question | section | asks | decides | harmless |', '|---|---|---|---|---|', ...rows].join('\n'),
   )
