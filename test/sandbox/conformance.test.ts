@@ -1,21 +1,28 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { conformance, notShown } from './conformanceTable.ts'
 
-/** docs/reference/conformance.md: each sentence of docs/reference/interface.md, and the test that shows it. */
+/** Each sentence of docs/reference/interface.md has a test that shows it, which conformanceTable.ts names. */
 
 const root = join(import.meta.dirname, '..', '..')
-const page = (name: string) => readFileSync(join(root, 'docs', name), 'utf8')
-const notShown = 'why/contract.md#every-not-shown'
 
-/** What the interface says, sentence by sentence: of each row of a table its cells, of lists and paragraphs each sentence. */
+/** Each heading of the interface that has text of its own, with its sentences. */
+function sections(text: string): [heading: string, sentences: string[]][] {
+  return text
+    .slice(text.search(/^## 1\b/m))
+    .split(/^#+ /m)
+    .map((section): [string, string[]] => {
+      const [heading = '', ...lines] = section.split('\n')
+      return [heading, statements(lines.join('\n'))]
+    })
+    .filter(([, sentences]) => sentences.length > 0)
+}
+
+/** What a section says, sentence by sentence: the cells of a table's row are one, lists and paragraphs have several. */
 function statements(text: string): string[] {
-  const numbered = text.slice(text.search(/^## 1\b/m))
-  return numbered.split(/\n\s*\n/).flatMap((block) => {
-    const lines = block
-      .trim()
-      .split('\n')
-      .filter((line) => !line.startsWith('#'))
+  return text.split(/\n\s*\n/).flatMap((block) => {
+    const lines = block.trim().split('\n')
     if (lines[0]?.startsWith('|'))
       return lines
         .slice(2)
@@ -33,27 +40,28 @@ function cells(row: string): string[] {
     .map((cell) => cell.trim())
 }
 
+/** Links become their text. */
 function sentences(text: string): string[] {
-  return text.split(/(?<=\.) (?=[A-Z`])/).filter((sentence) => sentence !== '')
+  return text
+    .split(/(?<=\.) (?=[A-Z`])/)
+    .filter((sentence) => sentence !== '')
+    .map((sentence) => sentence.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'))
 }
 
-const table = page('reference/conformance.md')
-  .split('\n')
-  .filter((line) => line.startsWith('| ') && !line.startsWith('| The interface'))
-  .map(cells)
-const said = statements(page('reference/interface.md'))
+const said = sections(readFileSync(join(root, 'docs/reference/interface.md'), 'utf8'))
+const rows = Object.values(conformance).flat()
 
 test('every sentence of the interface has its row, in its order', () => {
-  expect(said.length).toBeGreaterThan(80)
-  expect(table.map(([statement]) => statement)).toEqual(said)
+  expect(rows.length).toBeGreaterThan(80)
+  const table = Object.entries(conformance).map(([heading, each]) => [heading, each.map(([sentence]) => sentence)])
+  expect(table).toEqual(said)
 })
 
-test('every row names a test that is there, or says that nothing was shown', () => {
-  for (const [statement = '', shownBy = ''] of table) {
+test('every row names a test that exists, or says that nothing was shown', () => {
+  for (const [sentence, shownBy] of rows) {
     const [, file = '', name = ''] = /^(\S+\.test\.ts): (.+)$/.exec(shownBy) ?? []
-    if (file === '')
-      expect(`${statement} ${shownBy}`).toMatch(new RegExp(`not shown.*${notShown}|^Nor are.*${notShown}`))
-    else expect(isTest(file, name), `${file}: ${name}`).toBe(true)
+    if (shownBy === notShown) expect(sentence).toMatch(/not shown|^Nor are/)
+    else expect(isTest(file, name), shownBy).toBe(true)
   }
 })
 
