@@ -29,7 +29,7 @@ const benches: string[][] = options.quick
       ['backlog', '--seconds', '15'],
       ['map'],
       ['share'],
-      ['budget'],
+      ['budget', '--only', 'learned'],
     ]
 const [begin, end] = ['<!-- figures: node tools/bench/all.ts --write -->', '<!-- end of figures -->']
 

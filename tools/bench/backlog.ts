@@ -32,10 +32,8 @@ const tenRows = {
 
 sayWhere('bench:backlog')
 say(
-  `The installed package with its default settings (100 requests a minute, CAPTURE_WINDOW 1000) on an outbox of so many ` +
-    `waiting rows, for ${options.seconds} s. Claim: begin, select ${batchRows} rows under lock, ${claims} times, each marked as ` +
-    'taken and committed before the next, before the daemon starts. Started: from the spawn of the process to `running`, and ' +
-    'to the first record accepted. Compared: the longest outbox with the shortest.',
+  `The installed package with its default settings, for ${options.seconds} s. A claim locks and marks ${batchRows} rows and ` +
+    `commits, ${claims} times before the daemon starts. Growth is from the shortest outbox to the longest.`,
 )
 
 interface Measured {

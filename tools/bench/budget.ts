@@ -30,30 +30,29 @@ const runs = chooseRuns(options)
 
 sayWhere('bench:budget')
 say(
-  `Time compressed ${compression} times: ${limit} requests in ${windowMs / 1000} s, processing times a tenth; delays below are ` +
-    `given in uncompressed seconds. Each line has a daemon, a sandbox and a database of its own, at most ${plainAtOnce + 4} at a ` +
-    `time on one PostgreSQL. Saturated for ${windows} windows (the others ${plainWindows}), the first third not counted, then ` +
-    `idle (6 records a minute) for ${options.idle} (${plainIdle}). The plain schedules run in the same daemon: triggers in the ` +
-    'database put their times in the place of its own. The oracle polls the moment it is done: nobody can, it is the bound. 50 records a minute is the most there is.',
+  `Compressed ${compression} times (${limit} requests in ${windowMs / 1000} s); delays are in uncompressed seconds. Saturated ` +
+    `for ${windows} windows (the plain schedules ${plainWindows}), the first third not counted, then idle (6 records a minute) ` +
+    `for ${options.idle} (${plainIdle}).`,
 )
 await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * runs.length) })
 const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
 const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
-for (const distribution of Object.keys(processingTimes)) {
-  const own = done.filter((each) => each.distribution === distribution)
-  if (own.length === 0) continue
-  printTable(
-    [distribution, 'records/min', 'polls/record', 'delay p50', 'p95', 'idle p50', 'p95 (s)', '429s'],
-    own.map(({ schedule, figures }) => [
-      schedule,
-      figures.perWindow.toFixed(1),
-      figures.saturated.pollsPerRecord.toFixed(2),
-      ...delays(figures.saturated.delaysMs),
-      ...delays(figures.idle?.delaysMs ?? []),
-      String(figures.refused),
-    ]),
-  )
-}
+printTable(
+  ['processing time', 'schedule', 'records/min', 'polls/record', 'delay p50', 'p95', 'idle p50', 'p95 (s)', '429s'],
+  Object.keys(processingTimes).flatMap((distribution) =>
+    done
+      .filter((each) => each.distribution === distribution)
+      .map(({ schedule, figures }) => [
+        distribution,
+        schedule,
+        figures.perWindow.toFixed(1),
+        figures.saturated.pollsPerRecord.toFixed(2),
+        ...delays(figures.saturated.delaysMs),
+        ...delays(figures.idle?.delaysMs ?? []),
+        String(figures.refused),
+      ]),
+  ),
+)
 printVerdicts(done.filter(({ schedule }) => schedule === 'learned'))
 
 type Done = ChosenRun & { figures: BudgetFigures }

@@ -18,9 +18,8 @@ const settleMs = 10_000
 
 sayWhere('bench:idle')
 say(
-  `A daemon that has seen 100 records through and then has nothing to do, over ${seconds} s. CPU and memory from /proc; ` +
-    'statements are the calls that pg_stat_statements counts for its connections, pg-boss included, each BEGIN and COMMIT ' +
-    'too. Compared: the package as it is deployed (compiled, started as deploy/outboxd.service does), and the checkout (`node src/main.ts`, types stripped at start).',
+  `A daemon that has sent 100 records and then has nothing to do, over ${seconds} s. Statements include those of pg-boss, ` +
+    'BEGIN and COMMIT. Installed: the compiled package, started as deploy/outboxd.service does.',
 )
 
 await using postgres = await startBenchPostgres()

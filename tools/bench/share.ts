@@ -11,9 +11,8 @@ const countedWindows = Number(options.windows)
 
 sayWhere('bench:share')
 say(
-  `${daemons} daemons with one budget of ${limit} requests in ${windowMs / 1000} s, more records than it carries, over ` +
-    `${countedWindows} windows. The sandbox writes down every arrival; counted is the fullest window of all, wherever it ` +
-    'begins. Compared with the limit.',
+  `${daemons} daemons with one budget of ${limit} requests in ${windowMs / 1000} s and too many records, over ` +
+    `${countedWindows} windows. The fullest window counts, wherever it begins.`,
 )
 await using postgres = await startBenchPostgres()
 const figures = await runShare({

@@ -20,7 +20,7 @@ export function sayWhere(title: string): void {
   const busy = loadavg()[0] ?? 0
   say(
     `## ${title}\n\n${new Date().toISOString().slice(0, 16)}Z, ${processors.length} cores of ${processors[0]?.model.trim()}, ` +
-      `Node ${process.versions.node}, load before the start ${busy.toFixed(1)}`,
+      `Node ${process.versions.node}, load before ${busy.toFixed(1)}`,
   )
 }
 
