@@ -187,8 +187,8 @@ test('where the budget ends, the last questions are left, and say so', async () 
 
 test('docs/why/contract.md says of each question which line it asks', () => {
   const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'why', 'contract.md'), 'utf8')
-  const page = whole.slice(0, whole.indexOf('| What helps'))
-  const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){4}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>
+  const page = whole.slice(0, whole.indexOf('## What an answer means'))
+  const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){3}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>
     cell.split(/[,(]/),
   )
   const names = asked.map((each) => each.trim()).filter((each) => each !== '' && !each.startsWith('cannot'))
