@@ -26,60 +26,60 @@ interface Said<Kind> {
 }
 
 const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
-  taken: { record: 'accepted with an id, uncertain without one', everyone: null, kind: 'uncertain' },
+  taken: { record: 'accepted with an id, else uncertain', everyone: null, kind: 'uncertain' },
   performed: {
-    record: 'the id in Location is asked for; uncertain without one. Sent again only for what GET says',
+    record: 'uncertain, or asked for by the id in Location',
     everyone: null,
     kind: 'uncertain',
   },
   moved: {
-    record: 'stays queued, and may have arrived',
+    record: 'queued, may have arrived',
     everyone: 'unauthorized',
     kind: 'pause',
     mayHaveArrived: true,
   },
   invalid: { record: 'rejected', everyone: null, kind: 'rejected' },
   'token-refused': {
-    record: 'sent again once with a new token, then stays queued',
+    record: 'sent again with a new token, then queued',
     everyone: 'unauthorized',
     kind: 'new-token',
   },
-  forbidden: { record: 'stays queued', everyone: 'unauthorized', kind: 'pause' },
+  forbidden: { record: 'queued', everyone: 'unauthorized', kind: 'pause' },
   'nothing-there': {
-    record: 'stays queued; rejected if a code of the service is there',
+    record: 'queued; rejected with a code',
     everyone: 'unreachable',
     kind: 'pause',
   },
   'refused-in-doubt': {
-    record: 'rejected, and may have arrived',
+    record: 'rejected, may have arrived',
     everyone: null,
     kind: 'rejected',
     mayHaveArrived: true,
   },
   refused: { record: 'rejected', everyone: null, kind: 'rejected' },
-  throttled: { record: 'stays queued', everyone: 'throttled', kind: 'pause' },
+  throttled: { record: 'queued', everyone: 'throttled', kind: 'pause' },
   'server-error': {
-    record: 'sent again three times under its key, then failed, and may have arrived',
+    record: 'sent again three times, then failed, may have arrived',
     everyone: null,
     kind: 'retry',
   },
-  unavailable: { record: 'stays queued', everyone: 'unavailable', kind: 'pause' },
+  unavailable: { record: 'queued', everyone: 'unavailable', kind: 'pause' },
   'in-doubt': { record: 'in doubt: `UNCERTAIN_POLICY`', everyone: null, kind: 'uncertain' },
 }
 
 const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
-  answered: { record: 'its status decides; asked again if it cannot be read', everyone: null, kind: 'ask-again' },
+  answered: { record: 'its status decides; if unreadable asked again', everyone: null, kind: 'ask-again' },
   moved: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
   'token-refused': { record: 'asked again with a new token', everyone: 'unauthorized', kind: 'new-token' },
   forbidden: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
   unknown: {
-    record: 'asked again for ten minutes, then failed, and may have arrived',
+    record: 'asked for ten minutes, then failed, may have arrived',
     everyone: null,
     kind: 'ask-again',
   },
   throttled: { record: 'asked again', everyone: 'throttled', kind: 'pause' },
   unavailable: { record: 'asked again', everyone: 'unavailable', kind: 'pause' },
-  'ask-again': { record: 'asked again, more and more rarely', everyone: null, kind: 'ask-again' },
+  'ask-again': { record: 'asked ever more rarely', everyone: null, kind: 'ask-again' },
 }
 
 const token: Record<TokenMeaning, PauseCall['reason']> = {
@@ -102,30 +102,32 @@ test('docs/why/guarantee.md shows the table (npm test -- test/model/statuses -u 
 })
 
 function table(): string {
-  const order = (row: StatusRow) => Number.parseInt(row.statuses, 10)
-  const rows = statusRows
-    .toSorted((one, other) => order(one) - order(other))
-    .map((row) => [
-      row.statuses,
+  const rows = Map.groupBy(statusRows, (row) =>
+    [
       post[row.post].record,
       get[row.get].record,
       everyone(post[row.post].everyone, get[row.get].everyone),
       token[row.token],
-      row.heedsCode ? 'yes' : 'no',
-    ])
-  const head = [
-    'status',
-    'POST: the record',
-    'GET: the record',
-    'everybody pauses',
-    'token: everybody pauses',
-    'E002, E003 heeded',
-  ]
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+      row.heedsCode ? '' : 'no',
+    ].join(' | '),
+  )
+  const lines = [...rows]
+    .map(([cells, same]) => `| ${inOrder(same)} | ${cells} |`)
+    .toSorted((one, other) => firstNumber(one) - firstNumber(other))
+  const head = ['status', 'POST: the record', 'GET: the record', 'all pause', 'token: all pause', 'E002, E003 heeded']
+  return [`| ${head.join(' | ')} |`, `|${' --- |'.repeat(head.length)}`, ...lines].join('\n')
 }
 
+const inOrder = (rows: readonly StatusRow[]) =>
+  rows
+    .flatMap(({ statuses }) => statuses.split(', '))
+    .toSorted((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
+    .join(', ')
+
+const firstNumber = (line: string) => Number(/\d+/.exec(line))
+
 const everyone = (ofPost: string | null, ofGet: string | null): string =>
-  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `after a POST: ${ofPost}` : `after a GET: ${ofGet}`
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `POST: ${ofPost}` : `GET: ${ofGet}`
 
 test('each status from 100 to 599 is in one row', () => {
   const ranges = statusRows.flatMap(({ statuses }) => statuses.split(', ').map((range) => range.split('-').map(Number)))
