@@ -15,8 +15,9 @@ export interface Mutation {
   stops?: 'many'
 }
 
-/** The guarantee broken on purpose, in a copy of the source: the campaign must notice each. */
+/** The guarantee broken on purpose, in a copy of the source. The command above each notices it. */
 export const mutations = {
+  // npm run crash -- --mutation resend-after-timeout --kills 60 --seed 5
   'resend-after-timeout': {
     breaks: 'under policy hold, a record is sent again after an attempt that may have arrived',
     patches: [
@@ -28,6 +29,7 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  // npm run crash -- --mutation e002-new-id --kills 60 --seed 6
   'e002-new-id': {
     breaks: 'E002 after an attempt in doubt is answered with a new idempotency key',
     patches: [
@@ -39,6 +41,7 @@ export const mutations = {
     ],
     idempotency: 'e002',
   },
+  // npm run crash -- --mutation forgetful-prune --kills 40 --seed 8
   'forgetful-prune': {
     breaks: 'what is pruned is forgotten, so that a row that says again that it waits is sent again',
     patches: [
@@ -50,6 +53,7 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  // npm run crash -- --mutation forgotten-change --kills 15 --daemons 3 --seed 5
   'forgotten-change': {
     breaks: 'a document counts as unchanged although its content is different, so that its last version is never sent',
     patches: [
@@ -61,6 +65,7 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  // npm run failover -- --mode async --mutation no-history --times 4 --seed 3
   'no-history': {
     breaks: 'nobody compares the history of the ledger with its server: npm run failover -- --mode async notices it',
     patches: [
@@ -72,6 +77,7 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  // npm run crash -- --mutation no-fence --kills 40 --seed 7 --daemons 8
   'no-fence': {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [
