@@ -30,35 +30,35 @@ const neverMs = 3_600_000
 export const faults: readonly Fault[] = [
   {
     name: 'E003',
-    what: 'the service answers E003 to everything',
+    what: 'the service answers E003',
     begin: (site) => site.change({ down: true }),
     alerts: ['OutboxdPaused/unavailable'],
     cause: { text: /says that it is (unavailable|down)/, runbook: /E003/, status: /service says that it is down/ },
   },
   {
     name: 'wrong-secret',
-    what: 'the daemon was restarted with a wrong secret',
+    what: 'the secret is wrong',
     begin: (site) => site.restart({ SERVICE_CLIENT_SECRET: 'of-another-environment' }),
     alerts: ['OutboxdUnauthorized'],
     cause: { text: /secret/, runbook: /SERVICE_CLIENT_SECRET/, status: /refuses our sign-in/ },
   },
   {
     name: 'not-allow-listed',
-    what: 'our address is no longer on the service’s list',
+    what: 'our address left the service’s list',
     begin: (site) => site.change({ allowedAddresses: ['192.0.2.1'] }),
     alerts: ['OutboxdUnauthorized'],
     cause: { text: /allow-list/, runbook: /address/, status: /refuses our sign-in/ },
   },
   {
     name: 'slow',
-    what: 'the service takes 2.5 s for each answer',
+    what: 'each answer takes 2.5 s',
     begin: (site) => site.fault({ kind: 'delay', delayMs: 2_500 }),
     alerts: ['OutboxdServiceSlow'],
     cause: { text: /longer than 2 s/, runbook: /longer than 2 seconds/, status: /2 s/ },
   },
   {
     name: 'timeouts',
-    what: 'the service takes requests and does not answer',
+    what: 'the service does not answer',
     begin: (site) => site.fault({ kind: 'delay', delayMs: neverMs, when: 'before' }),
     alerts: ['OutboxdServiceFailing', 'OutboxdPaused/unreachable'],
     also: ['OutboxdUncertain'],
@@ -70,7 +70,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'service-gone',
-    what: 'nobody listens at the service’s address',
+    what: 'the service’s port is closed',
     begin: (site) => site.closeService(),
     alerts: ['OutboxdPaused/unreachable', 'OutboxdServiceFailing'],
     also: ['OutboxdUncertain'],
@@ -82,7 +82,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'postgres-stopped',
-    what: 'Postgres, with the outbox and the ledger, is stopped',
+    what: 'Postgres is stopped',
     site: { ownServer: true },
     begin: (site) => site.postgres.stop(),
     alerts: ['OutboxdDatabaseDown'],
@@ -90,21 +90,21 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'daemon-killed',
-    what: 'kill -9, and nobody starts it again',
+    what: 'kill -9, without a restart',
     begin: async (site) => site.daemon().signal('SIGKILL'),
     alerts: ['OutboxdAbsent'],
     cause: { text: /No outboxd is running as the job/, runbook: /Start the daemon/, status: /No daemon is running/ },
   },
   {
     name: 'E001',
-    what: '100 records of customers whom the service does not know',
+    what: '100 unknown customers',
     begin: (site) => site.erp.insert(100, 'UNKNOWN1'),
     alerts: ['OutboxdRecordsFailing'],
     cause: { text: /data or a mapping/, runbook: /E001/, status: /need attention \(100 rejected\)/ },
   },
   {
     name: 'limit-lower',
-    what: 'the service allows 30 requests a minute, we believe in 100, and a backlog grows',
+    what: 'the service allows 30 requests a minute, not 100',
     async begin(site) {
       await site.change({ rateLimitRequests: 30 })
       site.erp.setPace(10)
@@ -118,7 +118,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'garbage',
-    what: 'the service’s answers to submissions cannot be read',
+    what: 'answers cannot be read',
     begin: (site) => site.fault({ kind: 'garbage', endpoint: 'submit' }),
     alerts: ['OutboxdContractBreach/unreadable_answer'],
     also: ['OutboxdUncertain', 'OutboxdPaused/unreachable'],
@@ -130,7 +130,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'outbox-locked',
-    what: 'a session of the ERP has locked the outbox’s table and waits',
+    what: 'a session locks the outbox’s table',
     async begin(site) {
       const client = await site.pool.connect()
       site.atEnd(() => client.release(true))
@@ -142,7 +142,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'read-only',
-    what: 'the database answers and can no longer be written, as after a failover',
+    what: 'the database is read-only',
     async begin(site) {
       const writable = await readOnly(site.pool)
       site.atEnd(async () => writable[Symbol.asyncDispose]())
@@ -155,7 +155,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'poison-row',
-    what: 'a trigger refuses whatever is written to one row',
+    what: 'a trigger refuses writes to one row',
     async begin(site) {
       await site.pool.query(`
         create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
@@ -169,7 +169,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'clock',
-    what: 'the clock of the daemon’s host is set back by an hour',
+    what: 'the host’s clock goes back an hour',
     site: { env: withOwnClock },
     whyImpossible: whyNoHostClock,
     begin: (site) => setHostClock(site.folder, -3_600),
@@ -178,7 +178,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'port-taken',
-    what: 'another program has the daemon’s port when it is restarted',
+    what: 'the daemon’s port is taken',
     async begin(site) {
       await site.daemon().stop()
       const squatter = createServer((socket) => socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'))
@@ -191,7 +191,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'broken-mapping',
-    what: 'a mapping file is broken, and SIGHUP is sent',
+    what: 'a mapping file is broken',
     async begin(site) {
       await appendFile(join(site.folder, 'data.yaml'), '\nbody: [\n')
       site.daemon().signal('SIGHUP')
@@ -201,7 +201,7 @@ export const faults: readonly Fault[] = [
   },
   {
     name: 'full-disk',
-    what: 'the disk of the database’s tables is full (its log is on another)',
+    what: 'the tables’ disk is full',
     site: { smallDisk: true },
     whyImpossible: whyNoSmallDisk,
     begin: async (site) => site.disk?.fill(),

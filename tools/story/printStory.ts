@@ -2,21 +2,26 @@ import type { Told } from './judge.ts'
 import type { Chapter } from './story.ts'
 import { atFullLengthMs } from './tenfold.ts'
 
-/** The table of docs/run/slo.md; below it what `outboxd status` said first for each fault, and what is wrong. */
+/**
+ * Returns the table of docs/run/slo.md. Below it stand, for each fault, the calls and other alerts, the first line of
+ * `outboxd status`, and what is wrong.
+ */
 export function printStory(chapters: readonly Chapter[], impossible: readonly { name: string; why: string }[]): string {
-  const rows = chapters.map(({ fault, verdict, keptAway }) => [
+  const rows = chapters.map(({ fault, verdict: { expected } }) => [
     `${fault.name}: ${fault.what}`,
-    verdict.expected === null ? 'none' : verdict.expected.name,
-    verdict.expected === null ? '' : showMinutes(verdict.expected),
-    String(verdict.calls),
-    verdict.others.map((told) => `${told.name} (${showMinutes(told)})`).join(', '),
-    keptAway.join(', '),
+    expected === null ? 'none' : expected.name,
+    expected === null ? '' : showMinutes(expected),
   ])
-  const heads = ['fault', 'alert', 'after', 'calls', 'fires with it', 'kept away']
+  const heads = ['fault', 'alert', 'after']
   const table = [heads, heads.map(() => '---'), ...rows].map((cells) => `| ${cells.map(cell).join(' | ')} |`)
   const faulty = chapters.flatMap(({ fault, verdict }) => verdict.faulty.map((words) => `${fault.name}: ${words}`))
   return [
     ...table,
+    '',
+    ...chapters.map(
+      ({ fault, verdict: { calls, others }, keptAway }) =>
+        `${fault.name}: calls: ${calls}; fires with it: ${others.map(showTold).join(', ') || '-'}; kept away: ${keptAway.join(', ') || '-'}`,
+    ),
     '',
     ...chapters.map(({ fault, status }) => `${fault.name}: outboxd status says first: ${shorten(status)}`),
     '',
@@ -32,6 +37,8 @@ const statusShown = 90
 const shorten = (text: string) => (text.length <= statusShown ? text : `${text.slice(0, statusShown).trimEnd()}…`)
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
+
+const showTold = (told: Told) => `${told.name} (${showMinutes(told)})`
 
 /** Rounded up: what the daemon itself waits for goes no quicker in the story. */
 const showMinutes = ({ afterMs }: Told) => `${Math.ceil(atFullLengthMs(afterMs) / 60_000)} min`
