@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { settingChoices } from '../sandbox/settingChoices.ts'
 import {
   type Borrowed,
   environment,
@@ -165,9 +166,10 @@ async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise
 function help(): string {
   const settings = Object.entries(environment).map(([key, { names, secret }]) => {
     const field = optionsSchema.shape[key as keyof typeof environment]
-    const fallback = optionsSchema.shape[key as keyof typeof environment].safeParse(undefined).data
-    const shown =
-      fallback === undefined || fallback === null ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
+    const fallback = field.safeParse(undefined).data
+    const others = settingChoices(field).filter((each) => each !== fallback)
+    const values = [fallback, ...others].filter((each) => each !== undefined && each !== null).join(', ')
+    const shown = values === '' ? '' : ` (${values})`
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })
@@ -175,7 +177,7 @@ function help(): string {
   data.field2 that begins with fail:CODE   the transaction ends failed with that code, such as fail:E003
   customerId that begins with UNKNOWN or X gets 400 E001 (orders: a uuid that begins with 00000000-0000-)
 
-Settings, from the environment (defaults in parentheses):
+Settings, from the environment (in parentheses the default, then other values):
 ${settings.join('\n')}
 
 Examples:

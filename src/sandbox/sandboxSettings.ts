@@ -13,12 +13,9 @@ export const errorCodeSchema = z
   .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
 
 export const liveSettingsSchema = z.strictObject({
-  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client allowed per window'),
-  rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
-  ledgerRows: whole(
-    { min: 1000, max: 1_000_000_000, byDefault: 1_000_000 },
-    'requests that the ledger keeps; older ones are deleted',
-  ),
+  rateLimitRequests: whole({ min: 1, max: 1_000_000, byDefault: 100 }, 'API calls of a client per window'),
+  rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window, from 0.001'),
+  ledgerRows: whole({ min: 1000, max: 1_000_000_000, byDefault: 1_000_000 }, 'newest requests that the ledger keeps'),
   allowedAddresses: z
     .array(
       z.string().refine(isAddressOrNetwork, {
@@ -27,25 +24,25 @@ export const liveSettingsSchema = z.strictObject({
     )
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
-    .describe('addresses and networks (CIDR) that may call the API; others get addressStatus'),
+    .describe('addresses and networks (CIDR) that may call the API'),
   tokenLifetimeSeconds: whole({ min: 1, max: 31_536_000, byDefault: 3600 }, 'how long new tokens are valid'),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
-    .describe('customer ids that begin with one of these get E001; all others are known'),
+    .describe('customer ids that begin so get E001'),
   processingTime: z
     .string()
     .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
     .default('lognormal:2:0.5')
     .describe(`how long processing takes: ${distributionForms}`),
-  failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
-  failureCode: errorCodeSchema.default('E001').describe('errorCode of these failed transactions'),
+  failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that fail'),
+  failureCode: errorCodeSchema.default('E001').describe('errorCode of these transactions'),
   seed: z
     .int('must be a whole number, 0 or more')
     .min(0)
     .nullable()
     .default(null)
-    .describe('fixes ids and everything else that is random; without it, ids are random'),
+    .describe('fixes all that is random, such as ids'),
   down: flag(false, 'answer every API call with E003'),
   ...notShownSettings,
 })
@@ -88,47 +85,37 @@ const fixedSettingsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe('Postgres for the schemas sandbox and sandbox_queue; required without embedded and dataDir'),
-  embedded: flag(false, 'start a PostgreSQL in a temporary folder, which is removed at the end'),
-  dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder for the next start'),
+    .describe('Postgres for the schemas sandbox and sandbox_queue, if not embedded'),
+  embedded: flag(false, 'start a PostgreSQL that is removed at the end'),
+  dataDir: z.string().min(1).optional().describe('like embedded, but keep the data in this folder'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
-  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0 takes any free one'),
-  clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
-  clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
-  clients: clientsSchema
-    .optional()
-    .describe('several clients: a list, as JSON or YAML, of id, secret and their own live settings'),
-  insecureDefaults: flag(false, 'listen beyond loopback although the client secret is public'),
+  port: whole({ min: 0, max: 65_535, byDefault: 8080 }, 'port to listen on; 0: any free one'),
+  clientId: z.string().min(1).default('sandbox').describe('client_id to accept'),
+  clientSecret: z.string().min(1).default(defaultSecret).describe('client_secret to accept'),
+  clients: clientsSchema.optional().describe('JSON or YAML list: id, secret, live settings'),
+  insecureDefaults: flag(false, 'listen beyond loopback with the public secret'),
   controlToken: z
     .string()
     .regex(/^\S{16,}$/, 'must be one word of at least 16 characters, so that it cannot be guessed')
     .optional()
-    .describe(
-      'lets requests from any host use /_sandbox/ with this token, and every request then needs it; at least 16 characters',
-    ),
-  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger request body gets 413'),
-  clock: clockSchema.default('system').describe('system, or a fixed time that only /_sandbox/clock moves on'),
+    .describe('/_sandbox/ then requires this token, from any host; 16 characters or more'),
+  bodyLimitBytes: whole({ min: 1024, max: 67_108_864, byDefault: 262_144 }, 'a larger body gets 413'),
+  clock: clockSchema.default('system').describe('system, or a fixed time that /_sandbox/clock moves'),
   startWaitSeconds: z
     .number()
     .min(0)
     .max(3600)
     .default(5)
-    .describe('how long to wait at the start until another sandbox releases the database'),
-  requestTimeoutSeconds: whole(
-    { min: 1, max: 3600, byDefault: 30 },
-    'how long a request may take to arrive with its body; after that it gets 408 and its connection is closed',
-  ),
-  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'open connections; a further one is closed at once'),
+    .describe('how long the start waits for another sandbox to end'),
+  requestTimeoutSeconds: whole({ min: 1, max: 3600, byDefault: 30 }, 'how long a request may take to arrive; then 408'),
+  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'open connections; others are closed at once'),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
     })
     .optional()
-    .describe('a file (YAML) with settings, faults, scripts for records and expectations (docs/start/sandbox.md)'),
-  synchronousCommit: oneOf(
-    ['on', 'off'],
-    'off is faster, but loses up to a second of answered requests if Postgres crashes',
-  ),
+    .describe('YAML file with a scenario (docs/start/sandbox.md)'),
+  synchronousCommit: oneOf(['on', 'off'], 'off is faster; a crash of Postgres loses a second'),
 })
 
 export const optionsSchema = z

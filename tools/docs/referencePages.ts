@@ -103,52 +103,47 @@ function rightsPage(): string {
 }
 
 function sandboxSettingsPage(): string {
-  const { settings, notShown } = sandboxSettingsTables()
+  const { fixed, live, notShown } = sandboxSettingsTables()
   return page(
     "The sandbox's settings",
-    `This page lists every setting of \`outboxd sandbox\`: the name for \`startSandbox\` and \`/_sandbox/settings\`, the variable,
-the option, and the default. [The sandbox](../start/sandbox.md#settings) says how to change them.
+    `This page lists every setting of [\`outboxd sandbox\`](../start/sandbox.md#settings) by its name for \`startSandbox\` and
+\`/_sandbox/settings\`. A status is from 400 to 599.
 
 \`\`\`sh
-curl -X PATCH localhost:8080/_sandbox/settings --json '{"e002Status": 422, "errorShape": "code"}'
+SANDBOX_ERROR_SHAPE=code outboxd sandbox --embedded    # errorShape
 \`\`\`
 
-"Live" settings can change while the sandbox runs, for all clients or [for one](../start/sandbox.md#several-clients). A change outlives
-restarts until \`DELETE /_sandbox/settings\`.
+The variable is \`SANDBOX_\` and the name in capitals; \`outboxd sandbox --help\` lists all. With \`_FILE\` at its end, the
+variable of databaseUrl, clientId, clientSecret, clients or controlToken names a file that holds the value.`,
+    `## Settings of the start
 
-\`processingTime\` is in seconds:
+${fixed}
 
-| value | how long processing takes |
-|---|---|
-| \`constant:30\` | always 30 s |
-| \`constant:30:0.1\` | within 10 % of 30 s |
-| \`lognormal:20:0.6\` | median 20 s, sigma 0.6 |
-| \`humps:0.8:2-5:120-300\` | 80 % in the first range, the rest in the second |
-| \`exponential:20\` | mean 20 s |`,
-    `## Settings
+## Settings that can change
 
-${settings}
+Change these at any time, for all clients or [for one](../start/sandbox.md#several-clients).
+
+${live}
+
+\`SPREAD\` 0.1 means within 10 %. \`SHARE\` is the share of the first range. Times are in seconds.
 
 ## What the interface does not show
 
-A real service may behave differently in each of these. The default is what [the contract](../why/contract.md#every-not-shown) says of
-the sandbox. All are live, for all clients or for one; \`clockSkewSeconds\` and \`keepAliveSeconds\` hold for all clients only.
-\`bodyLimitBytes\` above belongs here, too. [Faults](../start/sandbox.md#faults) make a service that redirects (\`redirect\`) or is slow (\`delay\`).
+A real service may differ in each of these. [The contract](../why/contract.md#every-not-shown) explains them. All can
+change, for one client too, except clockSkewSeconds and keepAliveSeconds. [Faults](../start/sandbox.md#faults) make a
+service slow, or one that redirects.
 
 ${notShown}
 
-The document at \`/openapi.json\` shows the settings in force. \`errorShape\` has these bodies:
-
 | errorShape | body |
 |---|---|
-| \`problem\` | \`{"type","title","status","detail","code","errors"}\` (RFC 9457) |
+| \`problem\` | \`{"type","title","status","detail","code","errors"}\` |
 | \`code\` | \`{"code","message"}\` |
 | \`errorCode\` | \`{"errorCode","errorMessage"}\` |
 | \`error\` | \`{"error":{"code","message"}}\` |
 | \`errors\` | \`{"errors":[{"code","field","message"}]}\` |
 | \`type\` | a problem document without \`code\`; its \`type\` ends in the code |
-| \`text\`, \`html\` | words |
-| \`empty\` | nothing |`,
+| \`text\`, \`html\`, \`empty\` | words, or nothing |`,
   )
 }
 

@@ -1,5 +1,6 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { notShownSettings, notShownTopics } from '../../src/sandbox/notShownSettings.ts'
+import { settingChoices } from '../../src/sandbox/settingChoices.ts'
 import { environment, optionsSchema } from '../../src/sandbox/startSandbox.ts'
 
 type Name = keyof typeof environment
@@ -12,60 +13,39 @@ const options: Partial<Record<Name, string>> = {
 const names = Object.keys(optionsSchema.shape)
 const live = new Set(names.slice(names.indexOf('rateLimitRequests')))
 
-/** The tables of the sandbox's settings: what it needs to run, and what the interface does not show. */
-export function sandboxSettingsTables(): { settings: string; notShown: string } {
-  const settings = (Object.keys(environment) as Name[])
-    .filter((name) => !(name in notShownSettings))
-    .map((name) => row(name, variablesOf(name), defaultOf(name), live.has(name) ? 'yes' : 'no', describe(name)))
+/** The tables of the sandbox's settings: those of the start, those that can change, and those of what the interface does not show. */
+export function sandboxSettingsTables(): { fixed: string; live: string; notShown: string } {
+  const own = (Object.keys(environment) as Name[]).filter((name) => !(name in notShownSettings))
+  const simpleRow = (name: Name) => row(nameAndOption(name), defaultOf(name), describe(name))
+  const simpleHead = ['| setting | default | |', '|---|---|---|']
   const notShown = Object.entries(notShownTopics).flatMap(([topic, shape]) => [
-    row(topic, '', '', '', ''),
+    row(topic, '', ''),
     ...Object.entries<z.ZodType>(shape).map(([name, schema]) =>
-      row(
-        name,
-        variablesOf(name as Name),
-        defaultOf(name as Name),
-        valuesOf(z.toJSONSchema(schema) as JsonSchema),
-        describe(name as Name),
-      ),
+      row(name, valuesOf(name as Name, schema), describe(name as Name)),
     ),
   ])
   return {
-    settings: ['| Setting | Variable | Default | Live | |', '|---|---|---|---|---|', ...settings].join('\n'),
-    notShown: ['| Setting | Variable | Default | Values | |', '|---|---|---|---|---|', ...notShown].join('\n'),
+    fixed: [...simpleHead, ...own.filter((name) => !live.has(name)).map(simpleRow)].join('\n'),
+    live: [...simpleHead, ...own.filter((name) => live.has(name)).map(simpleRow)].join('\n'),
+    notShown: ['| setting | values, the default first | |', '|---|---|---|', ...notShown].join('\n'),
   }
+}
+
+function nameAndOption(name: Name): string {
+  return options[name] === undefined ? name : `${name}, \`${options[name]}\``
 }
 
 function defaultOf(name: Name): string {
   const value = optionsSchema.shape[name].safeParse(undefined).data
-  return value === undefined || value === null ? 'none' : `\`${value}\``
+  return value === undefined || value === null ? '' : `\`${value}\``
 }
 
-function variablesOf(name: Name): string {
-  const { names, secret } = environment[name]
-  const quoted = names.map((each) => `\`${each}\``).join(', else ')
-  const option = options[name] === undefined ? '' : `, \`${options[name]}\``
-  return `${quoted}${option}${secret ? '; or from the file in the same name with `_FILE`' : ''}`
-}
-
-interface JsonSchema {
-  anyOf?: JsonSchema[]
-  type?: string | string[]
-  const?: unknown
-  enum?: string[]
-  pattern?: string
-  minimum?: number
-  maximum?: number
-}
-
-function valuesOf(schema: JsonSchema): string {
-  if (schema.anyOf) return schema.anyOf.map(valuesOf).filter(Boolean).join(', ')
-  if (schema.type === 'null') return ''
-  if (schema.const !== undefined) return String(schema.const)
-  if (schema.type === 'boolean') return '`true`, `false`'
-  if (schema.enum) return schema.enum.map((each) => `\`${each}\``).join(', ')
-  if (schema.type === 'array') return 'a list'
-  if ([schema.type].flat().includes('string')) return schema.pattern ? 'a word' : 'a text'
-  return `${schema.minimum} to ${schema.maximum}`
+/** A choice among words with all its words. The bodies of errorShape have a table of their own. */
+function valuesOf(name: Name, schema: z.ZodType): string {
+  const words = settingChoices(schema).map((each) => `\`${each}\``)
+  if (name === 'errorShape') return `${words[0]}, …`
+  if (name === 'unauthorizedShape') return `${words[0]}, as errorShape`
+  return words.join(', ') || defaultOf(name)
 }
 
 function describe(name: Name): string {
