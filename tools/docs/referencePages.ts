@@ -91,14 +91,14 @@ const namesOf = (label: string, values: readonly string[]) =>
 
 function rightsPage(): string {
   const rows = Object.entries(changesByTable).map(
-    ([table, { acts, why }]) => `| \`${table}\` | ${acts.join(', ')} | ${why} |`,
+    ([table, { acts, holds }]) => `| \`${table}\` | ${acts.join(', ')} | ${holds} |`,
   )
   return page(
     "The daemon's rights",
-    `This page lists what the role of daemons and commands may change in the ledger's database, and why. \`outboxd migrate
---print-grants ROLE\` prints the statements. The role may read every table of these schemas.
-[Security](../why/security.md#what-the-daemons-role-may-change) says what it may do on the outbox.`,
-    ['| table | may | because |', '|---|---|---|', ...rows].join('\n'),
+    `This page lists what the role of daemons and commands may change in the ledger's database. It may read every table of
+these schemas. \`outboxd migrate --print-grants ROLE\` prints the statements.
+[Security](../why/security.md#what-the-daemons-role-may-change) has its rights on the outbox.`,
+    ['| table | may | holds |', '|---|---|---|', ...rows].join('\n'),
   )
 }
 

@@ -8,7 +8,7 @@ type Act = 'insert' | 'update' | 'delete'
 
 interface Changes {
   acts: readonly Act[]
-  why: string
+  holds: string
 }
 
 /**
@@ -18,55 +18,55 @@ interface Changes {
 export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.submission': {
     acts: ['insert', 'update', 'delete'],
-    why: 'records enter, take their steps, and are pruned',
+    holds: 'records, until they are pruned',
   },
   'outboxd.submission_event': {
     acts: ['insert', 'update'],
-    why: 'each step is logged; pruning and `erase` empty a text, and a trigger refuses every other change',
+    holds: 'the log. Pruning and `erase` empty texts; a trigger refuses other changes',
   },
   'outboxd.pruned_submission': {
     acts: ['insert', 'update', 'delete'],
-    why: 'ids of pruned records, so that none is sent again',
+    holds: 'ids of pruned records, never sent again',
   },
-  'outboxd.state_delta': { acts: ['insert', 'delete'], why: 'counts by state: triggers add, the daemon sums up' },
-  'outboxd.slot': { acts: ['insert', 'update'], why: 'a slot is taken for each request' },
-  'outboxd.budget': { acts: ['insert', 'update'], why: 'the limit and the window in use' },
-  'outboxd.passage': { acts: ['insert', 'update'], why: 'which resources answered since a pause' },
-  'outboxd.pause': { acts: ['insert', 'update', 'delete'], why: 'pauses begin, last longer and end' },
-  'outboxd.refusal_run': { acts: ['insert', 'update', 'delete'], why: 'refusals in a row, which call for a pause' },
+  'outboxd.state_delta': { acts: ['insert', 'delete'], holds: 'counts by state' },
+  'outboxd.slot': { acts: ['insert', 'update'], holds: 'slots' },
+  'outboxd.budget': { acts: ['insert', 'update'], holds: 'limit and window in use' },
+  'outboxd.passage': { acts: ['insert', 'update'], holds: 'resources that answered since a pause' },
+  'outboxd.pause': { acts: ['insert', 'update', 'delete'], holds: 'pauses' },
+  'outboxd.refusal_run': { acts: ['insert', 'update', 'delete'], holds: 'refusals in a row' },
   'outboxd.believed_refusal': {
     acts: ['insert', 'update', 'delete'],
-    why: 'refusals that were believed after a trial',
+    holds: 'refusals believed after a trial',
   },
-  'outboxd.request_count': { acts: ['insert', 'update', 'delete'], why: 'requests by minute; minutes become hours' },
-  'outboxd.request_hour': { acts: ['insert', 'delete'], why: 'requests by hour, for 28 days' },
-  'outboxd.period': { acts: ['insert', 'delete'], why: 'what became of records, by minute and hour' },
-  'outboxd.instance': { acts: ['insert', 'update', 'delete'], why: 'signs of life' },
-  'outboxd.instance_setting': { acts: ['insert', 'update', 'delete'], why: 'settings that instances compare' },
-  'outboxd.clock': { acts: ['insert', 'update'], why: 'a clock that was set back is noticed' },
-  'outboxd.problem': { acts: ['insert', 'update', 'delete'], why: 'problems begin and end' },
-  'outboxd.ledger': { acts: ['update'], why: 'which service the ledger belongs to' },
-  'outboxd.outbox': { acts: ['insert', 'update'], why: 'which outbox the ledger serves' },
-  'outboxd.outbox_cursor': { acts: ['insert', 'update'], why: 'how far a table was read that remembers nothing' },
-  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'skipped rows' },
+  'outboxd.request_count': { acts: ['insert', 'update', 'delete'], holds: 'requests by minute' },
+  'outboxd.request_hour': { acts: ['insert', 'delete'], holds: 'requests by hour, for 28 days' },
+  'outboxd.period': { acts: ['insert', 'delete'], holds: 'outcomes by minute and hour' },
+  'outboxd.instance': { acts: ['insert', 'update', 'delete'], holds: 'heartbeats' },
+  'outboxd.instance_setting': { acts: ['insert', 'update', 'delete'], holds: 'settings that instances compare' },
+  'outboxd.clock': { acts: ['insert', 'update'], holds: 'the latest time, to notice a clock set back' },
+  'outboxd.problem': { acts: ['insert', 'update', 'delete'], holds: 'problems' },
+  'outboxd.ledger': { acts: ['update'], holds: 'the service of the ledger' },
+  'outboxd.outbox': { acts: ['insert', 'update'], holds: 'the outbox of the ledger' },
+  'outboxd.outbox_cursor': { acts: ['insert', 'update'], holds: 'cursors' },
+  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], holds: 'skipped rows' },
   'outboxd.edited_row': {
     acts: ['insert', 'delete'],
-    why: 'rows that the ERP edited while their records were under way',
+    holds: 'rows that the ERP edited after capture',
   },
-  'outboxd.operator_act': { acts: ['insert'], why: 'what a person did' },
+  'outboxd.operator_act': { acts: ['insert'], holds: 'acts of operators' },
   'outboxd.chain_block': {
     acts: ['insert', 'update'],
-    why: 'the logs are chained; a trigger refuses to change what a block says',
+    holds: 'the audit chain; a trigger refuses to change blocks',
   },
   'outboxd.history': {
     acts: ['insert', 'update'],
-    why: 'daemons note how far they found the ledger whole, and that it lost something; `recover` and `adopt` agree to it',
+    holds: 'how far daemons found the ledger whole; `recover` and `adopt` agree to a loss',
   },
-  'pgboss.job': { acts: ['insert', 'update', 'delete'], why: 'polls that are due' },
-  'pgboss.job_common': { acts: ['insert', 'update', 'delete'], why: 'the partition of `pgboss.job` with our polls' },
-  'pgboss.job_dependency': { acts: ['delete'], why: 'pg-boss clears it after deleting jobs' },
-  'pgboss.queue': { acts: ['update'], why: 'pg-boss notes when it last looked after the queue' },
-  'pgboss.version': { acts: ['update'], why: 'pg-boss notes when to look less often' },
+  'pgboss.job': { acts: ['insert', 'update', 'delete'], holds: 'polls that are due' },
+  'pgboss.job_common': { acts: ['insert', 'update', 'delete'], holds: 'the partition with our polls' },
+  'pgboss.job_dependency': { acts: ['delete'], holds: 'what deleted jobs depended on' },
+  'pgboss.queue': { acts: ['update'], holds: 'when pg-boss last looked after the queue' },
+  'pgboss.version': { acts: ['update'], holds: 'until when pg-boss looks less often' },
 }
 
 const actsByTable = JSON.stringify(
