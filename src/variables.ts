@@ -44,7 +44,7 @@ export const variables = {
     schema: postgresUrl.optional(),
     shownDefault: 'DATABASE_URL',
     secret: true,
-    about: 'the database of the ledger, with the schemas of `outboxd` and pg-boss',
+    about: 'the database of the ledger, with the schemas `outboxd` and `pgboss`',
   },
   OUTBOX_TABLE: {
     instances: 'same: refused',
@@ -90,7 +90,7 @@ export const variables = {
     instances: 'own: a path on this host',
     schema: file.optional(),
     about:
-      'PEM file of the client certificate and its intermediate ones; read again, with its key, while the daemon runs',
+      'PEM file of the client certificate and its intermediate ones; read again while the daemon runs, as is its key',
   },
   SERVICE_KEY_FILE: {
     instances: 'own: a path on this host',
@@ -123,7 +123,7 @@ export const variables = {
   MAX_IN_FLIGHT: {
     instances: 'own: as much as this host can do',
     schema: integer(1, 1_000).default(8),
-    about: 'requests at once, per instance; also the most records that a crash can leave in doubt',
+    about: 'requests at once, per instance; also the most records that its crash can leave in doubt',
   },
   TOKEN_REFRESH_SECONDS: {
     instances: 'own: each instance has a token of its own',
@@ -139,7 +139,7 @@ export const variables = {
     instances: 'own: it decides what this instance counts, and nothing of what it sends',
     schema: contract.optional(),
     about:
-      'answers that `outboxd discover --write FILE` saw: `check --contract` compares with them, and the daemon counts what contradicts them',
+      'answers that `outboxd discover --write FILE` saw. `check --contract` compares with them, and the daemon counts contradictions',
   },
   UNAVAILABLE_PAUSE_SECONDS: {
     instances: 'same: reported',
@@ -160,13 +160,13 @@ export const variables = {
     instances: 'same: reported',
     schema: integer(0, 36_500).default(90),
     about:
-      'days after which completed and discarded records are deleted from the ledger; their ids stay known, and records that need attention stay; 0: keep all',
+      'days after which completed and discarded records are deleted from the ledger; their ids stay known, and records that need attention stay. 0: keep all',
   },
   RETENTION_PAYLOAD_DAYS: {
     instances: 'same: reported',
     schema: integer(0, 36_500).default(30),
     about:
-      'days after which their payloads, bodies and results, which may hold personal data, are emptied; 0: with the record',
+      'days after which payloads, bodies and results of completed and discarded records are emptied. 0: with the record',
   },
   IDEMPOTENCY_HEADER: {
     instances: 'same: reported',
@@ -191,18 +191,18 @@ export const variables = {
     instances: 'same: reported',
     schema: z.enum(['none', 'synchronous']).default('none'),
     about:
-      'which standby is promoted if the ledger’s database fails over. synchronous: always one that COMMITs wait for, so sending goes on. none: sending stops until `outboxd recover`',
+      'standby that is promoted if the ledger’s database fails over. synchronous: always one that COMMITs wait for, so sending goes on; none: sending stops until `outboxd recover`',
   },
   KEY_ON_FAILURE: {
     instances: 'same: reported',
     schema: z.enum(['continue', 'block']).default('continue'),
-    about: 'whether later records of the same key wait behind a rejected or failed one: continue (no), block (yes)',
+    about: 'whether later records of a key wait behind a rejected or failed one: continue (no), block (yes)',
   },
   CAPTURE_WINDOW: {
     instances: 'same: reported',
     schema: integer(1, 1_000_000).default(1000),
     about:
-      'most submissions queued at once, without those held behind one that needs attention. The rest stays in the outbox, and so do records of one key beyond a 40th of this',
+      'most submissions queued at once, and a 40th of this per key; those held behind one that needs attention do not count. The rest stays in the outbox',
   },
   PAYLOAD_MAX_BYTES: {
     instances: 'same: reported',
@@ -212,7 +212,8 @@ export const variables = {
   MAPPINGS_DIR: {
     instances: 'own: a path on this host; what its files mean is compared',
     schema: name.default('mappings'),
-    about: 'folder of the mapping files; if it is missing and the service is on loopback, the examples of the package',
+    about:
+      'folder of the mapping files. If it is missing and the service is on loopback, the package’s examples are used',
   },
   HTTP_HOST: {
     instances: 'own: an address of this host',
@@ -233,7 +234,7 @@ export const variables = {
     instances: 'own: as this host collects logs',
     schema: z.enum(['auto', 'json', 'journald']).default('auto'),
     about:
-      'auto: JSON lines, each after a priority such as `<4>` if stdout is systemd’s journal; json: never with a priority; journald: always',
+      'auto: JSON lines, after a priority such as `<4>` if stdout is systemd’s journal; json: never with a priority; journald: always',
   },
   CONSOLE_NAME: {
     instances: 'own: no daemon reads it',

@@ -78,16 +78,16 @@ function describe(name: string, { instances, schema, about, shownDefault, secret
 }
 
 const alike: Readonly<Record<string, string>> = {
-  'same: reported': 'the same; `status` names differences',
-  'same: refused': 'the same, or the daemon does not start',
+  'same: reported': 'same',
+  'same: refused': 'same, or no start',
 } satisfies Partial<Record<Sharing, string>>
 
 function markdown(rows: readonly Row[]): string {
   const lines = rows.map(({ name, default: shown, instances, about, file }) => {
-    const what = file ? `${about}; or in the file that \`${file}\` names` : about
+    const what = file ? `${about}; or \`${file}\`` : about
     return `| \`${name}\` | ${shown} | ${alike[instances] ?? 'own'} | ${what.replaceAll('|', '\\|')} |`
   })
-  return ['| variable | default | on all instances | |', '|---|---|---|---|', ...lines, ''].join('\n')
+  return ['| variable | default | instances | what it sets |', '|---|---|---|---|', ...lines, ''].join('\n')
 }
 
 export interface EffectiveVariable {

@@ -86,7 +86,7 @@ export const metricRows = {
   requests: {
     kind: 'counter',
     name: 'outboxd_requests_total',
-    help: 'Requests to the service, by endpoint and outcome.',
+    help: 'Requests to the service.',
     labels: { endpoint: endpoints, outcome: outcomes },
   },
   requestDuration: {
@@ -106,7 +106,7 @@ export const metricRows = {
   breaches: {
     kind: 'counter',
     name: 'outboxd_contract_breaches_total',
-    help: 'Answers that the interface does not allow, by kind of breach.',
+    help: 'Answers that the interface does not allow.',
     labels: { kind: breaches },
   },
   paused: {
@@ -147,20 +147,20 @@ export const metricRows = {
   submissions: {
     kind: 'shown',
     name: 'outboxd_submissions',
-    help: 'Submissions in the ledger, by state.',
+    help: 'Submissions in the ledger.',
     labels: { state: states },
     of: (snapshot) => snapshot.submissions,
   },
   finished: {
     kind: 'counter',
     name: 'outboxd_submissions_finished_total',
-    help: 'Submissions that endStates, by outcome.',
+    help: 'Submissions that ended.',
     labels: { outcome: endStates },
   },
   finishedByType: {
     kind: 'counter',
     name: 'outboxd_submissions_finished_by_type_total',
-    help: 'Submissions that endStates, by record type and outcome. A type without a mapping file counts as `other`.',
+    help: 'Submissions that ended. A type without a mapping file counts as `other`.',
     labels: { type: ['other'], outcome: endStates },
   },
   submissionDuration: {
@@ -272,7 +272,7 @@ export const metricRows = {
   problems: {
     kind: 'shown',
     name: 'outboxd_problems',
-    help: 'Problems that `outboxd status` describes, by kind. A problem stays until it is fixed or has passed.',
+    help: 'Problems that `outboxd status` describes. A problem stays until it is fixed or has passed.',
     labels: { kind: problemKinds },
     of: (snapshot) => snapshot.problems,
   },

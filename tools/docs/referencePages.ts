@@ -57,32 +57,57 @@ async function commandsPage(): Promise<string> {
 async function variablesPage(): Promise<string> {
   return page(
     'Variables',
-    `This page lists every environment variable, its default, and whether all instances must have the same value.
+    `This page lists every environment variable, its default, and what it sets.
 
 \`\`\`sh
-outboxd config --effective        # the values in force here, and the source of each
+outboxd config --effective        # the values in use here, and the source of each
 \`\`\`
 
-A file can set them, too: \`outboxd --env-file FILE COMMAND\`. If both set a variable, the process's own value wins. Without
-\`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. Every mistake is reported at once, with exit code 2.
-A secret \`X\` may come from the file that \`X_FILE\` names. \`outboxd reload\`, or SIGHUP for one process, reads mapping files,
-\`outbox.yaml\`, secrets and certificates again.`,
+- **A file** can set them, too: \`outboxd --env-file FILE COMMAND\`. If both set a variable, the process's own value wins.
+  Without \`--env-file\`, outboxd reads \`.env\` unless \`NODE_ENV\` is \`production\`. All mistakes are reported at once, with
+  exit code 2.
+- **A secret** may be in a file that the variable with \`_FILE\` names. \`outboxd reload\`, or SIGHUP for one process, reads
+  mapping files, \`outbox.yaml\`, secrets and certificates again.
+- **Instances**: if all instances need the same value, the table says *same*, and \`status\` names differences. With
+  *same, or no start* a daemon with a different value does not start. With *own* they may differ.`,
     (await outboxd('config')).trim(),
   )
 }
 
 function metricsPage(): string {
-  const rows = (Object.values(metricRows) as MetricRow[]).map(({ name, help, kind, labels = {} }) => {
-    const values = Object.entries(labels).map(([label, each]) => `\`${label}\`: ${namesOf(label, each).join(', ')}`)
-    return `| \`${name}\` | ${metricType(kind)} | ${help.replaceAll('|', '\\|')} | ${values.join('; ')} |`
+  const metrics = Object.values(metricRows) as MetricRow[]
+  const firstWithLabels = new Map<string, string>()
+  const rows = metrics.flatMap((metric, i) => {
+    const next = metrics[i + 1]
+    if (metric.kind === 'age' && metrics[i - 1]?.name === timestampOf(metric)) return []
+    const names = next?.kind === 'age' && timestampOf(next) === metric.name ? [metric.name, next.name] : [metric.name]
+    const labels = labelsText(metric)
+    const same = firstWithLabels.get(labels)
+    if (labels !== '' && same === undefined) firstWithLabels.set(labels, metric.name)
+    const cells = [
+      names.map((name) => `\`${name}\``).join(', '),
+      metricType(metric.kind),
+      metric.help.replaceAll('|', '\\|'),
+      same === undefined ? labels : `as \`${same}\``,
+    ]
+    return `| ${cells.join(' | ')} |`
   })
   return page(
     'Metrics',
-    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. On top come
-\`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`, \`nodejs_…\`).
-Every combination of values exists from the start, with 0. docs/run/runbook.md has the alerts.`,
+    `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every combination
+exists from the start, with 0. If a row names two metrics, the second is the age in seconds of the first. Prometheus
+also gets \`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
+\`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
   )
+}
+
+/** The metric that has as a time what this one has as an age. */
+const timestampOf = ({ name }: MetricRow) => name.replace(/_age_seconds$/, '_timestamp_seconds')
+
+function labelsText({ labels = {} }: MetricRow): string {
+  const texts = Object.entries(labels).map(([label, values]) => `\`${label}\`: ${namesOf(label, values).join(', ')}`)
+  return texts.join('; ')
 }
 
 /** A daemon adds the types that its mapping files name. */
