@@ -37,6 +37,7 @@ export async function findFault(
   { tryPart, failsWithoutRecords }: QueryTrials,
 ): Promise<QueryFault> {
   if (mayPass(error)) return { kind: 'moment', error }
+  if (await failsWithoutRecords()) return { kind: 'type', error }
   let failed = [{ ids, error }]
   let anyPassed = false
   while (failed.some((part) => part.ids.length > 1) && (anyPassed || failed.length < failedPartsMax)) {
@@ -49,8 +50,7 @@ export async function findFault(
     }
     failed = smaller
   }
-  if (!anyPassed && (ids.length >= failedRecordsMax || !isAboutData(error) || (await failsWithoutRecords())))
-    return { kind: 'type', error }
+  if (!anyPassed && (ids.length >= failedRecordsMax || !isAboutData(error))) return { kind: 'type', error }
   return { kind: 'records', records: failed.map((part) => ({ id: part.ids[0] ?? '', error: part.error })) }
 }
 

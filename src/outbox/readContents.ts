@@ -1,6 +1,6 @@
 import type { SourceQuery } from '../mapping/mapping.ts'
 import type { OutboxRecord } from '../model.ts'
-import { isStatementError } from '../postgres/database.ts'
+import { blameFor, isStatementError } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { isDigits, readPayload } from '../yaml/exactJson.ts'
 import {
@@ -232,7 +232,7 @@ async function failsWithoutRecords(outbox: Outbox, { source, captured }: Group, 
     return false
   } catch (error) {
     if (!isStatementError(error)) throw error
-    return true
+    return blameFor(error, 'claim') !== 'moment'
   }
 }
 
