@@ -1,26 +1,26 @@
-/** The most characters kept of a text of others, by what the text is. */
+/** The most characters kept of foreign texts, by their use. */
 export const textMax = {
-  /** Indexed: a btree entry ends at 2,704 bytes. */
+  /** Indexed, so it must stay below the 2,704 bytes of a btree entry. */
   code: 64,
-  /** Indexed, too. A longer id counts as none, because half an id is another id. */
+  /** Indexed, too. A longer id counts as missing, because half an id is a different id. */
   id: 255,
   /** Such as an unknown status. */
   word: 100,
   /** An error, a cause, a problem's detail. */
   message: 500,
-  /** What is wrong with all the fields of a record. */
+  /** What is wrong with all fields of a record. */
   errors: 20_000,
   excerpt: 2_048,
 } as const
 
 /**
- * Bounds a text of others before it reaches an index, a column, a metric, a log line, a page or a terminal. NUL and
- * halves of surrogate pairs, which Postgres refuses, become U+FFFD. A longer text ends in an ellipsis.
+ * Cuts a foreign text before it reaches an index, a column, a metric, a log line, a page or a terminal. NUL and halves
+ * of surrogate pairs, which Postgres refuses, become U+FFFD. A cut text ends in an ellipsis.
  *
  * Sessions replace what a database's encoding cannot hold (src/postgres/serverEncoding.ts). `escapeControl`
  * (src/plainText.ts) makes a text safe for a terminal.
  *
- * @param charsMax in UTF-16 units, the ellipsis included
+ * @param charsMax in UTF-16 units, including the ellipsis
  */
 export function boundText(text: string, charsMax: number = Number.POSITIVE_INFINITY): string {
   const isCut = text.length > charsMax
@@ -30,8 +30,8 @@ export function boundText(text: string, charsMax: number = Number.POSITIVE_INFIN
 }
 
 /**
- * A text for JSON that a database must hold as it is, or refuse: an id, a key, a body. Characters beyond ASCII are
- * escaped, so that no session replaces them.
+ * Makes JSON of a text that a database must store unchanged or refuse: an id, a key, a body. Escapes characters beyond
+ * ASCII, so that no session replaces them.
  */
 export function exactJsonText(text: string): string | { readonly rawJSON: string } {
   return beyondAscii.test(text) ? JSON.rawJSON(JSON.stringify(text).replace(everyBeyondAscii, escaped)) : text

@@ -3,8 +3,8 @@ export interface Clock {
   /** Epoch milliseconds, for people and other machines. */
   nowMs(): number
   /**
-   * Milliseconds that went by, for leases: the larger advance of the monotonic and the wall clock, so that a process
-   * that was stopped, or a machine that was suspended, notices.
+   * Elapsed milliseconds, for leases: the larger advance of the monotonic and the wall clock, so that a stopped process
+   * or a suspended machine notices.
    */
   stopwatch(): () => number
 }

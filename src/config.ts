@@ -28,7 +28,7 @@ export function readConfig(env: Environment) {
     discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
-    /** Null: never. */
+    /** Null if never. */
     stuckAfterMs: value('STUCK_AFTER_SECONDS'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     captureWindow: value('CAPTURE_WINDOW'),
@@ -39,13 +39,19 @@ export function readConfig(env: Environment) {
   })
 }
 
-/** Reads none of the service's variables. @throws ConfigInvalid */
+/**
+ * Ignores the service's variables.
+ * @throws ConfigInvalid
+ */
 export function readStoreConfig(env: Environment) {
   const reader = createReader(env)
   return reader.done(storeConfig(reader, env))
 }
 
-/** Reads what `outboxd discover` needs: credentials are enough. @throws ConfigInvalid */
+/**
+ * Reads the variables of `outboxd discover`, of which only credentials are required.
+ * @throws ConfigInvalid
+ */
 export function readDiscoverConfig(env: Environment) {
   const reader = createReader(env)
   const { value } = reader
@@ -74,7 +80,7 @@ export function readConsoleConfig(env: Environment) {
   })
 }
 
-/** Refuses Node's own variable that would have us believe any certificate, of the databases too. */
+/** Refuses the variable with which Node would accept any certificate, also of the databases. */
 function createReader(env: Environment): Reader {
   const reader = readVariables(variables, env)
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')
@@ -94,7 +100,7 @@ function storeConfig(reader: Reader, env: Environment) {
     /** An absolute path. */
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
     rateLimit: rateLimit(reader),
-    /** Null: all is kept, or contents as long as their record. */
+    /** Null keeps all records, or contents as long as their record. */
     retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
     ledgerStandby: value('LEDGER_STANDBY'),
   }
@@ -119,12 +125,12 @@ function serviceSettings(reader: Reader) {
     idempotencyHeader: value('IDEMPOTENCY_HEADER'),
     idempotencyKeyForm: value('IDEMPOTENCY_KEY_FORM'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-    /** An answer may give back what was sent, and more. */
+    /** An answer may return what was sent, and more. */
     answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
   }
 }
 
-/** What all instances on a ledger should share: each variable with `same: reported`, in its own unit. */
+/** The values that all instances on a ledger should share: each variable with `same: reported`, in its own unit. */
 function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',
@@ -137,7 +143,10 @@ export function inVariableUnit(name: string, value: unknown): string {
   return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
-/** What proves who we are to the service, and whom we believe; may change while the daemon runs. PEM texts. */
+/**
+ * Our proof of identity for the service, and the authorities that we trust, as PEM texts. They may change while the
+ * daemon runs.
+ */
 export type Credentials = Pick<ServiceSettings, 'clientId' | 'clientSecret' | 'ca' | 'cert' | 'key' | 'proxy'>
 
 const readSecret = ({ value }: Reader) => ({
@@ -171,7 +180,7 @@ const credentialReaders = {
   proxy: readProxy,
 }
 
-/** Taken into force together, or not at all. */
+/** The values of a part change together, or not at all. */
 export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
 export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
@@ -179,8 +188,8 @@ export const connectionParts = ['authority', 'certificate', 'proxy'] as const sa
 /**
  * Reads a part of the credentials again.
  *
- * @param inForce the same text is not judged a second time
- * @returns text: why it cannot be used
+ * @param inForce the credentials in use, whose unchanged texts are not checked again
+ * @returns a text if they cannot be used
  */
 export function readCredentials(
   env: Environment,
@@ -197,7 +206,7 @@ const databaseUrls = ({ value }: Reader) => {
   return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
 }
 
-/** @returns text: why the URLs cannot be used */
+/** @returns a text if the URLs cannot be used */
 export const readDatabaseUrls = (env: Environment): DatabaseUrls | string => readAgain(env, databaseUrls)
 
 function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string {
@@ -215,18 +224,21 @@ export function readMappingsDir(env: Environment): string {
   return mappingsFolder(done(value('MAPPINGS_DIR')), env)
 }
 
-/** The folder of the examples, which come with the package. */
+/** The examples that come with the package. */
 export const exampleMappings = join(import.meta.dirname, '..', 'mappings')
 
-/** The folder to write mapping files into, also if it is not there yet. @throws ConfigInvalid */
+/**
+ * The folder for new mapping files. It may not exist yet.
+ * @throws ConfigInvalid
+ */
 export function ownMappingsDir(env: Environment): string {
   const { value, done } = readVariables(variables, env)
   return resolve(done(value('MAPPINGS_DIR')))
 }
 
 /**
- * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback: a
- * real service gets nothing by mappings that nobody chose.
+ * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback, so
+ * that a real service never gets requests by mappings that you did not choose.
  */
 function mappingsFolder(given: string, env: Environment): string {
   const folder = resolve(given)
@@ -235,10 +247,10 @@ function mappingsFolder(given: string, env: Environment): string {
 }
 
 /**
- * Says which mapping files are read if the current folder does not show it. Every command that reads them prints
- * this.
+ * Says which mapping files are read if the current folder does not show it. Every command that reads mapping files
+ * prints this.
  *
- * @param impliedBy the file of variables beside which a folder `mappings` implied MAPPINGS_DIR
+ * @param impliedBy the file of variables whose folder has the used folder `mappings`
  */
 export function mappingsNote(env: Environment, impliedBy: string | null): string | null {
   const here = resolve('mappings')

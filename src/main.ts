@@ -13,7 +13,7 @@ if (nodeRefusal !== '') {
   process.exit(wrongUsage)
 }
 
-// Imported after the refusal above: an old Node would end in a SyntaxError.
+// Imported after the check of the version, because an old Node would end in a SyntaxError.
 const { Command, CommanderError, InvalidArgumentError } = await import('commander')
 const { findEnvironmentFile, impliedBy, withFile } = await import('./commands/terminal/environment.ts')
 const { explain } = await import('./operations/explainError.ts')
@@ -27,10 +27,10 @@ const leaveMs = 2_000
 const wanted = firstWord(process.argv.slice(2))
 let given: CommandModule | null = null
 
-/** Of stderr. */
+/** Messages of commander for stderr. */
 const messages: string[] = []
 let hasData = false
-/** Guessed until the command is known; a word behind `--` is not an option. */
+/** Guessed until the command is known. A word behind `--` is not an option. */
 let wantsJson = /(^| )--json( |$)/.test(
   process.argv
     .slice(2)
@@ -80,7 +80,7 @@ const program = new Command('outboxd')
   })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
-/** In the order of `--help`. Loaded when wanted, so that the daemon need not carry the sandbox in memory. */
+/** In the order of `--help`. Loaded when needed, so that the daemon does not load the sandbox. */
 const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   migrate: () => import('./commands/migrate.ts'),
   run: () => import('./commands/run.ts'),
@@ -109,7 +109,7 @@ const commands: Record<string, () => Promise<{ command: CommandModule }>> = {
   completion: () => import('./commands/completion.ts'),
   man: () => import('./commands/man.ts'),
 }
-/** These tell of all the others. */
+/** These commands describe all others. */
 const ofAll = ['completion', 'man']
 
 const isAlone = Object.hasOwn(commands, wanted) && !ofAll.includes(wanted)
@@ -124,14 +124,14 @@ for (const [name, load] of Object.entries(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  // What -V printed before 0.3, and still does.
+  // -V keeps its output from before 0.3.
   await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
   if (process.exitCode !== 0) printOutcome(process.exitCode)
 }
 
-/** Leaves once all is written; a half-open connection does not hold it back for long. */
+/** Exits once all is written. A half-open connection delays it only for a short time. */
 async function finish(command: Promise<number>): Promise<void> {
   try {
     process.exitCode = await command
@@ -149,7 +149,7 @@ function printOutcome(exitCode: number): void {
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
 
-/** The reader left, as with `| head`: a command that changes something goes on. */
+/** The reader has closed stdout, as with `| head`. A command that changes something continues. */
 function nobodyReads(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') crash(error)
   if (given?.onlyLooks) process.exit(0)
@@ -168,7 +168,7 @@ function crash(error: unknown): never {
   process.exit(exitCode)
 }
 
-/** One of two files would be ignored. */
+/** Refuses a second file, because one of the two would be ignored. */
 function onlyOne(file: string, before: string | undefined): string {
   if (before !== undefined) throw new InvalidArgumentError(`It is the second, after ${before}: give one file.`)
   return file

@@ -1,4 +1,4 @@
-/** The nouns that several parts of the project speak of (docs/reference/glossary.md), to be imported from here. */
+/** The shared types (docs/reference/glossary.md). Import them from here. */
 
 export type * from './model/dispatch.ts'
 export type * from './model/outbox.ts'

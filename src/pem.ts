@@ -13,19 +13,19 @@ export function earliestExpiryMs(pem: string | null): number | null {
   return ends.length > 0 ? Math.min(...ends) : null
 }
 
-/** Whether the first certificate, which is the one that is shown, holds at that time. */
+/** True if the first certificate, which is the one that is shown, is valid at that time. */
 export function isCertificateValidAt(pem: string, nowMs: number): boolean {
   const [shown] = readOr(() => certificatesIn(pem), [])
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
 }
 
-/** Why a file of authorities cannot be used, as the end of a sentence. */
+/** Says why a file of authorities cannot be used, as the end of a sentence. */
 export function authorityProblem(ca: string): string | null {
   const certificates = readOr(() => certificatesIn(ca), null)
   return certificates === null || certificates.length === 0 ? 'holds no certificate that can be read (PEM)' : null
 }
 
-/** Why a client certificate cannot be used with its key, in a sentence that names the variable. */
+/** Says why a client certificate cannot be used with its key, in a sentence that names the variable. */
 export function pairProblem(cert: string, key: string): string | null {
   const [shown] = readOr(() => certificatesIn(cert), [])
   if (shown === undefined) return 'SERVICE_CERT_FILE holds no certificate that can be read (PEM)'
@@ -46,7 +46,7 @@ function readKey(key: string): KeyObject | string {
   }
 }
 
-/** Only OpenSSL objects to some, such as a key that is too short. */
+/** Finds what only OpenSSL refuses, such as a key that is too short. */
 function contextProblem(cert: string, key: string): string | null {
   try {
     createSecureContext({ cert, key })

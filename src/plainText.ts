@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import { boundText } from './boundText.ts'
 
-/** A terminal; a file or a pipe gets whole and plain text. */
+/** A terminal. A file or a pipe gets whole and plain text. */
 export interface Terminal {
   columns: number
   bold(text: string): string
@@ -13,7 +13,7 @@ export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; co
   return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
 }
 
-/** Lays rows out in columns. On a terminal the last column ends with the line, if enough of it is left to be read. */
+/** Aligns rows in columns. On a terminal the last column ends with the line, if enough of it is readable. */
 export function renderTable(
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -30,7 +30,7 @@ export function renderTable(
   return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
 }
 
-/** @param columns under each head what it shows of a row */
+/** @param columns by head, the text to show of a row */
 export const renderColumns = <Row>(
   rows: readonly Row[],
   columns: Readonly<Record<string, (row: Row) => string>>,
@@ -53,18 +53,18 @@ export function truncate(text: string, most: number): string {
   return boundText(text.replace(/\s+/g, ' ').trim(), most)
 }
 
-// Control characters, those that turn the direction of writing, and those that take no room.
+// Characters that control the terminal, change the direction of writing, or have no width.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
-/** Makes a text of others safe for a terminal: it must not move the cursor or hide a line. */
+/** Makes a foreign text safe for a terminal: it must not move the cursor or hide a line. */
 export function escapeControl(text: string): string {
   return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
-/** The first `most` lines, each cut and made safe for a terminal, and how many more there are. */
+/** The first `most` lines, each cut and safe for a terminal, and the number of further lines. */
 export function renderFirstLines(lines: readonly string[], most: number): string {
   const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
   return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')

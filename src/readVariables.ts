@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
-/** Whether the instances on one ledger may differ in a variable. */
+/** Says if the instances on one ledger may differ in a variable. */
 export type Sharing =
-  /** No: `status` reports who has what. */
+  /** They may not, and `status` reports the values. */
   | 'same: reported'
-  /** No: a daemon that means another database, table or service by it does not start. */
+  /** They may not: a daemon with a different database, table or service does not start. */
   | 'same: refused'
-  /** Yes, with the reason. */
+  /** They may, with the reason. */
   | `own: ${string}`
 
 export interface Variable {
@@ -15,7 +15,7 @@ export interface Variable {
   schema: z.ZodType
   about: string
   shownDefault?: string
-  /** Never printed, logged or quoted in an error; may come from the file that NAME_FILE names. */
+  /** Never printed, logged or quoted in an error. The file that NAME_FILE names may hold it. */
   secret?: boolean
 }
 
@@ -32,12 +32,12 @@ export class ConfigInvalid extends Error {
   }
 }
 
-/** Neither a secret nor an address that holds one is told. */
+/** Leaves out a secret, and an address that holds one. */
 function given(text: string | undefined, secret: boolean | undefined): string {
   return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
 }
 
-/** Collects mistakes while values are read; `done` throws them all together. */
+/** Collects mistakes while values are read. `done` throws them all together. */
 export function readVariables<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
   type Name = keyof V & string
   type Value<N extends Name> = z.output<V[N]['schema']>
@@ -48,7 +48,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     const problemsBefore = problems.length
     const text = secret ? secretText(name, schema.safeParse(undefined).success) : env[name] || undefined
     const parsed = schema.safeParse(text)
-    // An unreadable file was reported as such; "is required" on top would mislead.
+    // An unreadable file was reported already, so "is required" would mislead.
     if (!parsed.success && problems.length === problemsBefore)
       report(
         `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}${readFrom(name, secret)}`,
@@ -56,7 +56,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     return parsed.data as Value<N>
   }
 
-  /** A variable may be read twice. */
+  /** Reports a problem once, because a variable may be read twice. */
   function report(problem: string): void {
     if (!problems.includes(problem)) problems.push(problem)
   }

@@ -1,6 +1,6 @@
 /**
- * The service's resources (docs/reference/interface.md, 1). To add one: a row here, and a migration that lets the ledger hold
- * its name. Nothing else of src names a resource. Imports nothing.
+ * The service's resources (docs/reference/interface.md, 1). A new one needs a row here, and a migration that lets the
+ * ledger hold its name. No other file of src names a resource. Imports nothing.
  */
 export const resources = {
   data: {
@@ -35,21 +35,21 @@ export const resources = {
 } as const satisfies Record<string, ResourceRow>
 
 interface ResourceRow {
-  /** A POST to it submits a record; a GET of `path/ID` asks what became of it. */
+  /** A POST to it submits a record. A GET of `path/ID` reads its status. */
   path: string
-  /** The POST, by the metrics' name. */
+  /** The metrics' name of the POST. */
   submit: string
-  /** The GET, by the metrics' name. */
+  /** The metrics' name of the GET. */
   ask: string
   /** The field of answers that holds the id. */
   idField: string
   /** The field of a status that holds the result; null for all fields without another meaning. */
   resultField: string | null
-  /** What people call the thing that has the id. */
+  /** The word for the thing that has the id. */
   noun: string
-  /** Of docs/reference/interface.md. */
+  /** The section of docs/reference/interface.md. */
   section: string
-  /** What a request must hold, by name; the service takes more beside it. */
+  /** The fields that a request must have. The service accepts more. */
   body: Readonly<Record<string, BodyRule>>
 }
 
@@ -60,10 +60,9 @@ export type BodyRule =
   | { kind: 'array' }
   | { kind: 'object'; members: Readonly<Record<string, BodyRule>> }
 
-/** As mapping files name it. */
 export type Resource = keyof typeof resources
 
-/** The first is asked if nothing says which is used. */
+/** The first is used if no mapping names one. */
 export const resourceNames = Object.keys(resources) as [Resource, ...Resource[]]
 
 export type ResourceEndpoint = (typeof resources)[Resource]['submit' | 'ask']

@@ -7,8 +7,8 @@ export function parseDurationMs(text: string): number | null {
 }
 
 /**
- * The moment that a text means, in epoch milliseconds: an ISO 8601 date or time, by default in this machine's zone,
- * or a duration such as 2h ago. Null if it is neither, or before the year 1.
+ * Reads an ISO 8601 date or time, by default in this machine's zone, or a duration such as 2h ago. Null for other
+ * texts, and before the year 1.
  */
 export function parseMoment(text: string, nowMs: number): number | null {
   const ms = parseTime(text, nowMs)

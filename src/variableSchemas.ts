@@ -23,7 +23,7 @@ export const seconds = (most: number) =>
         .max(most * 1000, `must be at most ${most}`),
     )
 
-/** 0 says never. */
+/** 0 means never. */
 export const secondsOrNever = (most: number) =>
   z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
 
@@ -35,7 +35,9 @@ export const postgresUrl = z
     'names several hosts: give one address that always leads to the primary (docs/run/restore.md, "Failover")',
   )
 
-/** As libpq has them: in place of the host, or as the parameter. A comma of a password stands before the @. */
+/**
+ * libpq accepts several hosts in place of the host, or as a parameter. A comma before the @ belongs to the password.
+ */
 const namesSeveralHosts = (text: string) =>
   /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(text)?.[1]?.includes(',') || /[?&]host=[^&#]*(,|%2c)/i.test(text)
 
@@ -58,7 +60,7 @@ const serviceUrl = z
 
 const paths = Object.values(resources).map(({ path }) => path)
 
-/** Ends of an address that are appended here: with them every request would go where nothing is. */
+/** Ends of an address that outboxd appends. If you write them, too, every request goes to a wrong address. */
 const appended = {
   base: new RegExp(`(?:/api|/api/v1|${paths.join('|')}|/oauth/token)$`, 'i'),
   auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
@@ -94,7 +96,7 @@ export const proxyUrl = z.string().refine((text) => {
 export const file = z.string().min(1, 'must name a file')
 export const name = z.string().min(1, 'must not be empty')
 
-/** Browsers choose their values, or they mean something to all on the way. */
+/** Browsers choose the values of these headers, or every server on the way reads them. */
 const takenHeaders =
   /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
 
@@ -105,14 +107,14 @@ export const headerName = z
   .transform((text) => text.toLowerCase())
   .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
 
-/** Addresses and nets with commas between them; not all there are. */
+/** Addresses and networks, separated by commas. Refuses a network of all addresses. */
 export const addresses = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim()))
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not allow every address')
 
-/** With commas between them, in lower case. */
+/** Separated by commas, in lower case. */
 export const hostNames = z
   .string()
   .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
@@ -127,7 +129,7 @@ function isNet(text: string): boolean {
   return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128))
 }
 
-/** What a service can be held to, as `outboxd discover` writes it. */
+/** The facts about a service that `outboxd discover` writes. */
 const contractNames = [
   'expires_in',
   'bad_token',

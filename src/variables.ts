@@ -31,7 +31,7 @@ const ownHeaders: ReadonlySet<string> = new Set([
   'user-agent',
 ])
 
-/** Every variable of the environment that the daemon reads. docs/reference/variables.md is generated from this table. */
+/** Every variable that the daemon reads. docs/reference/variables.md is generated from this table. */
 export const variables = {
   DATABASE_URL: {
     instances: 'same: refused',

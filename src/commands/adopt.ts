@@ -139,7 +139,7 @@ function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdop
   }
 }
 
-/** Counts waiting rows. Returns 0 if the ids began again, because the count is then unknown. */
+/** Counts waiting rows. Returns 0 if the ids started again, because the count is then unknown. */
 async function countNotCaptured(databases: Databases): Promise<number> {
   try {
     return (await withOutbox(databases, readBacklog)).waiting

@@ -165,7 +165,6 @@ async function verify(context: CommandContext, options: AuditOptions): Promise<n
   })
 }
 
-/** Returns undefined if the text is not a head. */
 function readHead(text: string): ChainHead | undefined {
   const [, number, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text.trim()) ?? []
   return number === undefined || hash === undefined ? undefined : { number, hash }

@@ -69,7 +69,7 @@ interface Look {
   look(configured: Configured, noticed: Noticed): Promise<readonly Finding[]> | readonly Finding[] | null
 }
 
-/** In this order; a problem in one does not stop the next. */
+/** Runs in this order. A problem in one check does not stop the next. */
 const looksFor = (context: CommandContext, options: CheckOptions): readonly Look[] => [
   { of: ['configuration'], look: (configured) => [checkConfiguration(configured, context.env)] },
   { of: ['ledger'], look: ({ storeConfig }) => storeConfig && orProblem('ledger', () => checkLedger(storeConfig)) },
@@ -136,7 +136,7 @@ function readStoreOrNull(env: CommandContext['env']): StoreConfig | null {
   }
 }
 
-/** A possible slip is only a warning. */
+/** A possible typing error is only a warning. */
 function checkConfiguration({ config, problems }: Configured, env: CommandContext['env']): Finding {
   const { warnings, notes } = findEnvironmentNotes(env)
   const doubts = [...findMistypedVariables(env), ...warnings]

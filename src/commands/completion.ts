@@ -29,7 +29,7 @@ const flagsOf = ({ long, short }: Option) => [long, short].filter((flag) => flag
 const takesValue = ({ required, optional }: Option) => required || optional
 const choicesOf = (command: Command) => command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? [])
 
-/** Ends the quotation at an apostrophe, quotes that, and begins the next. */
+/** Ends the quoted part at an apostrophe, escapes that, and begins the next part. */
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 function bash(program: Command, commands: readonly Command[]): string[] {

@@ -24,7 +24,7 @@ const hostDefault = '127.0.0.1'
 const passwordCharsMin = 12
 const passwordBytesMax = 1_000
 
-/** Shared by all viewers, who do not wait long for a locked table. */
+/** All viewers share these, and do not wait long for a locked table. */
 const sessions = { connections: 6, lockMs: 2_500 }
 
 /** A search takes up to ten seconds, so some connections stay free for other pages. */
@@ -145,7 +145,7 @@ const openers: Partial<Record<NodeJS.Platform, [string, ...string[]]>> = {
   win32: ['cmd', '/c', 'start', ''],
 }
 
-/** Does not wait for the browser. */
+/** Returns before the browser has started. */
 export function openInBrowser(url: string, say: (line: string) => void): void {
   const [command, ...args] = openers[platform()] ?? ['xdg-open']
   const opening = spawn(command, [...args, url], { stdio: 'ignore', detached: true })

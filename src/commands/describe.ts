@@ -29,7 +29,7 @@ If something would keep the daemon from reading the table, a warning on stderr s
 Examples:
   outboxd describe sales_order             look first
   outboxd describe sales_order --write     then fill in, and outboxd check`,
-  /** @returns 3 without such a table, 1 without the right to see it or if a file exists */
+  /** @returns 3 if the table does not exist, 1 if the right to see it is missing or a file exists */
   async action(context, table, options): Promise<number> {
     const { databaseUrl: url } = readStoreConfig(context.env)
     const mappingsDir = ownMappingsDir(context.env)

@@ -94,7 +94,7 @@ Examples:
 `),
         ),
     })
-    // Before the files, because writing a file may fail.
+    // Comes before the files, because writing a file may fail.
     tell(context, answered, { requests, seen, json: options.json ?? false })
     if (options.save !== undefined)
       save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
@@ -231,7 +231,7 @@ function writeSettings(
   answered: readonly Answered[],
   { service }: DiscoverConfig,
 ): void {
-  // In one step, so that the file is whole if the process ends here.
+  // Written in one step, so that the file is whole if the process ends here.
   const unfinished = `${file}.${process.pid}`
   writeFileSync(unfinished, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
   renameSync(unfinished, file)
@@ -250,7 +250,6 @@ function save(context: CommandContext, dir: string, masked: readonly Exchange[])
   )
 }
 
-/** The report for people. Pure. */
 export function discoverReport(answered: readonly Answered[], seen: readonly string[]): string {
   return [
     table(answered),

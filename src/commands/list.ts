@@ -24,7 +24,7 @@ const limitDefault = 50
 
 const csvLimitDefault = 100_000
 
-/** Reads the error text of each record, so the number is bounded. */
+/** Bounded, because the error text of each record is read. */
 const causesOfMax = 100_000
 
 export const command = defineCommand({

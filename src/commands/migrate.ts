@@ -62,7 +62,7 @@ Examples:
 
 const namedMax = 3
 
-/** Names many migrations by the first and the last; --json and --plan name each. */
+/** Shortens a long list to the first and the last, because --json and --plan name each. */
 function namesOf(migrations: readonly string[]): string {
   if (migrations.length <= namedMax) return migrations.join(', ')
   return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`

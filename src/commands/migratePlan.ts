@@ -31,7 +31,7 @@ const meanwhile = {
   nobody: 'blocks nothing',
 }
 
-/** Who waits while each lock is held. */
+/** The statements that wait while each lock is held. */
 const stopsBy = {
   AccessExclusiveLock: 'all',
   ExclusiveLock: 'writes',

@@ -9,7 +9,7 @@ import { type Resource, resources } from '../resources.ts'
 import { isObject, type PayloadObject, readPayload, writeJson } from '../yaml/exactJson.ts'
 import type { CommandContext } from './terminal/context.ts'
 
-/** The body of a request from the file of `discover --record`, as it is or mapped. */
+/** The body of a request from the file of `discover --record`, unchanged or mapped. */
 export type TestRecord = { kind: 'record'; resource: Resource; body: Body } | { kind: 'invalid'; problem: string }
 
 /**

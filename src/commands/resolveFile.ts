@@ -137,7 +137,7 @@ const isArrived = (each: SettlingLine): each is ArrivedLine => each.transaction 
 /** The service answers this many before the slots expire. */
 const askedAtOnce = 5
 
-/** Batches without a slot before it gives up; each waits ten seconds. */
+/** After this many batches without a slot the command gives up. Each batch waits ten seconds. */
 const unaskedMax = 30
 const silentMax = 2
 

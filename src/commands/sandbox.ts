@@ -150,7 +150,10 @@ function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox
   return `${lines.join('\n')}\n`
 }
 
-/** Starting may wait for the lock of another sandbox; a signal ends that. @returns undefined if it was aborted */
+/**
+ * Starting may wait for the lock of another sandbox, which a signal ends.
+ * @returns undefined if it was aborted
+ */
 async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise<Sandbox | undefined> {
   const starting = startSandbox(settings)
   const running = await Promise.race([starting, untilAborted(signal).then(() => undefined)])

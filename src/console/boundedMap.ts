@@ -1,4 +1,4 @@
-/** A map of at most `max` entries: setting a further one drops the entry that was set longest ago. */
+/** If full, drops the entry that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #max: number
 

@@ -24,11 +24,11 @@ export interface Trouble {
   isPassing: boolean
 }
 
-/** SQLSTATEs of a missing table, column, function or schema: the ledger has another version. */
+/** SQLSTATEs of a missing table, column, function or schema: the ledger has a different version. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
-  // A refusal comes first: its own words may look like a lost connection ("ended", "closed").
+  // A refusal comes first, because its text may look like a lost connection ("ended", "closed").
   if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
   if (error.statusCode !== undefined && error.statusCode < 500)
     return { status: error.statusCode, title: 'Refused', words: error.message, isPassing: false }
@@ -48,7 +48,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   return { status: 500, title: 'Something went wrong', words: sentence(message), isPassing: false }
 }
 
-/** If a statement took too long, the page does not retry: it would take as long again. */
+/** True if a statement took too long. Then the page does not retry, because the retry would take as long. */
 function isOfWhatWasAsked(error: Error): boolean {
   return isLockOrTimeout(error instanceof DatabaseUnusable ? error.cause : error)
 }
@@ -93,7 +93,7 @@ interface Message {
   isPassing?: boolean
 }
 
-/** If the trouble may pass, the page loads again as soon as the page Now can be read. */
+/** If the error may pass, the page loads again as soon as the page Now can be read. */
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
   const live = isPassing ? { live: { path: nowVersion } } : {}

@@ -10,8 +10,8 @@ import type { Viewer } from './guard/viewer.ts'
 import type { ConsoleParts } from './parts.ts'
 
 /**
- * Pages mask values. A viewer who asks for them is logged first, then sees them for a quarter of an hour. With
- * --read-only the console's own log has it, because that role cannot write to the ledger.
+ * Pages mask values. A viewer who asks for values is logged first, then sees them for a quarter of an hour. With
+ * --read-only the console's own log has the entry, because that role cannot write to the ledger.
  */
 
 type Noting = Pick<ConsoleParts, 'databases' | 'say'>
@@ -19,7 +19,10 @@ type Who = Pick<Viewer, 'who' | 'canChange'>
 
 const namedMax = 100
 
-/** Call before values are shown. @throws Error if it cannot be logged: show nothing then */
+/**
+ * Call it before values are shown.
+ * @throws Error if it cannot be logged: show nothing then
+ */
 export async function logValuesShown(
   { databases, say }: Noting,
   { who, canChange }: Who,
@@ -41,8 +44,8 @@ export function logDownload(
 }
 
 /**
- * Logs each search, because results reveal masked values piece by piece. The log names the records looked at, or the
- * found ones if over 100 were looked at.
+ * Logs each search, because results reveal masked values piece by piece. Names the records that were read, or the found
+ * ones if over 100 were read.
  */
 export function loggedSearch(parts: ConsoleParts, viewer: Viewer): SearchText {
   return async (filter, text, bounds) => {

@@ -40,19 +40,19 @@ export interface AppDeps extends Pick<DaemonContext, 'config' | 'mappings' | 'fi
 
 export interface App {
   readonly http: HttpServer
-  /** @returns why the outbox cannot be read by this description, or by the table's name if null */
+  /** @returns why the outbox cannot be read by this description; null reads it by the table's name */
   tryOutboxTable(table: OutboxTable | null): Promise<Error | null>
   /**
    * Stops claiming, waits until the outcomes of all requests in flight are written, and closes everything.
    *
-   * @param options.beginsAgain the process goes on with a new table: the others must not take its records over
-   * @returns whether every outcome became known and was written
+   * @param options.beginsAgain true if the process goes on with a new table, so that other instances leave its records
+   * @returns true if every outcome became known and was written
    */
   stop(options?: { beginsAgain: boolean }): Promise<boolean>
 }
 
 /**
- * Starts the daemon. Claims work last, so a start that fails has claimed nothing.
+ * Starts the daemon. Claims work last, so that a failed start has claimed nothing.
  *
  * @throws AddressUnusable, ForeignOutbox, ForeignService, or Error if a database cannot be used
  */
@@ -94,7 +94,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const parts = createParts(daemon)
   let isSettled = true
   let beginsAgain = false
-  // Records left in doubt keep the instance's row: the others settle them once they are sure that it is dead.
+  // Records left in doubt keep the instance's row, so that others settle them once they are sure that it is dead.
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
@@ -102,7 +102,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       )
   })
   await parts.rounds.heartbeat.runOnce()
-  // Before rows are claimed. Its loop logs a failure.
+  // Comes before rows are claimed. Its loop logs a failure.
   await parts.rounds.history.runOnce().catch(() => {})
   await raiseOutboxHistory(daemon)
 

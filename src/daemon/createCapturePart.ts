@@ -95,7 +95,7 @@ const noRows: ClaimedRows = {
 }
 
 /**
- * Reduces an error: its message for the ledger, only its code for the log.
+ * Splits an error: its message is for the ledger, only its code for the log.
  *
  * @param isMark the row was being marked, which the table's own triggers may refuse
  */

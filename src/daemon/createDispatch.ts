@@ -29,7 +29,7 @@ export interface DispatchOptions {
 }
 
 export interface Dispatch extends Dispatcher, Pick<OutcomeWriter, 'unwritten'> {
-  /** Permits in a row that expired before their request could leave. */
+  /** Number of consecutive permits that expired before their request could leave. */
   lapsedPermits(): number
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
   pauses(): SendingReadiness['pauses']
@@ -210,7 +210,7 @@ async function askHarmlessly(
   return answer
 }
 
-/** Rows in the outbox count only while the ledger is full: otherwise they have been captured since. Pure. */
+/** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. Pure. */
 export function plannerView(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
   captureWindow: number,

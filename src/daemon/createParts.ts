@@ -60,7 +60,7 @@ export function createParts(daemon: DaemonContext): Parts {
     },
     stopping: stopping.signal,
   })
-  // The next beat must not wait for the problems to be written.
+  // The next heartbeat must not wait for the problems to be written.
   const beatAndTell = { runOnce: () => heartbeat.runOnce().finally(() => void problems.runOnce()) }
   return {
     rounds: {

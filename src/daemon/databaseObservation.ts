@@ -9,7 +9,7 @@ import type { DaemonContext } from './context.ts'
 import { createPeriodicPart, type Part } from './loop.ts'
 
 const everyMs = 5_000
-/** Counting fewer rows takes a few milliseconds. */
+/** Counting up to this many rows takes a few milliseconds. */
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
@@ -37,7 +37,7 @@ export function createDatabaseObservation(
     const nowMs = elapsedMs()
     if (backlog !== null && nowMs < countAtMs) return backlog
     const counted = await readBacklog(outbox)
-    // Half a round less, so that no count falls just before its time.
+    // Half a round earlier, so that no count falls just before its time.
     countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
     return counted
   }
@@ -60,7 +60,7 @@ export function createDatabaseObservation(
 
   return createPeriodicPart(everyMs, async () => {
     const [isLedgerUp, isOutboxUp] = await Promise.all([isUp(ledger), isUp(outbox.pool)])
-    // First, because a database that is away ends the round below.
+    // Set first, because an unreachable database ends the round below.
     metrics.databaseUp.set(Number(isOutboxUp), { database: 'outbox' })
     metrics.databaseUp.set(Number(isLedgerUp), { database: 'ledger' })
     logSettings(await agreeOnSettings(ledger, databases.settings()))
@@ -95,10 +95,10 @@ export function snapshotOf(ledger: LedgerSnapshot, outbox: OutboxBacklog | null)
   }
 }
 
-/** More rows than these before the first capture count as a history. */
+/** More rows than this before the first capture count as old data. */
 const outboxHistoryMin = 1_000
 
-/** All old rows of a table are sent if a new ledger serves it, which is seldom meant. */
+/** A new ledger for a table sends all its old rows, which is seldom intended. */
 export async function raiseOutboxHistory({ log, databases }: Pick<DaemonContext, 'log' | 'databases'>): Promise<void> {
   const history = await readInitialBacklog(databases.outbox).catch(() => null)
   if (history === null || history.rows <= outboxHistoryMin) return

@@ -7,7 +7,7 @@ import type { FailingLoop } from './loop.ts'
 
 export interface Heartbeat {
   runOnce(): Promise<number>
-  /** No request may leave when the others may call this instance dead. */
+  /** False when other instances may call this one dead, so that no request may leave. */
   mayClaim(): boolean
 }
 
@@ -21,13 +21,13 @@ export interface HeartbeatDeps {
 const beatEveryMs = 3_000
 
 /**
- * How old the last beat may be for an instance to begin sending.
+ * The maximum age of the last heartbeat for an instance to begin sending.
  *
  *      0 s   the beat begins; the database reads its clock later, so others see no earlier time
  *      8 s   nothing is claimed any more, and no request begins to leave
  *     12 s   the others may take the instance for dead (silentMaxMs in src/ledger/instances.ts)
  *
- * The 4 s between are for writing what was not sent, and for clocks of different speeds. Beats give up after 5 s, so
+ * The 4 s between are for writing what was not sent, and for clocks of different speeds. A beat times out after 5 s, so
  * one may be lost.
  */
 const mayClaimMs = 8_000
@@ -56,9 +56,9 @@ export interface ProblemReporterDeps<Problem> {
 
 export type ProblemReporter = ReturnType<typeof createProblemReporter>
 
-/** Writes the problems that `outboxd status` shows. Never throws: the next round tries again. */
+/** Writes the problems that `outboxd status` shows. Never throws, because the next round tries again. */
 export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem>) {
-  /** Kept while an outcome waits, because no session shows as blocking between two tries. */
+  /** Kept while an outcome waits, because between two tries Postgres shows no blocking session. */
   let blockers: number[] = []
   let underWay: Promise<void> | null = null
 
@@ -70,7 +70,7 @@ export function createProblemReporter<Problem>(deps: ProblemReporterDeps<Problem
   }
 
   return {
-    /** A slow round must not overwrite a later one. */
+    /** Skips a round while one runs, because a slow round must not overwrite a later one. */
     runOnce(): Promise<void> {
       underWay ??= tellOnce().finally(() => {
         underWay = null

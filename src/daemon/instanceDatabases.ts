@@ -31,14 +31,13 @@ import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 
 type Pool = InstanceLedger['ledger']
 
-/** Both databases, as one instance uses them. Must be closed. */
 export interface InstanceDatabases extends InstanceLedger {
   instance: Instance
   /** Sessions for heartbeats only, so that no other work delays them. */
   heartbeats: Pool
   outbox: Outbox
   /**
-   * Runs `work` if this instance's outbox.yaml is the one in use, else resolves to `otherwise`.
+   * Runs `work` if this instance's outbox.yaml is in use, else resolves to `otherwise`.
    *
    * @throws ForeignOutbox or ForeignLedger
    */
@@ -119,7 +118,7 @@ async function connect(
     await outbox.adopt(instance.who)
   }
   await raiseForeign(ledger, start).catch((error: unknown) => {
-    // If only the outbox's database is away, the ledger's work goes on.
+    // If only the outbox's database cannot be reached, the ledger's work goes on.
     if (isRefusal(error)) throw error
   })
   const { channel } = outbox
@@ -176,7 +175,7 @@ const goodbyeMs = 3_000
 const withinGoodbye = (work: Promise<unknown>): Promise<unknown> =>
   Promise.race([work.catch(() => {}), setTimeout(goodbyeMs, undefined, { ref: false })])
 
-/** The table may be locked, and an operator waits for the answer to the reload. */
+/** Short, because the table may be locked while an operator waits for the answer to the reload. */
 const trialMaxMs = 5_000
 
 const untried = () =>

@@ -1,7 +1,7 @@
 import type { Readiness } from '../observe/httpServer.ts'
 
 export interface Part {
-  /** @returns after how many milliseconds to begin the next round, unless woken before */
+  /** @returns milliseconds until the next round, which a wake shortens */
   runOnce(): Promise<number>
 }
 
@@ -37,7 +37,7 @@ const backoffMinMs = 250
 export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let failures = 0
-  /** Only `stop` ends a backoff: a wake says nothing about the failure. */
+  /** Only `stop` ends a backoff, because a wake says nothing about the failure. */
   const backoff = createWakeup()
 
   async function round(): Promise<number> {
@@ -74,7 +74,7 @@ export function startLoop({ part, wakeup, onSucceeded, onFailed, backoffMaxMs }:
 }
 
 export interface Wakeup {
-  /** Ends the current wait, or skips the next. */
+  /** Ends the current wait, or skips the next one. */
   wake(): void
   reset(): void
   /** Waits `ms`, unless woken since the last reset. */
@@ -130,7 +130,7 @@ interface State {
 const stuckMs = 120_000
 const staleMs = 30_000
 
-/** Shorter failures are not reported: they usually pass. */
+/** Fewer failures are not reported, because they usually pass. */
 const failuresToTell = 3
 const failingToTellMs = 10_000
 

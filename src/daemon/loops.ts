@@ -14,9 +14,9 @@ export interface Loops {
 }
 
 const usualMs = 10_000
-/** A late beat would let the others judge the instance. */
+/** Short, because after a late heartbeat other instances would take this one for dead. */
 const heartbeatMs = 1_000
-/** The others wait for what each instance knows of the ledger's history. */
+/** Short, because other instances wait for what each one knows of the ledger's history. */
 const historyMs = 1_000
 
 /** The loops that every record needs. */

@@ -35,7 +35,7 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
   const periods = createPeriodWriter(daemon)
   return {
     orphans: createOrphanRescue(daemon, options),
-    // The queue gives a job away after 10 s without a touch.
+    // The queue gives a job to another instance after 10 s without a touch.
     touch: createPeriodicPart(3_000, async () => {
       const jobs = dispatch.pollsInFlight()
       if (jobs.length > 0) await queue.touch(jobs)
@@ -52,12 +52,12 @@ export function createMaintenance(daemon: Context, options: MaintenanceOptions) 
   } satisfies Record<string, Part>
 }
 
-/** A longer round would look stuck. */
+/** A longer round would be reported as stuck. */
 const roundMaxMs = 20_000
 
 function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, options: MaintenanceOptions): Part {
   return createPeriodicPart(3_000, async () => {
-    // First, because instances are judged by this clock.
+    // Comes first, because instances are judged by this clock.
     const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
@@ -110,7 +110,7 @@ function createReconciling(
 
 interface PeriodWriter {
   sawWaiting(rows: number): void
-  /** @returns whether more is due at once */
+  /** @returns true if more is due at once */
   write(): Promise<boolean>
 }
 
@@ -136,7 +136,7 @@ function createPeriodWriter({ clock, databases: { ledger } }: Context): PeriodWr
   }
 }
 
-/** Shared by all instances: those that start together compare once. */
+/** Shared by all instances, so that instances that start together compare once. */
 const compareAtStartMs = 60_000
 const compareHourlyMs = 3_600_000
 const compareLookMs = 60_000
@@ -156,7 +156,7 @@ function createComparing({ databases }: Context, stopping: AbortSignal): Part {
   }
 }
 
-/** In case node-cron misses a minute. */
+/** A fallback, because node-cron may miss a minute. */
 const pruneAtLeastEveryMs = 90_000
 const pruneBehindMs = 86_400_000
 

@@ -18,7 +18,7 @@ export interface ReloadableFiles {
 export interface ReloadableFilesDeps {
   onLoaded(mappings: Mappings, isOtherTable: boolean): void
   onBroken(error: unknown): void
-  /** outbox.yaml does not fit the table: the former one stays in use. */
+  /** Called if outbox.yaml does not fit the table. The former file stays in use. */
   onRefused(error: unknown): void
   /** @returns why the table cannot be read by this description */
   tryTable(table: OutboxTable | null): Promise<Error | null>

@@ -17,10 +17,10 @@ const died = unknown('the instance that was sending it died')
 const forgotten = unknown('its outcome could not be written, or the ledger lost it')
 
 /**
- * Settles records of dead instances, and records that this instance no longer has in flight, by the policy for
- * attempts in doubt. If their instance lived and wrote first, the fence changes nothing.
+ * Settles records of dead instances, and records that this instance no longer has in flight, by the policy for attempts
+ * in doubt. If the other instance lived and wrote first, the fence changes nothing.
  *
- * @throws the first error, after the others are written
+ * @throws the first error, after the other records are written
  */
 export async function rescueOrphans(
   databases: InstanceDatabases,
@@ -47,7 +47,7 @@ export async function rescueOrphans(
   return rescued
 }
 
-/** Writes all together, or one by one if one of them may be why that fails. */
+/** Writes all records together, or one by one if one of them may be the cause of a failure. */
 async function writeTogether(
   write: (some: readonly Transition[]) => Promise<void>,
   transitions: readonly Transition[],

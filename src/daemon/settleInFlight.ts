@@ -18,12 +18,12 @@ export interface SettleDeps {
 
 const tellEveryMs = 10_000
 const lookEveryMs = 1_000
-/** A supervisor usually kills the daemon long before. */
+/** A supervisor usually kills the daemon much earlier. */
 const giveUpMs = 600_000
 
 /**
- * Waits until every outcome is known and written. An instance that leaves earlier puts records in doubt that were
- * never sent, or whose answer it holds.
+ * Waits until every outcome is known and written. An instance that leaves earlier puts records in doubt that were never
+ * sent, or whose answer it has.
  *
  * @returns false if it gave up
  */

@@ -71,7 +71,7 @@ export function totalsText({ kinds }: Totals): string {
 interface Arrival {
   reference: string | null
   amount: string | null
-  /** With 401 and 429 the service does not read the request. */
+  /** False for 401 and 429, after which the service does not read the request. */
   wasRead: boolean
   keptAs: string | null
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** A table of sales orders, with a trigger that writes each to the outbox. */
+/** A table of sales orders, with a trigger that writes each order to the outbox. */
 
 export type RecordKind = 'data' | 'order' | 'unknown-customer' | 'three-decimals'
 

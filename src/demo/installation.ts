@@ -9,7 +9,7 @@ import { startReaper } from '../embedded/reaper.ts'
 import { createErp } from './erp.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './startCommand.ts'
 
-/** All that runs for the demo. Disposal ends it. */
+/** All processes of the demo. Disposal ends them. */
 export interface Installation extends AsyncDisposable {
   readonly erp: pg.Pool
   readonly sandboxUrl: string
@@ -119,7 +119,7 @@ export async function install({ env, signal, hasConsole, print: say }: Installat
   }
 }
 
-/** Waits for the daemon's loops, which begin when Postgres has been up for some seconds. */
+/** Waits for the daemon's loops, which begin some seconds after Postgres. */
 async function untilReady(daemonUrl: string, signal: AbortSignal): Promise<void> {
   const deadlineMs = performance.now() + readyWithinMs
   while (performance.now() < deadlineMs) {

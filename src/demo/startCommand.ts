@@ -5,7 +5,10 @@ import { createInterface } from 'node:readline'
 import type { Reaper } from '../embedded/reaper.ts'
 
 export interface RunningCommand {
-  /** The first result of `announced`. @throws CommandEnded if it ended before */
+  /**
+   * The first result of `announced`.
+   * @throws CommandEnded if the command ended before
+   */
   readonly announced: Promise<string>
   /** Resolves to its exit code; null if a signal ended it. */
   readonly ended: Promise<number | null>
@@ -19,7 +22,7 @@ export interface CommandSpec {
   env: Record<string, string>
   folder: string
   reaper: Reaper
-  /** @returns undefined for a line of stdout that `announced` does not wait for */
+  /** Returns undefined for a line of stdout that `announced` does not need. */
   onLine?: (line: string) => string | undefined
 }
 

@@ -8,7 +8,7 @@ export interface Answered {
   finding: Finding
 }
 
-/** @param onAnswered gets each answer as it comes */
+/** @param onAnswered called with each answer as it comes */
 export async function askQuestions(
   { asked, left, given }: Plan,
   owned: OwnedParts,
@@ -45,12 +45,15 @@ export interface Plan {
   asked: readonly Question[]
   left: readonly { question: Question; why: string }[]
   given: Given
-  /** The most requests that all questions take, and the most records that these create. */
+  /** The most requests of all questions, and the most records that these create. */
   requestsMax: number
   recordsMax: number
 }
 
-/** Chooses the questions that can be asked, in their order. Pure. @param only names; null for all */
+/**
+ * Chooses the questions that can be asked, in their order.
+ * @param only names; null for all
+ */
 export function planQuestions(questions: readonly Question[], given: Given, only: readonly string[] | null): Plan {
   const wanted = questions.filter(({ name }) => only === null || only.includes(name))
   const asked = wanted.filter((question) => missingFor(question, given) === undefined)

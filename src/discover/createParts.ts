@@ -74,7 +74,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
   return { parts, sender, isTaken: (sample) => taken.has(sample) }
 
-  /** If the shared token has ended, calls once more with a new one. */
+  /** If the shared token has ended, calls once more with a new token. */
   async function call({ method, path, body, headers = {}, accessToken, beyondLimit = false }: Call) {
     const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
     const callAs = (accessToken: string) =>
@@ -114,7 +114,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
 }
 
-/** True if a token was refused that had been accepted before. A token that was never good is not worth renewing. */
+/** True if a token was refused that had been accepted before. A token that never worked is not worth renewing. */
 function hasEnded({ accessToken, answer }: Exchange, exchanges: readonly Exchange[]): boolean {
   if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
   return exchanges.some(

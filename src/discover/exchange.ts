@@ -20,14 +20,14 @@ export type Seen =
   | {
       kind: 'response'
       status: number
-      /** Names in lower case; of a repeated header, the first. */
+      /** Names in lower case. Has the first of a repeated header. */
       headers: Readonly<Record<string, string>>
       text: string
       /** The reason why `text` is not the whole body; null if it is. */
       unreadable: string | null
       /** Undefined if the body is not JSON. */
       json: unknown
-      /** The error code that the daemon finds in it. */
+      /** The service's error code, as the daemon reads it. */
       code: string | null
       tookMs: number
     }
@@ -64,25 +64,24 @@ export function fieldOf(json: unknown, name: string): unknown {
 export const isObject = (json: unknown): json is Record<string, unknown> =>
   typeof json === 'object' && json !== null && !Array.isArray(json) && !JSON.isRawJSON(json)
 
-/** X-RateLimit-Remaining; null if it is missing or unreadable. */
 export function remainingOf(seen: Seen): number | null {
   const header = seen.kind === 'response' ? seen.headers['x-ratelimit-remaining']?.trim() : undefined
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
 }
 
-/** The `status` of a successful answer as it is written; null if it has none. */
+/** The `status` of a successful answer, unchanged; null if it has none. */
 export function statusIn({ answer }: Exchange): string | null {
   const status = isSuccess(answer) ? fieldOf(jsonOf(answer), 'status') : undefined
   return typeof status === 'string' ? status : null
 }
 
-/** The token of an answer, as the daemon would read it; null if it could not. */
+/** The token of an answer, if the daemon could read it. */
 export function accessTokenIn(seen: Seen): string | null {
   const read = isSuccess(seen) ? tokenResponse.safeParse(jsonOf(seen)) : null
   return read?.success ? read.data.access_token : null
 }
 
-/** Its status, with the service's code if it has one: `400 E001`. */
+/** Such as `400 E001`: the status, with the service's code if there is one. */
 export function nameOf(seen: Seen): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)

@@ -5,7 +5,7 @@ import type { Contract } from '../config.ts'
  *
  * - `sure`: two observations agree, and nothing seen contradicts them.
  * - `likely`: one observation, or one instrument (a header, a clock) that something else could explain.
- * - `unknown`: asked, and the answers can be read in more than one way, or in none.
+ * - `unknown`: the answers can be read in more than one way, or in none.
  * - `not asked`: it could not be asked, or an option was not given.
  */
 export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
@@ -23,11 +23,11 @@ export interface Finding {
   /** A few words, or a value; null if nothing was found out. */
   found: string | null
   certainty: Certainty
-  /** What was seen, or why it was not asked. */
+  /** The observations, or why it was not asked. */
   why: string
-  /** What the daemon assumes as it is configured now; null if nothing depends on it. */
+  /** What the daemon assumes with its present settings; null if nothing depends on it. */
   assumed: string | null
-  /** True if the service does not do as assumed. */
+  /** True if the service behaves differently. */
   differs: boolean
   set: readonly Setting[]
   advice: readonly string[]
@@ -63,5 +63,5 @@ export const unknown = (why: string, more: More = {}): Finding => ({
 
 export const notAsked = (why: string): Finding => ({ ...unknown(why), certainty: 'not asked' })
 
-/** Milliseconds for people: `12 ms`, `1.5 s`. */
+/** Such as `12 ms` or `1.5 s`. */
 export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

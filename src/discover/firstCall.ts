@@ -4,7 +4,7 @@ import { accessTokenIn, type Exchange, isRefusal, isSuccess, lineOf, nameOf, typ
 import { type Finding, likely, sure, unknown } from './finding.ts'
 import { type Parts, type Sample, Stopped } from './question.ts'
 
-/** The token with which all else is asked (docs/reference/interface.md, 4.1). */
+/** The token for all other questions (docs/reference/interface.md, 4.1). */
 export const tokenSample: Sample<{ accessToken: string; exchange: Exchange }> = {
   name: 'a token',
   requestsMax: 1,
@@ -33,11 +33,11 @@ function explainNoToken(seen: Seen): string {
 
 interface FirstCall {
   first: Exchange
-  /** A path that the service does not have, asked if the first call was a success. */
+  /** The answer for a path that the service does not have, asked if the first call was a success. */
   beside: Exchange | null
 }
 
-/** Asks for a transaction that does not exist. Unless the service answers, nothing more is sent. */
+/** Asks for a transaction that does not exist. Nothing more is sent unless the service answers. */
 export const firstCallSample: Sample<FirstCall> = {
   name: 'a question for an unknown transaction',
   requestsMax: 2,
@@ -69,7 +69,7 @@ export const addressSample: Sample<FirstCall> = {
 export const askAddress = async (parts: Parts): Promise<Finding> =>
   judgeAddress(await parts.sample(firstCallSample)).finding
 
-/** Pure. @returns also the reason why nothing more should be asked; null if more can be */
+/** @returns also the reason why nothing more should be asked; null if more can be */
 function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: string | null } {
   const assumed = 'let in; else 401, as the interface says, or 403'
   const seen = first.answer

@@ -13,10 +13,10 @@ import { type Finding, unknown } from './finding.ts'
 import { NoAnswer, type Parts } from './question.ts'
 
 /**
- * The rules by which an answer is sure, in one place.
+ * The rules by which an answer is sure.
  *
  * - Two equal requests were answered alike.
- * - A refusal counts only beside a control: a request that differs in one thing, and is accepted after the refusal.
+ * - A refusal counts only with a control: a request that differs in one thing, and is accepted after the refusal.
  * - An answer that contradicts another one settles nothing.
  */
 
@@ -28,7 +28,10 @@ export interface Observed {
 
 export const observeMax = 3
 
-/** @param control sends the request that must be accepted @throws {NoAnswer} if answers contradict each other */
+/**
+ * @param control sends the request that must be accepted
+ * @throws {NoAnswer} if answers contradict each other
+ */
 export async function observe(
   send: () => Promise<AnsweredExchange>,
   control: () => Promise<AnsweredExchange>,
@@ -58,13 +61,13 @@ export function contradiction(answers: readonly Response[], assumed: string): Fi
   return unknown(`equal requests were answered differently: ${answers.map(lineOf).join('; ')}`, { assumed })
 }
 
-/** A success whose body does not say otherwise. */
+/** True for a success whose body does not say otherwise. */
 export const isTaken = ({ answer }: { answer: Seen }): boolean =>
   isSuccess(answer) && judgeTaken(jsonOf(answer), answer.kind === 'response' ? answer.code : null) !== 'no'
 
 /**
- * Sends a record again if the answer is E002 after a 5xx or no answer to the same body. The first attempt had arrived, so the
- * E002 says nothing about the record.
+ * Sends a record again if E002 follows a 5xx or no answer to the same body. The first attempt had arrived, so the E002
+ * says nothing about the record.
  */
 export async function unlessArrived(
   parts: Pick<Parts, 'exchanges'>,
@@ -74,7 +77,7 @@ export async function unlessArrived(
   return hadArrived(parts.exchanges(), exchange) ? send() : exchange
 }
 
-/** True if an exchange is E002, and the one before it had the same body and met a 5xx or no answer. */
+/** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
 export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
   const before = all[all.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false

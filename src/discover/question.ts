@@ -22,14 +22,14 @@ export type Need = Exclude<keyof Given, 'record' | 'order'>
 
 /** One thing that the interface does not show (docs/why/contract.md). */
 export interface Question {
-  /** Promised: `--only` and `--json` use it. */
+  /** Must not change, because users give it to `--only` and read it in `--json`. */
   name: string
-  /** The section of docs/reference/interface.md that is silent. */
+  /** The section of docs/reference/interface.md that says nothing about it. */
   section: string
   asks: string
   /** A variable, a part of the mapping or advice. */
   decides: string
-  /** The most requests, beside those of its samples. */
+  /** The most requests, without those of its samples. */
   requestsMax: number
   /** The most test records among those requests. */
   recordsMax: number
@@ -41,7 +41,7 @@ export interface Question {
   run(parts: Parts): Promise<Finding>
 }
 
-/** Exchanges that several questions look at, made once. */
+/** Exchanges that several questions use, made once. */
 export interface Sample<T> {
   name: string
   requestsMax: number
@@ -53,7 +53,7 @@ export interface Sample<T> {
   take(parts: Parts): Promise<T>
 }
 
-/** All samples that are taken before, each once, the first needed first. */
+/** All samples that are taken before, each once, in the order in which they are needed. */
 export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given): Set<Sample<unknown>> {
   const wanted = samples.filter(({ needs }) => needs === undefined || Boolean(given[needs]))
   return new Set(wanted.flatMap((sample) => [...samplesOf(sample, given), sample]))
@@ -62,11 +62,17 @@ export function samplesOf({ samples }: Pick<Question, 'samples'>, given: Given):
 export interface Parts {
   config: DiscoverConfig
   given: Given
-  /** In every test record, so that people at the service can recognise them. */
+  /** Part of every test record, so that people at the service can recognise them. */
   run: string
-  /** Calls with the shared token. @throws {NoAnswer} if the answer says nothing about the request */
+  /**
+   * Calls with the shared token.
+   * @throws {NoAnswer} if the answer says nothing about the request
+   */
   get(path: string): Promise<AnsweredExchange>
-  /** @param body JSON text @throws {NoAnswer} as `get` does */
+  /**
+   * @param body JSON text
+   * @throws {NoAnswer} as `get` does
+   */
   post(path: string, body: string, headers?: Headers): Promise<AnsweredExchange>
   /** Sends a request once and returns any answer. */
   call(request: Call): Promise<Exchange>
@@ -91,7 +97,7 @@ export interface Call {
   path: string
   body?: string
   headers?: Headers
-  /** In place of the shared token; then a 401 is not followed by a new token. */
+  /** Replaces the shared token. A 401 is then not followed by a new token. */
   accessToken?: string
   /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit?: boolean

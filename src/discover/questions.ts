@@ -14,9 +14,9 @@ import type { Question, Sample } from './question.ts'
 import { controlSample } from './testRecord.ts'
 
 /**
- * What people read of each question: the section of docs/reference/interface.md that is silent, what is asked, and what the answer
- * decides. In the order in which they are asked: first what changes nothing, then records and orders, and last what judges all
- * answers, or uses the limit up. If the budget ends early, the last ones are not asked.
+ * The texts that people read of each question: the section of docs/reference/interface.md, what is asked, and what the
+ * answer decides. In the order of asking: first questions that change nothing, then records and orders, and last what
+ * judges all answers or uses the limit up. If the budget ends early, the last ones are not asked.
  */
 const texts = {
   'token-unit': ['2.1', 'Which unit has expires_in?', 'TOKEN_EXPIRES_IN_UNIT'],
@@ -116,7 +116,7 @@ const texts = {
   'response-time': ['8', 'How long do answers take?', 'REQUEST_TIMEOUT_SECONDS'],
 } as const satisfies Record<string, readonly [section: string, asks: string, decides: string]>
 
-/** What is missing is 0 or none. A function `judge…` is pure, a function `ask…` sends requests. */
+/** Missing numbers are 0. A function `judge…` is pure, a function `ask…` sends requests. */
 type Asking = Pick<Question, 'run'> & Partial<Omit<Question, 'name' | 'section' | 'asks' | 'decides'>>
 
 const harmless = { samples: [addressSample], harmless: true } as const

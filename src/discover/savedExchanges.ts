@@ -2,7 +2,11 @@ import { secretSpellings } from '../service/client.ts'
 import { cleanText, redactedMark } from '../service/readJson.ts'
 import { accessTokenIn, type Exchange } from './exchange.ts'
 
-/** An HTTP archive 1.2. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
+/**
+ * Makes an HTTP archive 1.2.
+ * @param exchanges masked
+ * @see http://www.softwareishard.com/blog/har-12-spec/
+ */
 export function harOf(exchanges: readonly Exchange[], version: string): unknown {
   return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
 }
@@ -51,7 +55,7 @@ function responseOf(answer: Exchange['answer']): unknown {
 const namesAndValues = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => ({ name, value }))
 
-/** An exchange as readable text. Pure. @param exchange masked */
+/** @param exchange masked */
 export function exchangeText({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): string {
   const asked = [`${method} ${origin}${path}`, ...headerLines(headers), '', body ?? '']
   const head = `# ${of}, ${new Date(startedAtMs).toISOString()}\n\n`
@@ -68,7 +72,10 @@ function answerText(answer: Exchange['answer']): string {
 const headerLines = (headers: Exchange['headers']) =>
   Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
 
-/** Hides tokens, secrets and cookies, also if an answer repeats them. Pure. @param secrets beside tokens */
+/**
+ * Hides tokens, secrets and cookies, also if an answer repeats them.
+ * @param secrets all but tokens
+ */
 export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly string[]): Exchange[] {
   const tokens = exchanges
     .flatMap(({ accessToken, answer }) => [accessToken, accessTokenIn(answer)])
@@ -77,7 +84,7 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
   return exchanges.map((exchange) => maskOne(exchange, (text) => hideSecrets(text, hidden)))
 }
 
-/** Hides these secrets in every spelling, and fields that are named like a secret. Pure. */
+/** Hides these secrets in every spelling, and fields that are named like a secret. */
 export const hideSecrets = (text: string, secrets: readonly string[]): string =>
   hideNamed(cleanText(text, secretSpellings(secrets)))
 
@@ -104,7 +111,7 @@ function maskHeaders(headers: Exchange['headers'], mask: (text: string) => strin
   )
 }
 
-/** Hides fields that are named like a secret, in JSON and in forms, such as a refresh token. */
+/** Hides fields that are named like a secret, such as a refresh token, in JSON and in forms. */
 function hideNamed(text: string): string {
   return text
     .replace(

@@ -20,7 +20,7 @@ export interface SenderDeps {
 
 /** After this many requests in a row without an answer, or with a 503, nothing more is sent. */
 const unansweredMax = 3
-/** A 429 that lets the request in after this wait comes from a limit shorter than the window. */
+/** If a request passes this long after a 429, the limit is shorter than the window. */
 export const shortWaitMs = 2_500
 /** The longest gap between two requests, after a limit shorter than the window was met. */
 const gapMaxMs = 1_500
@@ -28,13 +28,13 @@ const gapMaxMs = 1_500
 export type Request = Omit<HttpRequest, 'mayLeave'> & {
   /** The token in its header; null for a request to the issuer. */
   accessToken: string | null
-  /** Sent even without a free slot, and not again after a 429. */
+  /** Sent even without a free slot, and not repeated after a 429. */
   beyondLimit: boolean
 }
 
 /**
- * Sends requests one by one, each with a slot. Waits after a 429. Stops for good if the service is down, does not answer, or if
- * something else answers in its place.
+ * Sends requests one by one, each with a slot. Waits after a 429. Stops for good if the service is down, does not
+ * answer, or if something else answers in its place.
  */
 export class Sender {
   asking = ''
@@ -111,7 +111,7 @@ export class Sender {
     }
   }
 
-  /** Spaces requests as far apart as the second before the 429 asks for. */
+  /** Spaces requests as far apart as the second before the 429 requires. */
   #widenGap({ startedAtMs: refusedMs }: Exchange): void {
     const letIn = this.exchanges.filter(
       ({ startedAtMs, answer }) => startedAtMs < refusedMs && startedAtMs > refusedMs - 1_000 && !isThrottled(answer),
@@ -140,7 +140,9 @@ export class Sender {
     }
   }
 
-  /** Keeps an exchange whose text, but not its JSON, is without secrets: the text is shown, the JSON is judged. */
+  /**
+   * Keeps an exchange with its secrets removed from the text, which is shown. The JSON, which is judged, keeps them.
+   */
   #keep({ answer, ...request }: Omit<Exchange, 'answer'> & { answer: HttpAnswer }): Exchange {
     const seen = seenOf(answer)
     const granted = accessTokenIn(seen)
@@ -161,7 +163,7 @@ const saysDown = (seen: Seen) =>
 
 const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
 
-/** Redirected, or a success that is not JSON. */
+/** True for a redirect, or a success that is not JSON. */
 const isElsewhere = (exchange: Exchange) =>
   isPost(exchange) &&
   exchange.answer.kind === 'response' &&

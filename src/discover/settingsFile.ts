@@ -1,19 +1,19 @@
 import type { Answered } from './askQuestions.ts'
 import type { Setting } from './finding.ts'
 
-/** The variables to set, each once: the last question that names it wins. Pure. */
+/** The variables to set, each once. The last question that names one wins. */
 export function settingsOf(answered: readonly Answered[]): Setting[] {
   const settings = answered.flatMap(({ finding }) => finding.set)
   return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
 }
 
-/** The value of DISCOVERED_CONTRACT: `name=value` with blanks between; the last of two wins. Pure. */
+/** The value of DISCOVERED_CONTRACT: `name=value` with blanks between. The last of two wins. */
 export function contractOf(answered: readonly Answered[]): string {
   const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
-/** A file of variables with the reason of each, without secrets. Pure. */
+/** A file of variables with the reason of each, without secrets. */
 export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { baseUrl: string; at: string }): string {
   const settings = settingsOf(answered)
   const contract = contractOf(answered)
@@ -28,7 +28,7 @@ export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { b
   return `${blocks.join('\n\n')}\n`
 }
 
-/** True if `settingsFile` made the text. Pure. */
+/** True if `settingsFile` made the text. */
 export const isSettingsFile = (text: string): boolean => text.startsWith(beginning)
 
 const beginning = '# What outboxd discover found of '
@@ -36,7 +36,7 @@ const beginning = '# What outboxd discover found of '
 const contractAbout =
   'What the service answered. outboxd check --contract compares with it, and the daemon counts answers that contradict it (contract_breaches_total).'
 
-/** Every line becomes a comment, because an answer of the service may hold line breaks. */
+/** Makes every line a comment, because an answer of the service may hold line breaks. */
 const commentOf = (text: string) =>
   text
     .split(/[\r\n\u0085\u2028\u2029]+/)

@@ -1,8 +1,8 @@
-/** Gives the right to make one request: the ledger's budget does, or a count in memory. */
+/** Gives the right to make one request, by the ledger's budget or by a count in memory. */
 export interface Slots {
   /** Waits for a slot. */
   take(): Promise<SlotTaken>
-  /** A slot that is free now; null if there is none. */
+  /** Null if no slot is free. */
   takeNow(): Promise<SlotTaken | null>
 }
 
@@ -14,7 +14,7 @@ export type SlotTaken =
       /** Call after the answer. */
       done(): Promise<void>
     }
-  /** All sending is paused, or no slot came free. */
+  /** All sending is paused, or no slot became free. */
   | { kind: 'none'; why: string }
 
 interface OwnSlotsDeps {

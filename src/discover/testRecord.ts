@@ -9,11 +9,12 @@ import { isTaken, type Observed, observe, unlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
 
 /**
- * The test record. Its fields have the same length in all records, and plain letters and digits, so that a rule on one field does
- * not answer a question about another. The control is the record in the shape that was accepted; each question changes one thing.
+ * The test record. In all records its fields have the same length and only plain letters and digits, so that a rule on
+ * one field does not answer a question about another. The control is the record in the accepted shape. Each question
+ * changes one thing.
  */
 
-/** Where the fields of docs/reference/interface.md, 2.5, stand, and what else differs between services. */
+/** The place of the fields of docs/reference/interface.md, 2.5, and other differences between services. */
 export interface RecordShape {
   place: 'data' | 'beside' | 'nowhere'
   amount: 'number' | 'text'
@@ -28,7 +29,7 @@ export interface KeyShape {
 
 export interface RecordChange {
   customerId?: string
-  /** In place of the fields of 2.5, wherever they stand. */
+  /** Replaces the fields of 2.5, whatever their place. */
   mapped?: Body
   data?: Body
   shape?: Partial<RecordShape>
@@ -133,7 +134,7 @@ export interface Control {
 }
 
 const triedMax = 24
-/** After another status than these, another shape does not help. */
+/** Only after these statuses another shape may help. */
 const shapeStatuses = [400, 409, 415, 422, 428]
 
 /** Tries a record as the daemon would send it, then other shapes (docs/reference/interface.md, 4.2). */
@@ -179,7 +180,7 @@ const otherForm = (form: KeyShape['form']): KeyShape['form'] => (form === 'bare'
 export const otherAmount = (amount: RecordShape['amount']): RecordShape['amount'] =>
   amount === 'text' ? 'number' : 'text'
 
-/** The ways to send a key: as configured first. */
+/** The ways to send a key, the configured one first. */
 export function keyShapes({ headers, form }: KeyShape): KeyShape[] {
   return [
     { headers, form },
@@ -213,7 +214,7 @@ const dimensions = [
   },
 ]
 
-/** The next shape to try: it differs little from the first, and in what a refusal named. Pure. */
+/** Chooses the next shape to try. It differs little from the first, and in what a refusal named. Pure. */
 function nextShape(left: readonly RecordShape[], tried: Control['tried']): RecordShape | undefined {
   const first = tried[0]?.shape ?? left[0]
   if (first === undefined) return undefined
@@ -235,7 +236,10 @@ export async function acceptedShape(parts: Parts): Promise<RecordShape> {
   return shape
 }
 
-/** The record that was accepted. @throws {CannotAsk} if none was, or if it has no id */
+/**
+ * The accepted record.
+ * @throws {CannotAsk} if none was accepted, or if it has no id
+ */
 export async function acceptedRecord(parts: Parts): Promise<{ exchange: AnsweredExchange; id: string }> {
   await acceptedShape(parts)
   const exchange = (await parts.sample(controlSample)).tried.findLast((each) => isTaken(each.exchange))?.exchange

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 export interface Program {
   initdb: string
   postgres: string
-  /** Empty: our own account. */
+  /** Empty for our own account. */
   owner: Owner
 }
 
@@ -23,9 +23,7 @@ const nobody = { uid: 65534, gid: 65534 }
  * Finds the binaries that npm installed, and copies them to `folder` if the account that runs them cannot reach them.
  *
  * @param folder is given to that account
- *
- * @param binDir another PostgreSQL's binaries
- *
+ * @param binDir binaries of a different PostgreSQL
  * @throws Error naming the missing package if this platform has no binaries
  */
 export async function findPostgresProgram(folder: string, binDir?: string): Promise<Program> {
@@ -57,7 +55,7 @@ function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
 }
 
-/** As in `18`. */
+/** Such as `18`. */
 export async function readMajorVersion(program: Program, folder: string): Promise<string> {
   const { said } = await askVersion(program, folder)
   const [, major] = /\(PostgreSQL\) (\d+)/.exec(said) ?? []
@@ -74,7 +72,8 @@ export async function chownTo(path: string, { uid, gid }: Owner): Promise<void> 
 }
 
 /**
- * Makes a cluster in `dataDir`, which is empty or not there yet. @param flags beside those that all our clusters have
+ * Makes a cluster in `dataDir`, which is empty or missing.
+ * @param flags added to those of all our clusters
  */
 export async function runInitdb(
   { initdb, owner }: Program,
@@ -83,7 +82,7 @@ export async function runInitdb(
   folder: string,
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
-  // A known time zone spares it a comparison with all of this machine's, a third of its work.
+  // A known time zone saves a comparison with all of this machine's, a third of initdb's work.
   const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder, { TZ: 'UTC' })
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
@@ -100,15 +99,18 @@ export class ServerEnded extends Error {
 
 export interface ServerOptions {
   dataDir: string
-  /** Where its socket is, and in which it runs. */
+  /** The folder of its socket, in which it runs. */
   folder: string
   settings: Record<string, string>
-  /** Runs in a session of its own, which a Ctrl-C in the terminal does not reach. */
+  /** Runs in a separate session, so that a Ctrl-C in the terminal does not reach it. */
   detached?: boolean
   onStart?: (pid: number) => void
 }
 
-/** @returns when it takes connections @throws ServerEnded */
+/**
+ * @returns when it accepts connections
+ * @throws ServerEnded
+ */
 export async function startServer(
   { postgres, owner }: Program,
   { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
@@ -131,7 +133,7 @@ export async function startServer(
   return server
 }
 
-/** SIGQUIT ends it as a power cut would, SIGINT with all that is written. */
+/** SIGQUIT ends it like a power cut, SIGINT after all is written. */
 export async function endServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const exited = once(server, 'exit')
@@ -161,9 +163,9 @@ const inheritedVariables =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 
 /**
- * The environment of a process that we start. Started by root, PostgreSQL runs as an account that others use, too,
- * and they can read `/proc/PID/environ`: secrets have no place there. Nor may `PGDATA` or `NODE_OPTIONS` change what
- * is started.
+ * Makes the environment of a child process. Leaves out secrets, because root runs PostgreSQL as a shared account, whose
+ * processes can be read in `/proc/PID/environ`. Leaves out `PGDATA` and `NODE_OPTIONS`, which would change what is
+ * started.
  */
 export function childEnvironment(env: NodeJS.ProcessEnv = process.env): Record<string, string> {
   return Object.fromEntries(

@@ -15,10 +15,10 @@ import {
 import { type Reaper, startReaper } from './reaper.ts'
 
 export interface PrivatePostgres {
-  /** Without a password: a socket in a folder that only this account and root can enter. */
+  /** Has no password, because the socket is in a folder that only this account and root can enter. */
   readonly url: string
   readonly pid: number
-  /** Resolves with the reason and its last words if it ends before `stop`. */
+  /** Resolves with the reason and the last output if the server ends before `stop`. */
   readonly failed: Promise<string>
   stop(): Promise<void>
 }
@@ -27,22 +27,21 @@ const everySettings = { listen_addresses: '', unix_socket_permissions: '0700' }
 
 const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }
 
-/** The path of a socket has a bound, 103 bytes on macOS; the rest of it takes 41. */
+/** A socket's path has at most 103 bytes on macOS, of which the rest takes 41. */
 const folderLengthMax = 60
 
-/** How long the processes of a server that was killed, or whose sandbox was, may take to end. */
+/** The time in which the processes of a killed server or sandbox end. */
 const leavingMs = 10_000
 
-/** A signal to the whole process group ends the server before we have begun to stop: this long we wait for that. */
+/** A signal to the whole process group may end the server before we stop it, so this wait comes first. */
 const stoppingMs = 100
 
 const lastWordsMax = 2000
 
 /**
- * Starts a PostgreSQL that ends with this process, whatever ends it.
+ * Starts a PostgreSQL that ends with this process, however that ends.
  *
  * @param dataDir keeps its data; without it they are in a temporary folder
- *
  * @throws DataFolderUnusable; Error naming the missing package, or quoting the server
  */
 export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
@@ -73,7 +72,7 @@ type Server = Pick<PrivatePostgres, 'pid' | 'failed'>
 async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promise<Server> {
   const { program, folder } = parts
   const cluster = join(folder, 'data')
-  // A small first segment of the log: to write 16 MB of zeros takes longer than all that is to come.
+  // The first segment of the log is small, because writing 16 MB of zeros takes longer than all other steps.
   await runInitdb(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
   return start(stack, parts, { cluster, settings: temporarySettings, end: 'SIGQUIT', user: async () => undefined })
 }
@@ -142,7 +141,10 @@ async function start(
   return { pid, failed }
 }
 
-/** Waits for the processes of the server before it. @throws at once if another process uses the data */
+/**
+ * Waits for the processes of the previous server.
+ * @throws at once if another process uses the data
+ */
 async function whenFree<T>(startIt: () => Promise<T>, user: () => Promise<string | undefined>): Promise<T> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {
@@ -169,16 +171,15 @@ export class DataFolderUnusable extends Error {
   }
 }
 
-/** Names of our own, so that another PostgreSQL's data are never taken for ours. */
+/** Different from the defaults, so that another PostgreSQL's data are never taken for ours. */
 const clusterName = 'postgres'
 const userName = 'process.pid'
 const unfinishedName = 'unfinished-'
 
 /**
- * Finds the cluster in a folder, or makes one there: whole or not at all, even if we are killed meanwhile.
+ * Finds the cluster in a folder, or makes one there, completely or not at all, even if this process is killed.
  *
- * @param initialise makes a cluster in the empty folder that it is given
- *
+ * @param initialise makes a cluster in the given empty folder
  * @throws DataFolderUnusable
  */
 export async function openKeptCluster(
@@ -227,7 +228,7 @@ export async function writeUser(dataDir: string): Promise<void> {
   await writeFile(join(dataDir, userName), `${process.pid}\n`)
 }
 
-/** Names the process that noted it; undefined if it has ended: its server is about to end, too. */
+/** Names the process that uses the data. Undefined if it has ended, because its server is about to end, too. */
 export async function readUser(dataDir: string): Promise<string | undefined> {
   const pid = Number(await readFile(join(dataDir, userName), 'utf8').catch(() => '0'))
   try {

@@ -3,8 +3,8 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Ends what its starter started, and removes its folders, when its stdin ends without a `done`: after kill -9, a
- * second Ctrl-C, a closed terminal.
+ * Ends the processes of its starter, and removes its folders, when its stdin ends without a `done`: after kill -9, a
+ * second Ctrl-C, or a closed terminal.
  *
  * Lines it reads: `process PID SIGNAL`, `ended PID`, `folder PATH`, `done`.
  */
@@ -23,7 +23,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 
 for (const [pid, signal] of processes) isThere(pid, signal)
-// Bounded, because processes that nothing reaps stay visible for ever.
+// Bounded, because dead processes that their parent does not collect stay visible for ever.
 for (let looks = 0; looks < 50 && [...processes.keys()].some((pid) => isThere(pid, 0)); looks++) await delay(100)
 for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
 

@@ -7,13 +7,13 @@ export interface Budget {
 }
 
 /**
- * Fits the slots to limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its lease
- * runs out, because it can no longer be given back.
+ * Changes the slots to the limit and window, in a transaction. Spent requests stay spent. A taken slot counts until its
+ * lease ends, because it can no longer be given back.
  */
 export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
   const seen = await readBudget(db)
   if (fits(seen, budget)) return seen.budget
-  // No slot is taken or given back meanwhile.
+  // No slot is taken or given back during the change.
   await db.query('lock table outboxd.budget, outboxd.slot in share row exclusive mode')
   const { budget: before, permits } = await readBudget(db)
   const lengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
@@ -79,8 +79,8 @@ export async function hasSlots(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes free slots for `permits` requests, or as many as there are. Each is taken until its last request has arrived
- * (`reachMs`) plus one window, in case its holder dies.
+ * Takes free slots for up to `permits` requests. A slot stays taken until its last request has arrived (`reachMs`) plus
+ * one window, in case its holder dies.
  */
 export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
@@ -98,8 +98,8 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
 }
 
 /**
- * A used slot is free one window from now, an unused one at once. Slots whose lease ran out and that were taken again
- * stay.
+ * A used slot is free one window from now, an unused slot at once. Leaves slots whose lease ended and that were taken
+ * again.
  */
 export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
@@ -114,9 +114,8 @@ export async function returnSlots(db: Database, slots: readonly ReturnableSlot[]
 }
 
 /**
- * Holds free slots back for a window if the service says that fewer requests remain: another program spends from the
- * same budget. A few requests of difference do not count, nor slots that came free after the request began, because the
- * service counted before.
+ * Holds free slots back for a window if the service reports fewer remaining requests, because another program spends
+ * from the same budget. Ignores a few requests of difference, and slots that became free after the request began.
  */
 export async function holdBackSlots(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
@@ -143,9 +142,9 @@ export interface SlotRow {
   id: number
   /** 0 if the limit was lowered. */
   permits: number
-  /** From 0.2, which lowered the limit: requests that count until the row is free. */
+  /** Requests that count until the row is free. Version 0.2 wrote this when it lowered the limit. */
   retiredPermits: number
-  /** 0 if it is free. */
+  /** 0 if the slot is free. */
   freeInMs: number
 }
 
@@ -156,15 +155,11 @@ export function cutIntoSlots(requests: number): number[] {
 }
 
 /**
- * Rows for a new limit or a longer window. See docs/why/budget.md, "Changing the limit or the window".
+ * Makes the rows for a new limit or a longer window. See docs/why/budget.md, "Changing the limit or the window".
  *
- * A lower limit drops the permits that are free first, so no slot is free before everything that was dropped is. A
- * higher limit adds permits that are free when the first one is, because others may have been dropped just before. A
- * longer window makes every slot wait longer, even a free one.
- *
- * So no window holds more than the new limit, or than was sent before. Let O of its requests precede the change, and N
- * follow it. Each of the O keeps its slot busy until after the window. If one of their slots was dropped, no slot is
- * free in the window, and N = 0. Otherwise O of the new slots are busy, and N <= new limit - O.
+ * A lower limit drops the permits that are free first, so no slot is free before all dropped permits are. A higher
+ * limit adds permits that are free when the first slot is, because others may have been dropped just before. A longer
+ * window delays every slot, even a free one.
  */
 export function refitSlots(rows: readonly SlotRow[], to: { requests: number; lengthenedByMs: number }): SlotRow[] {
   const freeInMs = rows
@@ -199,13 +194,13 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
   return Math.min(submissions, Math.max(0, permits - Math.min(polls, Math.ceil(permits / 2))))
 }
 
-/** Until a record has proven that the last pauses are over, one instance sends one record. */
+/** One instance sends one record, until a record has proven that the last pauses are over. */
 export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
   const submissions = isOursToProve ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }
 
-/** After the clock was set back, slots that were set in the future last from now for their whole time. */
+/** After the clock was set back, slots that were set in the future last their whole time from now. */
 export async function holdSlotsFromNow(db: Database): Promise<void> {
   await db.query(
     // free_at - set_at fails for -infinity before PostgreSQL 17.

@@ -75,7 +75,7 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'waitingKeys' | 'skipped' | 'typesKnown' | 'heldTypes'> {
   instances: { name: string; types: string[] | null }[]
-  /** Rows recorded before this may have been sent by a ledger that went back since. */
+  /** Rows recorded before this time may have been sent by a ledger that was restored since. */
   doubtfulBeforeMs: number | null
 }
 
@@ -152,10 +152,9 @@ function whoKnows(type: string, instances: Standing['instances']): string {
 
 /**
  * Inserts captured records in their order. A known record stays, and its row is written back again, because a crash
- * lost that. A pruned record comes back as it ended. Skips rows that differ from the known row, and ids that come
- * twice.
+ * lost that. A pruned record comes back as it ended. Skips rows that differ from the known row, and repeated ids.
  *
- * Records with a key start held. `releaseHeads` frees them in the same transaction.
+ * Records with a key start held. `releaseHeads` releases them in the same transaction.
  */
 export async function insertCaptured(
   db: Database,
@@ -224,7 +223,7 @@ export async function insertCaptured(
   ]
 }
 
-/** A lost or doubtful record may have been sent with a different content, so its digest is unknown. */
+/** A lost or doubtful record may have been sent with different contents, so its digest is unknown. */
 function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRecovered: boolean) {
   const isKnown = (record.document ?? null) !== null && (record.doubt ?? null) === null && !isRecovered
   return {
@@ -235,7 +234,7 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   }
 }
 
-/** So many rows are not each at fault: the table or its description is wrong. */
+/** The skipped rows are too many to be the cause: the table or its description is wrong. */
 export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {
@@ -245,11 +244,11 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
-/** SQL: other outboxes may have the same ids. */
+/** Needed because other outboxes may have the same ids. */
 export const isOfServedOutboxSql = 'outbox = outboxd.current_outbox()'
 const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServedOutboxSql}`
 
-/** Claims name these rows, so the list must stay short. */
+/** Claims list these ids, so the list must stay short. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
 const retryMaxMs = 3_600_000
@@ -285,22 +284,25 @@ export function forgetSkipped(ledger: pg.Pool, outboxId: string): Promise<void> 
   })
 }
 
-/** Each try may write a hundred errors into the log of the ERP's server. */
+/** Bounds the tries, because each may write a hundred errors into the log of the ERP's server. */
 const heldTypeMs = 30_000
 
-/** Captures no row of the type for a while, on any instance. @param detail why, without the client's data */
+/**
+ * Stops the capture of a type for a while, on all instances.
+ * @param detail why, without the client's data
+ */
 export const holdType = (db: Database, type: string, detail: string): Promise<void> =>
   raiseProblems(db, [{ kind: 'source_failing', subject: type, detail, retryInMs: heldTypeMs }])
 
 export const releaseTypes = (db: Database, types: readonly string[]): Promise<void> =>
   clearProblems(db, 'source_failing', types)
 
-/** What capture does even if the outbox has no new rows. */
+/** The work of capture apart from new rows. */
 export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
   served: ServedOutbox
 }
 
-/** One statement, because an idle daemon asks every second. */
+/** Is one statement, because an idle daemon runs it every second. */
 export async function readAgenda(db: Database): Promise<Agenda> {
   const { dueId, leavesTypes, ...served } = await readServedOutbox<Omit<Agenda, 'served'>>(
     db,

@@ -16,7 +16,7 @@ export type Claims = ReturnType<typeof createClaims>
 
 /** Each claim is one transaction on the ledger. */
 export function createClaims(deps: Claimant) {
-  /** By claim: transactions whose COMMIT is under way or unanswered. */
+  /** Transactions whose COMMIT is unanswered, by claim. */
   const committing = new Map<string, string>()
 
   async function taking<T>(work: (db: Database) => Promise<T>, otherwise: T): Promise<T> {
@@ -26,7 +26,7 @@ export function createClaims(deps: Claimant) {
 
   return {
     /**
-     * @param onCommit called as the COMMIT leaves. Without that call, nothing was taken
+     * @param onCommit called when the COMMIT leaves. Before that call, nothing was taken.
      * @throws Error after `onCommit`: `unclaim` gives back what may have been committed
      */
     async claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim> {
@@ -50,10 +50,9 @@ export function createClaims(deps: Claimant) {
       committing.delete(claimId)
       return true
     },
-    /** Claims the trial without any work. @returns null if another instance has it */
+    /** @returns null if another instance has the trial */
     claimTrial: (permits: number): Promise<Slot[] | null> =>
       taking((client) => claimTrial(deps, client, permits), null),
-    /** For requests that belong to no submission. */
     takeSlots: (permits: number): Promise<Slot[]> =>
       taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
   }
@@ -80,7 +79,7 @@ interface Grant extends ClaimRequest {
   proves: boolean
 }
 
-/** After a trial, records go one at a time until one has proven that the pauses are over. */
+/** After a trial, records are sent one at a time until one has proven that the pauses are over. */
 async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest): Promise<Grant | null> {
   if (request.trial) return (await pauses.claimTrial(db, leaseMs)) ? { ...request, proves: false } : null
   const sending = await pauses.readSendingState(db)
@@ -133,7 +132,7 @@ async function claimPolls(
 }
 
 export interface CommittedSubmission extends ClaimedSubmission {
-  /** For `isTransactionOver`, if the answer to the COMMIT is lost. */
+  /** Transaction id for `isTransactionOver`, if the answer to the COMMIT is lost. */
   xid: string
 }
 
@@ -169,8 +168,8 @@ export async function claimQueued(
 }
 
 /**
- * True if neither a hanging COMMIT nor a lingering session can still commit the transaction. The server forgets old
- * ones, and those of a server that was lost in a failover.
+ * True if neither a hanging COMMIT nor a remaining session can still commit the transaction. The server forgets old
+ * transactions, and those of a server lost in a failover.
  */
 export async function isTransactionOver(db: Database, xid: string): Promise<boolean> {
   try {
@@ -186,8 +185,8 @@ export async function isTransactionOver(db: Database, xid: string): Promise<bool
 const transactionInFuture = '22023'
 
 /**
- * Queues again what a claim took and never sent, because its COMMIT was unanswered or too late. Includes records that
- * another instance made uncertain meanwhile.
+ * Queues the records of a claim that never sent them, because its COMMIT was unanswered or too late. Includes records
+ * that another instance has made uncertain since.
  */
 export async function unclaim(db: Database, claimId: string, who: string): Promise<void> {
   await db.query(

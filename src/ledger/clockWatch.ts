@@ -6,19 +6,22 @@ import { queueSchema } from './queue.ts'
 
 /*
  * The database's clock says when waiting work is due. If the clock is set back, that work would wait until the clock
- * has caught up. So each instance notes the time every few seconds, and moves the waiting work if the clock is earlier
- * than the note.
+ * has caught up. So each instance stores the time every few seconds. If the clock is earlier than the stored time, it
+ * moves the waiting work.
  */
 
-/** Slewing stays far below this. */
+/** The clock's gradual corrections stay far below this. */
 const toleranceMs = 2_000
 const hostToleranceMs = 5_000
-/** How long a jump stays a problem. */
+/** Time for which a jump stays a problem. */
 const jumpIsToldForMs = 3_600_000
-/** The subject of a jump. Other subjects are hosts. */
+/** The subject of a jump's problem. Other subjects are hosts. */
 const database = 'the database'
 
-/** If the clock was set back, one instance moves the ledger's times. @returns by how much */
+/**
+ * If the clock was set back, one instance moves the ledger's times.
+ * @returns the milliseconds by which the clock was set back
+ */
 export async function checkClock(pool: Pool, host: string, nowMs: () => number): Promise<number> {
   const beforeMs = nowMs()
   const { rows } = await pool.query<{ dbMs: number; isTold: boolean }>(
@@ -39,7 +42,7 @@ export function clockLeadMs(beforeMs: number, afterMs: number, dbMs: number): nu
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0
 }
 
-/** Moves all times back, unless another instance did. In a transaction. */
+/** Runs in a transaction. Does nothing if another instance moved the times. */
 async function followJump(db: Database): Promise<number> {
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
   const { rows } = await db.query<{ backMs: number }>(
@@ -57,7 +60,7 @@ async function followJump(db: Database): Promise<number> {
   return backMs
 }
 
-/** A host's clock is a problem while an instance runs there. */
+/** Raises a problem for a host's clock while an instance runs there. */
 async function writeHostProblem(db: Database, host: string, aheadMs: number): Promise<void> {
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and case when subject = $1
@@ -74,8 +77,8 @@ async function writeHostProblem(db: Database, host: string, aheadMs: number): Pr
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
 /**
- * Slots and pauses that were set in the future last from now for their whole time, so that the proof of
- * docs/why/budget.md holds. Jobs come before submissions, in the order of locks (queue.ts).
+ * Slots and pauses that were set in the future last their whole time from now, so that the proof of docs/why/budget.md
+ * holds. Moves jobs before submissions, in the order of locks (queue.ts).
  */
 async function moveTimes(db: Database, backMs: number): Promise<void> {
   const back = `$1 * interval '1 ms'`

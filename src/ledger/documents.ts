@@ -7,14 +7,14 @@ import { lockKeys } from './keyOrder.ts'
 export interface LastRecord {
   outboxId: string
   state: State
-  /** Of the request; null if it is unknown what the service has. */
+  /** The request's digest; null if it is unknown what the service has. */
   digest: string | null
   mayHaveArrived: boolean
 }
 
 /**
- * Returns why nothing is sent for a document, if its last record has the same request. A failed or rejected record did
- * not bring the document to the service, so the same request is a new try. Pure.
+ * Returns why nothing is sent for a document, if its last record has the same request. After a failed or rejected
+ * record the same request is a new try, because the document did not reach the service.
  */
 export function decideUnchanged(digest: string | null, last: LastRecord | null): string | null {
   if (last === null || digest === null || last.digest !== digest) return null
@@ -50,8 +50,8 @@ export const requestDigest = ({
 /**
  * Decides which records of documents end as discarded. Call it while no other instance captures.
  *
- * Rows that the ledger knows stay as they are. Rows of one document in a batch have one content, so only the first is
- * sent.
+ * Rows that the ledger knows stay unchanged. Of the rows of one document in a batch only the first is sent, because all
+ * have the same content.
  */
 export async function discardDocuments(
   db: Database,
@@ -87,8 +87,8 @@ export async function discardDocuments(
 }
 
 /**
- * SQL: outbox id of the newest later record of the document that may reach the service. An older version must not be
- * sent after it.
+ * The outbox id of the document's newest later record that may reach the service. An older version must not be sent
+ * after it.
  */
 export function newerOfDocumentSql(table: string): string {
   const isLater = (other: string) =>
@@ -101,8 +101,8 @@ export function newerOfDocumentSql(table: string): string {
 }
 
 /**
- * Fails a record that would be submitted again because its transaction failed, if its document has a newer version: the
- * service would have the older version last.
+ * Fails a record that would be submitted again after its transaction failed, if its document has a newer version.
+ * Otherwise the service would get the older version last.
  */
 export async function failOvertaken<T extends Transition>(
   db: Database,
@@ -112,7 +112,7 @@ export async function failOvertaken<T extends Transition>(
     ({ submission, change }) => submission.state === 'accepted' && change.state === 'queued',
   )
   if (again.length === 0) return transitions
-  // Keys come early here, so that what is captured from now on waits behind the record. A deadlock is tried again.
+  // Locks keys early, so that records captured from now on wait behind this one. A deadlock is tried again.
   await lockKeys(
     db,
     again.flatMap(({ submission }) => submission.key ?? []),
@@ -145,12 +145,11 @@ export async function failOvertaken<T extends Transition>(
 }
 
 interface Standing {
-  /** The ledger has the row itself. */
+  /** True if the ledger has the row itself. */
   isKnown: boolean
   last: LastRecord | null
 }
 
-/** A discarded record has its digest only if its request may have reached the service. */
 async function readStanding(db: Database, records: readonly CapturedRecord[]): Promise<Map<string, Standing>> {
   const isOf = (table: string) =>
     `hashtextextended(${table}.document, 0) = hashtextextended(r.document, 0) and ${table}.document = r.document and ${table}.type = r.type

@@ -5,7 +5,7 @@ import { raiseProblems } from './problems.ts'
 import { assertServes, type LedgerRow, ledgerRowSql, type ServiceIdentity } from './servedService.ts'
 import { parseSubmissions, submissionColumnsSql } from './submissions.ts'
 
-/** Writes the heartbeat. @throws ForeignService if the ledger belongs to a different service */
+/** @throws ForeignService if the ledger belongs to a different service */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
@@ -22,7 +22,7 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
-/** Lets the others take over at once. */
+/** Lets other instances take over at once. */
 export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
   await db.query('delete from outboxd.instance where id = $1', [instanceId])
 }
@@ -32,7 +32,7 @@ export async function deleteInstance(db: Database, instanceId: string): Promise<
  * outcome.
  *
  * After an outage of the database every heartbeat is old. So an instance judges only after 12 s of its own heartbeats:
- * by then the others have beaten again and written their outcomes.
+ * by then the live instances have written theirs, and their outcomes.
  */
 export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
@@ -50,8 +50,8 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
 }
 
 /**
- * Reads records that this instance sends according to the ledger, but does not hold: the ledger went back, or refused
- * their outcome. A claim is held from before its COMMIT until its outcome is written.
+ * Reads records that the ledger shows as sent by this instance, which does not hold them: the ledger was restored, or
+ * refused their outcome. A claim is held from before its COMMIT until its outcome is written.
  */
 export async function readUnheldClaims(
   db: Database,
@@ -88,17 +88,16 @@ export const silentMaxMs = 12_000
 
 export const settingsHoldMs = 60_000
 
-/** SQL: the instance with this alias is live. */
+/** True if the instance with this alias is live. */
 export const isAliveSql = (instance: string) =>
   `${instance}.beat_at > clock_timestamp() - interval '${silentMaxMs} milliseconds'`
 
-/** A live instance and its answer to the last reload. */
 export interface InstanceReload {
   id: string
   host: string
   version: string
   hasAnswered: boolean
-  /** Why it cannot use its files. */
+  /** The reason why it cannot use its files. */
   problem: string | null
 }
 
@@ -177,13 +176,12 @@ const triedAgainMs = 10_000
 
 export interface InstanceProblem {
   kind: (typeof instanceProblemKinds)[number]
-  /** Such as a loop. */
   part: string
-  /** Without data of the client. */
+  /** Without the client's data. */
   detail: string
 }
 
-/** Leaves exactly these problems of the instance open. */
+/** Opens these problems of the instance and ends all its others. */
 export async function writeInstanceProblems(
   db: Database,
   instanceId: string,

@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/** Locks by id, so that two transactions never wait for each other. */
+/** Locks in the order of ids, so that two transactions never wait for each other. */
 export async function lockSubmissions(
   db: Database,
   submissions: readonly { id: string }[],
@@ -15,9 +15,8 @@ export async function lockSubmissions(
 }
 
 /**
- * Excludes other transactions that append records of these keys or release them. Otherwise a record that is captured
- * while its predecessor is being accepted could stay held for ever. Sorted, so that two transactions never wait for
- * each other.
+ * Excludes other transactions that append or release records of these keys. Otherwise a record captured while its
+ * predecessor is being accepted could stay held for ever. Sorted, so that two transactions never wait for each other.
  */
 export async function lockKeys(db: Database, keys: readonly string[]): Promise<void> {
   await db.query(
@@ -51,7 +50,7 @@ export async function withKeysLocked<T>(
 
 const linesMax = 1_000
 
-/** Releases records that are no longer blocked because KEY_ON_FAILURE changed. In a transaction. */
+/** Releases records that are no longer blocked because KEY_ON_FAILURE changed. Runs in a transaction. */
 export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
@@ -63,15 +62,14 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   return releaseHeads(db, keys, onFailure)
 }
 
-/** SQL: states that need attention and block later records of the key. */
+/** States that need attention and block later records of the key. */
 export const stoppingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,
 }
 
 /**
- * SQL: states that block later records of the key. Literals, so that the planner can use the partial index
- * submission_line.
+ * States that block later records of the key. Literals, so that the planner can use the partial index submission_line.
  */
 export const blockingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'queued', 'sending', ${stoppingStatesSql.continue}`,

@@ -5,10 +5,10 @@ import { catalogPathSettings, connectionsMax, daemonSessions, textSettings } fro
 
 /**
  * Planner settings for statements that read a few rows in the order of an index. Rows come and go within a minute, so
- * statistics are old, and by them the planner would read and sort the whole ledger each time (half of the server's time
+ * statistics are old. With them the planner would read and sort the whole ledger each time (half of the server's time
  * in bench:engine).
  *
- * A plain index scan clears dead entries; a bitmap scan reads them again each time (a quarter of the server's time).
+ * A plain index scan clears dead entries. A bitmap scan reads them again each time (a quarter of the server's time).
  */
 export const shortReads = {
   enable_seqscan: 'off',
@@ -25,7 +25,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     onIdleError,
     durable: true,
     prepares: true,
-    // waits 3 s at most for a locked row
+    // waits at most 3 s for a locked row
     settings: {
       ...catalogPathSettings,
       ...shortReads,
@@ -35,10 +35,10 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
   })
 }
 
-/** One beat may be lost (src/daemon/heartbeat.ts). */
+/** One heartbeat may be lost (src/daemon/heartbeat.ts). */
 const beatLimits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
-/** Heartbeats wait neither for other work nor for a standby or a slow disk. A crash may take one back. */
+/** Heartbeats never wait for other work, a standby or a slow disk. A crash may undo one. */
 export function openHeartbeatPool(url: string | DatabaseAddress, onIdleError: (error: Error) => void): pg.Pool {
   return createPool({
     url,

@@ -23,7 +23,7 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-/** @returns its name; null if none is missing */
+/** @returns the migration's name; null if none is missing */
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
   const { runner } = await import('node-pg-migrate') // only here, to save the daemon's memory
   for (let deadlocks = 1; ; deadlocks++) {
@@ -52,7 +52,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
 
 const deadlock = '40P01'
 
-/** Migrations of the ledger are numbered. Other files are for the outbox. */
+/** Only the ledger's migrations have numbers. Other files are for the outbox. */
 const migrationFile = /\d{4}_.*\.sql$/
 
 /** @throws DatabaseUnusable if the schemas are missing, too old or too new */
@@ -82,7 +82,7 @@ async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** As pg_locks names them, the strongest first. */
+/** The lock modes of pg_locks, the strongest first. */
 const locks = [
   'AccessExclusiveLock',
   'ExclusiveLock',
@@ -96,11 +96,11 @@ const locks = [
 
 const tableCostSchema = z.strictObject({
   table: z.string(),
-  /** The strongest one. */
+  /** The strongest lock. */
   lock: z.enum(locks),
   /** Reads of the whole table. */
   reads: z.int(),
-  /** Indexes that it builds. */
+  /** Number of indexes that it builds. */
   indexes: z.int(),
   isRewritten: z.boolean(),
 })
@@ -109,7 +109,6 @@ const migrationCostSchema = z.strictObject({
   /** Such as `index submission_done of submission`. */
   adds: z.array(z.string()),
   drops: z.array(z.string()),
-  /** Existing tables. */
   tables: z.array(tableCostSchema),
 })
 
@@ -122,7 +121,7 @@ export async function readMigrationCosts(): Promise<MigrationCost[]> {
   return z.array(migrationCostSchema).parse(JSON.parse(text))
 }
 
-/** As Postgres has last estimated. Bytes without indexes and TOAST. */
+/** Postgres's last estimate. Bytes without indexes and TOAST. */
 export interface TableSize {
   rows: number
   bytes: number

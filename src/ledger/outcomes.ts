@@ -24,7 +24,7 @@ export interface InstanceLedger {
   backoff: pauses.PauseBackoff
   /** From taking a slot to the arrival of its last request. */
   reachMs: number
-  /** How long one instance has the trial. */
+  /** Time for which one instance has the trial. */
   leaseMs: number
 }
 
@@ -35,7 +35,7 @@ export interface WrittenOutcomes {
   heldBack: number
 }
 
-/** One transaction. A batch may be written twice without harm. */
+/** Writes a batch in one transaction. Writing it twice does no harm. */
 export function writeOutcomes(
   deps: Writer & Pick<InstanceLedger, 'backoff'>,
   batch: OutcomeBatch,
@@ -125,7 +125,7 @@ async function writeUnderFence(
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
 }
 
-/** Keys are locked last (queue.ts). */
+/** Locks keys last (queue.ts). */
 async function releaseBehind(
   db: Database,
   transitions: readonly Transition[],
@@ -209,7 +209,7 @@ export async function writeTransitions(
 function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
-    // What a change leaves out stays as it was read, which the fence guarantees.
+    // Columns that a change leaves out keep the values that were read, which the fence guarantees.
     ...Object.fromEntries(lastingColumns.map((name) => [name, submission[name]])),
     ...emptyStepValues,
     ...storable({ ...change, cause }),
@@ -226,11 +226,11 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** Fits texts to what Postgres and an index can hold. */
+/** Cuts texts to what Postgres and an index can hold. */
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => {
     if (typeof value !== 'string') return [name, value]
-    // A changed id would belong to another record.
+    // A cut id would belong to another record.
     return [name, name === 'transactionId' ? exactJsonText(value) : boundText(value, charsMax[name])]
   })
   return Object.fromEntries(entries)

@@ -9,7 +9,7 @@ export interface PauseBackoff {
   unavailable: readonly number[]
   unauthorized: readonly number[]
   unreachable: readonly number[]
-  /** If each try costs a record. */
+  /** Used if each try costs a record. */
   patient: readonly number[]
 }
 
@@ -32,17 +32,17 @@ export function backoffSteps(call: PauseCall, backoff: PauseBackoff): readonly n
   return call.patient ? backoff.patient : backoff[call.reason]
 }
 
-/** Quick tries if something other than the service answers. */
+/** Tries that come quickly if something other than the service answers. */
 const quickTries = 10
 
-/** SQL: an operator's pause ends with its time, others when a trial has succeeded. */
+/** An operator's pause ends with its time. Others end when a trial has succeeded. */
 export const isActivePauseSql = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`
 
-/** SQL: a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
+/** True if a trial has ended the pause. Until a record proves it, records go one at a time, for an hour at most. */
 export const isUnprovenPauseSql = `cleared_at > clock_timestamp() - interval '1 hour'`
 
 /**
- * Counts records that the service itself answered. If it judged one, the pauses that a trial had ended are proven to be
+ * Counts records that the service itself answered. If it judged one, pauses that a trial had ended are proven to be
  * over and are deleted. Sorted, so that two instances never wait for each other.
  */
 export async function countAnswered(db: Database, passages: readonly AnsweredRecord[]): Promise<void> {
@@ -57,17 +57,17 @@ export async function countAnswered(db: Database, passages: readonly AnsweredRec
   )
 }
 
-/** SQL: how many records of the resource of `s` have got through. */
+/** The number of records of the resource of `s` that have got through. */
 export function answeredCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }
 
-/** So many answered records show that others recover from the pause. */
+/** This many answered records show that others recover from the pause. */
 const recentPassages = 8
 
 /**
- * SQL: `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad
- * luck while others recover.
+ * The `MetPause` of submission `s`. If every third answer is a 503, some records meet the pause three times by bad luck
+ * while others recover.
  */
 export const metPauseSql = (s: string): string =>
   `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
@@ -76,7 +76,7 @@ export const metPauseSql = (s: string): string =>
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${answeredCountSql(s)} - ${recentPassages}))) end`
 
 /**
- * SQL: `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
+ * The `RefusedPolls` of submission `s`. Reads the log only for a refused transaction. If no other record is under way,
  * a trial that succeeded since counts.
  */
 export const refusedPollsSql = (s: string): string =>
@@ -90,13 +90,12 @@ export const refusedPollsSql = (s: string): string =>
 export const lastEventIdSql = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'
 
 /**
- * SQL: the step goes up only if the pause was over, so that ten requests in flight count as one. It goes back only
- * after a record got through, because some pauses are met by records only.
+ * The step rises only if the pause was over, so that ten requests in flight count as one. It falls only after a record
+ * got through, because only records meet some pauses.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${isUnprovenPauseSql}) then 0
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
-/** Raises a pause for all instances, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
   const steps = backoffSteps(call, backoff)
   await db.query(
@@ -143,7 +142,7 @@ export async function claimProof(db: Database, leaseMs: number): Promise<boolean
   return (rowCount ?? 0) > 0
 }
 
-/** A trial succeeded. */
+/** Called when a trial succeeded. */
 export async function endPauses(db: Database): Promise<void> {
   await db.query(
     `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
@@ -152,7 +151,7 @@ export async function endPauses(db: Database): Promise<void> {
   )
 }
 
-/** Releases the trial or the proof, because nothing was sent or came of it. */
+/** Releases the trial or the proof, because nothing was sent or it had no result. */
 export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

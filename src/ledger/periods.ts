@@ -3,29 +3,27 @@ import type { Database } from '../postgres/database.ts'
 
 export type Span = 'minute' | 'hour'
 
-/** Outcomes in a minute or an hour. */
 export interface Period extends Record<EndState, number> {
   beganMs: number
-  /** From the row's creation to the record's end; null if only operators ended records. */
+  /** From the row's creation to the record's end. Null if only operators ended records. */
   waitP50Ms: number | null
   waitP95Ms: number | null
   /** Rows waiting at the end of the minute, or at most in the hour. */
   waiting: number | null
 }
 
-/** Plots show a day of minutes and a week of hours, the service's targets 28 days of hours. */
+/** Plots show a day of minutes and a week of hours. The service's targets need 28 days of hours. */
 const spans: Record<Span, { length: string; steps: number; backTo: string; keep: string; mostAtOnce: number }> = {
   minute: { length: '1 minute', steps: 1, backTo: '2 days', keep: '2 days', mostAtOnce: 60 },
   hour: { length: '1 hour', steps: 60, backTo: '7 days', keep: '29 days', mostAtOnce: 2 },
 }
 
-/** Enough for a percentile. */
 const timedMax = 1_000
 
 /** A record that ended before a period's end may be committed after it. */
 const settled = `interval '5 seconds'`
 
-/** Writes up to `mostAtOnce` past periods that are missing, the oldest first. One daemon writes at a time. */
+/** Writes up to `mostAtOnce` missing past periods, the oldest first. One daemon writes at a time. */
 export async function writePeriods(
   db: Database,
   span: Span,

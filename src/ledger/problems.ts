@@ -20,13 +20,13 @@ export class ForeignError extends Error {
   }
 }
 
-/** Counts a problem that is open already; its `since` stays. */
+/** Keeps `since` of a problem that is already open, and counts it. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
   await db.query(raising, [JSON.stringify(problems.map(stored))])
 }
 
-/** @param subjects null: all of the kind */
+/** @param subjects null for all of the kind */
 export async function clearProblems(
   db: Database,
   kind: ProblemKind,
@@ -38,7 +38,7 @@ export async function clearProblems(
   ])
 }
 
-/** Leaves exactly these problems of the kind open. */
+/** Opens these problems of the kind and ends all others. */
 export async function replaceProblems(
   db: Database,
   kind: ProblemKind,

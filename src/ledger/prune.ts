@@ -6,7 +6,7 @@ import { emptyBatch, forgetGoneRows, pruneBatch, type Retention, takeDueLooks } 
 
 export interface Pruned {
   submissions: number
-  /** Lost payload, body and result. */
+  /** Records that lost payload, body and result. */
   emptied: number
   /** Ids whose rows are gone from the outbox. */
   forgotten: number
@@ -27,10 +27,10 @@ export interface PruneRound {
 type Step = (db: Database, limit: number) => Promise<number>
 type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
 
-/** About 10 ms: 700 rows a second with the pauses. */
+/** Takes about 10 ms: 700 rows a second with the pauses. */
 const batchRows = 50
 
-/** After this time the server ends the statement, and a smaller batch follows. */
+/** After this time the server cancels the statement, and a smaller batch follows. */
 const batchMaxMs = 80
 
 /** Leaves the ledger to others most of the time. */
@@ -46,7 +46,7 @@ export interface PruneDeps {
 }
 
 /**
- * Deletes and empties what is due, in transactions that hold locks for less than 100 ms. Then forgets ids whose rows
+ * Deletes and empties due records, in transactions that hold locks for less than 100 ms. Then forgets ids whose rows
  * are gone.
  */
 export async function prune(
@@ -56,7 +56,7 @@ export async function prune(
   const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const { days, payloadDays } = retention
   const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
-  // Deleting comes first, because deleted records need not be emptied.
+  // Deletes first, because deleted records need not be emptied.
   if (days !== null)
     steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
   if (payloadDays !== null)
@@ -74,10 +74,10 @@ export async function prune(
   })
 }
 
-/** A few milliseconds of the ERP's database. */
+/** Takes a few milliseconds of the ERP's database. */
 const looksMax = 500
 
-/** Locks nothing, because the ERP's database may be slow. */
+/** Holds no lock, because the ERP's database may be slow. */
 async function forget(
   { ledger, outbox, goOn }: Pick<PruneRound, 'goOn'> & PruneDeps,
   onRows: (rows: number) => void,
@@ -112,7 +112,7 @@ async function repeat(
   return 'begun'
 }
 
-/** A single row may take its time, or it would stay for ever on a slow disk. */
+/** A single row has no time limit, or it would stay for ever on a slow disk. */
 async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
   await using transaction = await begin(ledger)
   const { db } = transaction
@@ -128,7 +128,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
   }
 }
 
-/** 7165: one instance prunes. 7161: rows enter or leave the ledger one instance at a time. */
+/** Locks 7165, because one instance prunes, and 7161, because rows enter or leave the ledger one instance at a time. */
 async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
   if (turn === 'try') {
     const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')

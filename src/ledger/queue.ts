@@ -10,7 +10,7 @@ export interface PollPlan {
   jobId: string
   submissionId: string
   inMs: number
-  /** Long past its time: fetched apart from other polls. */
+  /** Long past its time, so it is fetched apart from other polls. */
   rarely: boolean
 }
 
@@ -35,7 +35,7 @@ const queueOptions = {
 } as const
 
 export async function installQueue(url: string): Promise<void> {
-  // An upgrade may take long, but not wait long for locks.
+  // An upgrade may take long, but must not wait long for locks.
   const pool = createPool({
     url,
     name: 'outboxd migrate',
@@ -78,10 +78,10 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 export type Queue = Awaited<ReturnType<typeof openQueue>>
 
 /**
- * The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/why/guarantee.md).
+ * The pg-boss queue of polls. Jobs say only what is due and when. All else is in the ledger (docs/why/guarantee.md).
  * Methods with `db` work in the caller's transaction.
  *
- * @param onError pg-boss's background work failed; it tries again
+ * @param onError called if pg-boss's background work failed; pg-boss tries it again
  */
 export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void) {
   // pg-boss's own pool would wait without limit for a locked job.
@@ -137,7 +137,6 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
         { db: within(db) },
       )
     },
-    /** Does nothing if the job is being worked on. */
     async move(db: Database, jobId: string, inMs: number): Promise<void> {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
@@ -147,7 +146,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
     async touch(jobs: readonly PollJob[]): Promise<void> {
       await boss.touch(queueName, [...jobs])
     },
-    /** Brings back jobs whose holder was silent for 10 s, and deletes old ones. Runs every 5 s at most. */
+    /** Queues jobs again whose holder was silent for 10 s, and deletes old ones. Runs every 5 s at most. */
     supervise: (): Promise<void> => boss.supervise(queueName),
     async close(): Promise<void> {
       await boss.stop({ graceful: false })
@@ -163,7 +162,7 @@ function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
 }
 
-/** Reads polls that are not due yet, without those after a useless answer. */
+/** Reads polls that are not due yet, except those after a useless answer. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
   const { rows } = await db.query<PlannedPoll>(
     `select id as "submissionId", job_id as "jobId", resource, not_done_ms::float8 as "notDoneMs",
@@ -178,7 +177,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls in ledger and queue, in a transaction. Polls that are due or being worked on stay. */
+/** Moves polls in ledger and queue, in a transaction. Leaves polls that are due or being worked on. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
   const ours = await lockFreeJobs(
     db,
@@ -203,7 +202,7 @@ export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves:
  * 3  submissions             lockSubmissions, by their ids
  * 4  keys                    lockKeys
  *
- * A claim waits for none of these: it skips locked rows.
+ * A claim never waits for these locks, because it skips locked rows.
  */
 
 export async function lockJobsOf(db: Database, submissions: readonly { id: string }[]): Promise<void> {
@@ -224,7 +223,7 @@ export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Pro
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Gives tracked submissions without a live job a new one. In a transaction. */
+/** Gives a new job to tracked submissions without a live one. Runs in a transaction. */
 export async function recreateMissingJobs(db: Database, queue: Pick<Queue, 'insert'>): Promise<number> {
   const { rows } = await db.query<Omit<PollPlan, 'inMs'>>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1

@@ -5,7 +5,7 @@ import { type KeyOnFailure, lockSubmissions, withKeysLocked } from './keyOrder.t
 import { raiseProblems } from './problems.ts'
 import { resetColumnsSql } from './submissions.ts'
 
-/** So many equal refusals of records without a common key are hardly about the data. */
+/** The data is hardly the cause of this many equal refusals without a common key. */
 const refusalsMax = 10
 /** Bounds a run of records that share keys. */
 const rememberedMax = 100
@@ -18,8 +18,8 @@ export interface MassRefusal {
 
 /**
  * Notes a rejection without an error code of the service. The tenth equal one in a row, over all instances, is a mass
- * refusal: the run's records are queued again. Then each further one counts, until a record gets through or an operator
- * believes the refusals.
+ * refusal, and the run's records are queued again. Then each further one counts, until a record gets through or an
+ * operator believes the refusals.
  */
 export async function noteRefusal(
   db: Database,
@@ -29,7 +29,7 @@ export async function noteRefusal(
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
-  // Address, certificate and token are shared by all records, so everything pauses.
+  // All records share address, certificate and token, so everything pauses.
   const detail = `${said}. ${refusalsMax} records of ${resource} in a row got this refusal, so the data is probably not the cause, and all sending is paused. Check the address, the client certificate and the mapping (\`outboxd check\`)`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
@@ -91,7 +91,7 @@ async function queueAgain(
        select id from queued`,
       [ids, cause, who],
     )
-    // Records that had moved up wait again.
+    // Records that had moved up have to wait again.
     if (keys.length > 0)
       await db.query(
         `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
@@ -101,7 +101,6 @@ async function queueAgain(
   })
 }
 
-/** @returns the texts of the refusals */
 export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
   await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(

@@ -7,8 +7,8 @@ import { clearProblems, raiseProblems } from './problems.ts'
 import { restorePrunedSql } from './retention.ts'
 
 /**
- * Reads due reports: new ones in the order of their records, then repeated ones. None while the ledger may have lost
- * data, because the rows may know more.
+ * Reads due reports, new ones in the order of their records, then repeated ones. Reads none while the ledger may have
+ * lost data, because the rows may know more.
  */
 export async function readDueReports(
   db: Database,

@@ -1,23 +1,24 @@
 import type { MadeRequest, Outcome } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** As the service's two targets count requests (docs/reference/interface.md, section 8). */
+/** Counts requests as the service's two targets do (docs/reference/interface.md, section 8). */
 export interface RequestCounts {
   requests: number
-  /** Answered 500 and above, with E003, or not at all. */
+  /** Requests answered with 500 or above, with E003, or not at all. */
   failed: number
-  /** Without connections that failed, which are neither fast nor slow. */
+  /** Leaves out failed connections, which are neither fast nor slow. */
   answered: number
   slow: number
 }
 
-/** As in deploy/prometheus-rules.yaml. */
+/** The same as in deploy/prometheus-rules.yaml. */
 const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
 
-/** The service's target. */
 export const slowMs = 2_000
 
-/** Must be the last statement of its transaction, because the row stays locked for this instance's next one. */
+/**
+ * Must be the last statement of its transaction, because it locks a row that this instance's next transaction needs.
+ */
 export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
   if (requests.length === 0) return
   const kinds = Map.groupBy(requests, ({ kind }) => kind)

@@ -1,14 +1,14 @@
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** SQL: completed or discarded, and written back. */
+/** True if completed or discarded, and written back. */
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
-/** SQL: the chain has all its events. */
+/** True if the chain has all its events. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
-/** SQL: without a transaction that an operator named, because such a record may be sent again. */
+/** Excludes a transaction that an operator named, because such a record may be sent again. */
 export const mayBeEmptiedSql = `${mayBePrunedSql} and not id_by_person and emptied_at is null`
 
 export interface Batch {
@@ -22,13 +22,13 @@ const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
  * Deletes the oldest ended submissions with their events. Keeps the ends of rows of the served outbox, because capture
- * may meet those rows again.
+ * may find those rows again.
  *
- * Needs the lock of capture (7161). Otherwise a row that is captured meanwhile is found in neither table.
+ * Needs capture's lock (7161). Otherwise a row that is captured at the same time is found in neither table.
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    // Looks for chained events of the oldest only: looking through all took seconds while the chain was behind.
+    // Looks for chained events of the oldest only. Looking through all took seconds while the chain was behind.
     `with oldest as materialized (
        select id from outboxd.submission where ${mayBePrunedSql} and ${isOld}
        order by ended_at limit ${oldestPerRow} * $2
@@ -66,7 +66,7 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
   )
-  // A second statement: the log's trigger allows it once the submission is empty.
+  // This is a second statement, because the log's trigger allows it once the submission is empty.
   if (rows.length > 0)
     await db.query(
       `update outboxd.submission_event set detail = outboxd.without_contents(detail)
@@ -76,15 +76,18 @@ export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch):
   return rows.length
 }
 
-/** A record's id is known longer while its row is in the outbox. */
+/** A record's id is kept longer while its row is in the outbox. */
 const knownDays = 366
 
-/** SQL: when to look for the row of pruned submission `s`. */
+/** The time when to look for the row of pruned submission `s`. */
 export const firstLookSql = `s.ended_at + interval '${knownDays} days'`
 
 const lookAgainDays = 30
 
-/** Forgets rows of former outboxes at once. @returns the rows to look for */
+/**
+ * Forgets rows of former outboxes at once.
+ * @returns the rows to look for
+ */
 export async function takeDueLooks(db: Database, limit: number): Promise<{ outboxIds: string[]; forgotten: number }> {
   const { rows } = await db.query<{ outboxId: string; isServed: boolean }>(
     `with due as (
@@ -100,7 +103,7 @@ export async function takeDueLooks(db: Database, limit: number): Promise<{ outbo
   return { outboxIds, forgotten: rows.length - outboxIds.length }
 }
 
-/** Forgets ids whose rows are gone at two looks in a row. */
+/** Forgets ids whose rows are gone at two checks in a row. */
 export async function forgetGoneRows(
   db: Database,
   outboxIds: readonly string[],
@@ -149,10 +152,9 @@ export interface Retention {
   payloadDays: number | null
 }
 
-/** What would go now. */
+/** Records that retention would remove now. */
 export interface PrunableCount {
   state: State
-  /** Since the end. */
   ageDays: number
   submissions: number
   toEmpty: number
@@ -160,7 +162,7 @@ export interface PrunableCount {
 
 export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
-    // An index for each branch. now(), because clock_timestamp() bounds no index scan.
+    // Uses now(), because clock_timestamp() bounds no index scan. Each branch has an index.
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (

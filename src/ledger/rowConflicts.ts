@@ -1,9 +1,9 @@
-// A stamp is three words: its kind, who the row is, what the row holds. After colons, the first word names the
+// A stamp has three words: its kind, the row's identity, and its contents. After colons, the first word names the
 // descriptions that made the other two (stampSql.ts).
 const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
 const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
 
-/** SQL: the words agree, or different descriptions made them. An old stamp does not name its description. */
+/** True if the words agree, or different descriptions made them. An old stamp does not name its description. */
 function agree(one: string, other: string, n: 2 | 3): string {
   const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
   return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
@@ -14,12 +14,12 @@ export const stampsAgreeSql = (one: string, other: string): string =>
 
 export const sameStampKindSql = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
-/** SQL: submission `s` was captured without its type and key. */
+/** True if submission `s` was captured without its type and key. */
 export const wasUnreadableSql = `(s.row_stamp is null and s.type = '')`
 
 /**
- * SQL: submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Stamps of different kinds cannot be compared,
- * because the description has got a created_at since.
+ * True if submission `s` was captured from row `r` (`stamp`, `"createdAt"`). Stamps of different kinds cannot be
+ * compared, because the description has got a created_at since.
  */
 export const isSameRowSql = `case
   when ${wasUnreadableSql} then true
@@ -27,21 +27,21 @@ export const isSameRowSql = `case
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
-/** SQL: the row was edited, or is a different row that looks alike. */
+/** True if the row was edited, or is a different row of the same identity. */
 export const differsInContentSql = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${sameStampKindSql(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
-/** SQL: an edit by the ERP may explain the difference, because no time of recording contradicts it. */
+/** True if an edit by the ERP may explain the difference, because no time of recording contradicts it. */
 export const mayBeEditedSql = (one: string, other: string): string =>
   `coalesce(${sameStampKindSql(one, other)} and (${kind(one)} = 'content' and not ${stampsAgreeSql(one, other)} or ${differsInContentSql(one, other)}), false)`
 
-/** SQL: an operator has said that the ERP edits rows after their capture. */
+/** True if an operator has said that the ERP edits rows after their capture. */
 export const rowsAreEditedSql = '(select rows_edited from outboxd.outbox where is_current)'
 
-/** SQL: an edit in this state is not a conflict, because `replay --refresh` sends it. */
+/** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-/** SQL: row `r` was edited since the capture of `s`, and that is not a conflict. */
+/** True if row `r` was edited since the capture of `s`, and that is not a conflict. */
 export const isAcceptedEditSql = `(${mayBeEditedSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEditedSql}))`
 
 /** Compares times of recording, if one description made both stamps. */
@@ -54,7 +54,6 @@ export function stampTimesDiffer(one: string, other: string): boolean {
 /** A row with the id of a different row that the ledger knows. */
 export interface RowConflict {
   outboxId: string
-  /** Without data of the client. */
   detail: string
 }
 

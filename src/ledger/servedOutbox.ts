@@ -23,13 +23,13 @@ export interface ServedOutbox {
   identity: OutboxIdentity | null
   start: StartPosition
   sinceMs: number
-  /** An operator has said that the ERP edits rows after their capture. */
+  /** True if an operator has said that the ERP edits rows after their capture. */
   rowsEdited: boolean
-  /** How often its rows were read again from the first one. */
+  /** Number of times that its rows were read again from the first one. */
   readings: number
 }
 
-/** The configuration names a different outbox, or one whose ids began anew. */
+/** The configuration names a different outbox, or one whose ids started again. */
 export class ForeignOutbox extends ForeignError {
   override name = 'ForeignOutbox'
   constructor(outbox: string, why: string) {
@@ -63,7 +63,7 @@ export async function readServedOutbox<Beside>(
   return row
 }
 
-/** Serves this outbox, if none yet. Of two daemons one wins. */
+/** Serves this outbox, if the ledger serves none yet. Of two daemons one wins. */
 export async function claimOutbox(
   db: Database,
   { database, table, idColumn }: OutboxIdentity,

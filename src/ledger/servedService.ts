@@ -9,7 +9,6 @@ export interface ServiceIdentity {
   clientId: string
 }
 
-/** The service that a ledger belongs to. */
 export interface ServedService {
   baseUrl: string
   authUrl: string
@@ -54,7 +53,7 @@ export async function readLedgerId(db: Database): Promise<string> {
   return (await readLedgerRow(db)).id
 }
 
-/** Lets the ledger belong to this service, if it belongs to none yet. Of two daemons one wins. */
+/** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
 export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
   const { baseUrl, authUrl, clientHash } = asServed(await readLedgerId(db), service)
   await db.query(

@@ -11,9 +11,9 @@ export interface AgreedSettings extends Agreement {
 }
 
 /**
- * Publishes this instance's settings. While instances differ, the smallest limit, the longest window and the
- * outbox.yaml of running daemons hold for all. Repeated every few seconds, so that a difference ends with the last
- * different instance.
+ * Publishes this instance's settings. While instances differ, all use the smallest limit, the longest window and the
+ * outbox.yaml of running daemons. Repeated every few seconds, so that a difference ends with the last different
+ * instance.
  */
 export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Promise<AgreedSettings> {
   const standing = await repeatSettings(pool, own)
@@ -22,7 +22,10 @@ export async function agreeOnSettings(pool: pg.Pool, own: InstanceSettings): Pro
 
 const isSilentSql = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
 
-/** The usual round locks nothing. @returns null if something changed */
+/**
+ * Locks nothing in the usual case.
+ * @returns null if something changed
+ */
 async function repeatSettings(db: Database, { instanceId, given }: InstanceSettings): Promise<Agreement | null> {
   const { rowCount } = await db.query(
     `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1 and given = $2::jsonb
@@ -132,7 +135,7 @@ export interface InstanceSettings {
   given: Readonly<Record<string, string>>
 }
 
-/** What holds while instances differ, and their differences. */
+/** The settings in use while instances differ, and their differences. */
 export interface Agreement {
   requests: number
   windowMs: number
@@ -149,7 +152,7 @@ export interface FileInUse {
 /** The digest's name among the settings. */
 export const outboxFile = 'outbox.yaml'
 
-/** Limit and window take the safest value, other settings stay each instance's own. Pure. */
+/** Limit and window take the safest value. Each instance keeps its other settings. Pure. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))
@@ -171,7 +174,7 @@ const holding = ({ requests, windowMs }: Pick<Agreement, 'requests' | 'windowMs'
   RATE_LIMIT_WINDOW_SECONDS: `all use ${windowMs / 1000}`,
 })
 
-/** An instance of 0.2.0 has the first four only. */
+/** An instance of 0.2.0 has only the first four. */
 const settingsOf = ({ requests, windowMs, requestTimeoutMs, keyOnFailure, given }: InstanceSettings) => ({
   RATE_LIMIT_REQUESTS: String(requests),
   RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),

@@ -76,7 +76,6 @@ export type SlotLoan =
   /** Call `giveBack` after the answers. The slots are free one window later. */
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
-  /** No daemon has set up a budget yet. */
   | { kind: 'no-budget' }
   /** The ledger cannot be read or written. */
   | { kind: 'unknown'; readOnly: boolean }

@@ -4,12 +4,11 @@ import type { Resource } from '../resources.ts'
 import { isAliveSql, silentMaxMs } from './instances.ts'
 import { isActivePauseSql, isUnprovenPauseSql } from './pauses.ts'
 
-/** Times are epoch milliseconds. */
 export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Records in `sending` that the service is asked about. */
+  /** Records in `sending` about which the service is asked. */
   probing: number
   /** Creation of the oldest captured row that was not sent yet. */
   oldestUnsentMs: number | null
@@ -21,12 +20,11 @@ export interface LedgerSnapshot {
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
-  /** Outcomes to write back. */
   reportsDue: number
   oldestReportDueMs: number | null
 }
 
-/** Each record costs a look at its events. */
+/** Bounds the reading, because each record costs a look at its events. */
 const reportsLookedAt = 1_000
 
 export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
@@ -89,7 +87,7 @@ export interface OperatorActions {
   discards: string[]
 }
 
-/** The counting instance's death is noticed this late. */
+/** The death of the counting instance is noticed this late. */
 const uncountedMs = silentMaxMs + 5_000
 
 /**
@@ -121,7 +119,7 @@ export async function readLastEventId(db: Database): Promise<string> {
 }
 
 /**
- * Runs without a transaction, so that `now()` is the time of the look; it bounds an index scan, clock_timestamp() does
+ * Runs without a transaction, so that `now()` is the time of the call: it bounds an index scan, clock_timestamp() does
  * not. Counts in an index's order, because old statistics may make the planner read the whole ledger.
  */
 export async function readDemand(db: Database, most: number): Promise<Demand> {
@@ -170,7 +168,6 @@ export interface ObservedTime {
   untilMs: number
 }
 
-/** Oldest first. */
 export async function readProcessingTimes(db: Database, limit: number): Promise<ObservedTime[]> {
   const { rows } = await db.query<ObservedTime>(
     `select resource, coalesce(not_done_ms, 0)::float8 as "afterMs", done_ms::float8 as "untilMs"

@@ -7,9 +7,9 @@ import { migrationsDir } from './migrations.ts'
 const partSchema = z.strictObject({
   /** Such as `constraint clock_pkey of clock`. */
   name: z.string(),
-  /** Makes the part. */
+  /** The statement that makes the part. */
   sql: z.string(),
-  /** Without the part, only speed is lost. */
+  /** True if only speed is lost without the part. */
   isForSpeed: z.boolean(),
 })
 
@@ -22,7 +22,8 @@ interface FoundPart extends StructurePart {
 }
 
 /**
- * Reads the parts in the order in which they can be made. Without NOT NULL, which is not a constraint on older servers.
+ * Reads the parts in the order in which they can be made. Leaves out NOT NULL, which is not a constraint on older
+ * servers.
  */
 export async function readStructure(db: Database): Promise<FoundPart[]> {
   const { rows } = await db.query<FoundPart>(
@@ -49,7 +50,7 @@ export async function readStructure(db: Database): Promise<FoundPart[]> {
   return rows
 }
 
-/** Finds parts that are missing or invalid, as after a restore that broke off. */
+/** Finds parts that are missing or invalid, as after an incomplete restore. */
 export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
@@ -69,8 +70,8 @@ const sequences = [
 ] as const
 
 /**
- * Logical replication copies rows but leaves sequences. Compares the two logs only, because no index starts with a
- * submission's number.
+ * Finds sequences that are behind, because logical replication copies rows but leaves sequences. Compares the two logs
+ * only, because no index starts with a submission's number.
  */
 export async function findLostPositions(db: Database): Promise<StructurePart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>

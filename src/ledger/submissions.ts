@@ -11,7 +11,6 @@ import {
 import { resourceNames } from '../resources.ts'
 import { metPauseSql, refusedPollsSql } from './pauses.ts'
 
-/* SQL made from the table in src/model/submission.ts. */
 
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
@@ -20,10 +19,10 @@ const names = Object.keys(columns) as ColumnName[]
 const namesOf = (...lasting: ColumnLifetime[]) => names.filter((name) => lasting.includes(columns[name].lasts))
 export const lastingColumns = namesOf('transaction', 'start', 'submission') as (keyof LastingValues)[]
 
-/** `repeatedAfter401` becomes repeated_after_401. */
+/** Such as repeated_after_401 for `repeatedAfter401`. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
-/** SQL: select list from `s`. */
+/** The select list from `s`. */
 export const selectColumnsSql = (s: string, those: readonly ColumnName[]): string =>
   those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
 
@@ -42,7 +41,7 @@ export const columnSchemas = <N extends ColumnName>(those: readonly N[]) =>
 
 const fromTable = [...lastingColumns, 'polledRarely'] as const
 
-/** SQL: the columns of `Submission`, from the alias `s`. */
+/** The columns of `Submission`, from the alias `s`. */
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
@@ -84,19 +83,19 @@ const row: z.ZodType<Submission> = z.object({
 /** Expects the columns of `submissionColumnsSql`. */
 export const parseSubmissions = (rows: unknown[]): Submission[] => rows.map((each) => row.parse(each))
 
-/** SQL: field definitions for json_to_recordset. */
+/** The field definitions for json_to_recordset. */
 export const recordFieldsSql = names.map((name) => `"${name}" ${sqlTypes[columns[name].holds]}`).join(', ')
 
-/** SQL: sets every column to the record's value. */
+/** Sets every column to the record's value. */
 export const assignColumnsSql = (record: string): string =>
   names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
 
-/** Values of the step's columns, if the step does not set them. */
+/** The values of the step's columns that the step does not set. */
 export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
-/** SQL: resets the columns that last no longer than `lasting`. */
+/** Resets the columns that last no longer than `lasting`. */
 export function resetColumnsSql(
   lasting: Exclude<ColumnLifetime, 'submission'>,
   instead: Partial<Record<ColumnName, string>> = {},

@@ -11,14 +11,13 @@ export interface TransactionRef {
 export const transactionName = ({ resource, transactionId }: TransactionRef): string =>
   `${resource} ${comparableId(transactionId)}`
 
-/** SQL: submission `s`, or another column, has this id. A UUID is compared in both cases, so that an index finds it. */
+/** True if submission `s`, or another column, has this id. Compares a UUID in both cases, so that an index finds it. */
 export function hasTransactionIdSql(id: string, column = 's.transaction_id'): string {
   const spelled = (how: string) =>
     `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
   return `${column} in (${id}, ${spelled('lower')}, ${spelled('upper')})`
 }
 
-/** The submission that has a transaction's id. */
 export interface Holder extends TransactionRef {
   submissionId: string
   outboxId: string
@@ -26,8 +25,8 @@ export interface Holder extends TransactionRef {
 }
 
 /**
- * Excludes other transactions that write one of these ids: two instances that get the same id at once would not see
- * each other's row. Comes before the locks of keys. Sorted, so that two transactions never wait for each other.
+ * Excludes other transactions that write one of these ids, because two instances that get the same id at once would not
+ * see each other's row. Comes before the locks of keys. Sorted, so that two transactions never wait for each other.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(
@@ -66,7 +65,7 @@ export function newTransaction({ submission, change }: Transition): TransactionR
 }
 
 /**
- * Makes a record uncertain if it was accepted under an id that another record has: a caching proxy may give one answer
+ * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
  * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
  * Pure.
  */
@@ -91,7 +90,7 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
 
 /**
  * Finds accepted records that the service has not ended for `stuckAfterMs` (empty subject), and sent records that the
- * service does not say it has (`sending`).
+ * service may not have (`sending`).
  */
 export async function findStuck(db: Database, stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]> {
   const { rows } = await db.query<{ probing: boolean; count: number; oldest: string; since: string }>(

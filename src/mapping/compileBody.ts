@@ -13,8 +13,8 @@ export interface CompiledBody {
 /**
  * Compiles `body:` once, into functions that only join pieces of JSON text.
  *
- * @param names  every name under `fields:`, in order; a name's index is its value's index
- * @param fields the compiled field per name; null where it has problems of its own
+ * @param names every name under `fields:`, in order, so that a name's index is its value's index
+ * @param fields the compiled field per name; null for one with problems
  */
 export function compileBody(
   body: PayloadValue,
@@ -35,7 +35,7 @@ interface Compiler {
   sendsSubmissionId: boolean
 }
 
-/** A stretch of text, the index of a field, or the submission's id. */
+/** A piece of text, the index of a field, or the submission's id. */
 type Piece = { kind: 'text'; text: string } | { kind: 'field'; index: number } | { kind: 'submission' }
 
 function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): Render {
@@ -83,7 +83,7 @@ function compileText(text: string, path: YamlPath, compiler: Compiler): Render {
 }
 
 function splitText(text: string, path: YamlPath, compiler: Compiler): Piece[] {
-  // Odd parts are what stood between ${ and }.
+  // Parts with an odd index stood between ${ and }.
   return text.split(/\$\{([^{}]*)\}/).flatMap((part, i) => {
     if (i % 2 === 1) return compileReference(part.trim(), path, compiler)
     if (part.includes('${')) compiler.document.report(path, '"${" without a name and "}" after it')

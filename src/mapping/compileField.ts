@@ -8,12 +8,12 @@ import type { Convert, Field, ReadPath } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /**
- * Compiles one entry under `fields:`. Defaults, constants and the values of a lookup go through the type here,
- * so that a wrong one is an error of the file and not of some record.
+ * Compiles one entry under `fields:`. Defaults, constants and the values of a lookup are converted here, so that a
+ * wrong one is an error of the file and not of a record.
  *
- * @param spec  the entry, which has passed its type's schema
+ * @param spec the entry, which its type's schema has accepted
  * @param exact the same entry, its numbers with their own digits
- * @returns null where nothing can be made of the entry; its problems are in the document
+ * @returns null if the entry has problems, which are in the document
  */
 export function compileField(
   name: string,

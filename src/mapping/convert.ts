@@ -15,7 +15,7 @@ import {
 import type { Convert, Converted } from './mapping.ts'
 import { type FieldSpec, typeName } from './mappingSchema.ts'
 
-/** Picks what a field's type and options do to a value that is there. The spec has passed its schema. */
+/** Chooses the conversion for a field's type and options. The schema has accepted the spec. */
 export function converterOf(spec: FieldSpec): Convert {
   const name = typeName(spec.type)
   switch (name) {
@@ -42,7 +42,7 @@ export function converterOf(spec: FieldSpec): Convert {
   }
 }
 
-/** Total digits and decimals of `decimal(p,s)`; null for another text. */
+/** Total digits and decimals of `decimal(p,s)`; null for any other text. */
 export function parseDecimalType(type: string): { precision: number; scale: number } | null {
   const match = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type)
   return match === null ? null : { precision: Number(match[1]), scale: Number(match[2]) }
@@ -60,13 +60,13 @@ function notA(expected: string, value: PayloadValue): Invalid {
   return invalid(`is ${nameKind(value)}, not ${expected}`)
 }
 
-/** A customer number that the ERP keeps as a number is text too, as long as it is written in digits alone. */
+/** Also accepts a customer number that the ERP keeps as a number, if it has digits only. */
 function readText(value: PayloadValue): string | null {
   if (typeof value === 'string') return value
   return isDigits(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
 }
 
-/** Characters are code points, as in JSON Schema: "Müller" has 6, and a surrogate pair is one. */
+/** Counts code points, as JSON Schema does: "Müller" has 6, and a surrogate pair is one. */
 function stringConverter(lengthMax: number): Convert {
   return (value, source) => {
     const text = readText(value)

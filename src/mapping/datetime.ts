@@ -13,24 +13,24 @@ const basic = new RegExp(
 )
 const charactersMax = 100
 
-/** A date-time's parts, each as the client wrote it. */
+/** The parts of a date-time, as the client wrote them. */
 interface Written {
   readonly date: string
-  /** `hh:mm`, or null for a date alone. */
+  /** `hh:mm`; null for a date without a time. */
   readonly minute: string | null
   readonly second: string
-  /** With its point; empty where none was given. */
+  /** With its point; empty if there is none. */
   readonly fraction: string
-  /** `Z` or ±hh:mm; null for a naive local time. */
+  /** `Z` or ±hh:mm; null for a local time. */
   readonly offset: string | null
-  /** 24:00, the end of the day. */
+  /** True for 24:00, the end of the day. */
   readonly endOfDay: boolean
 }
 
 /**
- * Turns an ISO 8601 date-time into UTC, `2026-11-20T23:54:00Z`: the same instant, with every digit of its fraction.
+ * Converts an ISO 8601 date-time to UTC, such as `2026-11-20T23:54:00Z`, with every digit of its fraction.
  *
- * @param zone where naive times and dates without a time are at home; null: they are errors
+ * @param zone the zone of local times and of dates without a time; null refuses both
  */
 export function toUtc(text: string, zone: string | null): Converted {
   const written = parse(text)
@@ -83,7 +83,7 @@ function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
   return written.endOfDay ? instant.add({ hours: 24 }) : instant
 }
 
-/** A date alone is the first instant of that day there, which is not 00:00 where clocks change at midnight. */
+/** Takes the first instant of the day for a date without a time. That is not 00:00 where clocks change at midnight. */
 function fromLocal(written: Written, zone: string, text: string): Converted {
   if (written.minute === null) {
     const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)
@@ -101,7 +101,8 @@ function fromLocal(written: Written, zone: string, text: string): Converted {
         : `does not exist in ${zone}: ${quote(text)} falls where the clocks go forward`,
     )
   }
-  // A zone's offset may hold seconds (before 1972), so these come from the instant; the fraction stays as it is.
+  // The seconds come from the instant, because a zone's offset may have seconds (before 1972). The fraction stays
+  // unchanged.
   const utc = earlier.toInstant()
   return writeUtc(utc, { second: utc.toString().slice(-3, -1), fraction: written.fraction }, text)
 }

@@ -7,28 +7,28 @@ export interface Decimal {
 
 export type Rounding = 'half-even' | 'half-up'
 
-/** Longer than any number that somebody meant, and short enough to calculate with. */
+/** Longer than any intended number, and short enough to calculate with. */
 export const numberCharactersMax = 1000
 
 const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 const plainNumber = /^([+-]?)(\d+)(?:\.(\d+))?$/
 
-/** Reads a JSON number, exponent and all; null for anything else. */
+/** Accepts an exponent. Null for any other text. */
 export function parseJsonNumber(text: string): Decimal | null {
   return parse(text, jsonNumber)
 }
 
-/** Reads a number that came as text: digits, an optional sign, a point; null for anything else. */
+/** Reads a number from a text value: digits, an optional sign, a point. Null for any other text. */
 export function parsePlainNumber(text: string): Decimal | null {
   return parse(text, plainNumber)
 }
 
-/** Digits before the point, at least 0. */
+/** At least 0. */
 export function countWholeDigits(number: Decimal): number {
   return Math.max(number.point, 0)
 }
 
-/** Digits after the point that are not trailing zeros. */
+/** Digits after the point without trailing zeros. */
 export function countDecimals(number: Decimal): number {
   return Math.max(number.digits.length - number.point, 0)
 }
@@ -51,7 +51,7 @@ export function roundDecimal(number: Decimal, scale: number, rounding: Rounding)
   return normalize(number.negative, raised, number.point + raised.length - keep)
 }
 
-/** Writes the number with exactly `scale` decimals, as a JSON number. It must not have more. */
+/** Writes the number as a JSON number with exactly `scale` decimals. It must not have more. */
 export function writeDecimal(number: Decimal, scale: number): string {
   const { digits, point } = number
   const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
@@ -66,11 +66,11 @@ function parse(text: string, form: RegExp): Decimal | null {
   const match = form.exec(text)
   if (match === null) return null
   const [, sign, whole = '', decimals = '', exponent = '0'] = match
-  // An exponent beyond a double's range becomes Infinity, which is beyond every type's range too.
+  // An exponent beyond a double's range becomes Infinity, which exceeds every type's range, too.
   return normalize(sign === '-', whole + decimals, whole.length + Number(exponent))
 }
 
-/** Takes the zeros off both ends. Zero has one form, so -0 is 0. */
+/** Removes the zeros at both ends. Zero has one form, so -0 is 0. */
 function normalize(negative: boolean, digits: string, point: number): Decimal {
   let start = 0
   let end = digits.length

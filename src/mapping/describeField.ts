@@ -1,6 +1,6 @@
 import type { Field } from './mapping.ts'
 
-/** How a field's value is made of the client's, in a few words: its type, and what is done beside. Pure. */
+/** Describes in a few words how a field's value is made: its type and options. */
 export function describeField(field: Field): string {
   const { spec, from, trim, lookup, fallback, required } = field
   const parts = [

@@ -3,8 +3,8 @@ import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Field, Mapping } from './mapping.ts'
 
 /**
- * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields, long texts, other
- * values than its own. These are warnings, because the interface does not show everything. Pure.
+ * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields,
+ * long texts, unknown values. They are only warnings, because the interface does not show everything. Pure.
  */
 export function findBodyWarnings(mapping: Mapping): string[] {
   const { body, section } = resources[mapping.endpoint]
@@ -17,11 +17,11 @@ interface Inquiry {
   asks: string
 }
 
-/** Stands for a field's value, before the field's number. No file contains it. */
+/** Stands for a field's value, before the field's number. No file contains this character. */
 const placeholder = '\u0000'
 const anyId = '00000000-0000-4000-8000-000000000000'
 
-/** The body if no field is missing. */
+/** The body with all fields present. */
 function skeletonOf({ fields, body }: Mapping): unknown {
   const values = fields.map((_, i) => JSON.stringify(`${placeholder}${i}${placeholder}`))
   return JSON.parse(body(values, anyId) ?? '{}')
@@ -72,7 +72,7 @@ function fixedValues({ from, lookup, fallback, spec }: Field): unknown[] | null 
   return null
 }
 
-/** A constant, or a text with fields in it. */
+/** Checks a constant, or a text that contains fields. */
 function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string): string[] {
   if (rule.kind === 'object')
     return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -92,7 +92,7 @@ function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string
   return []
 }
 
-/** A text with fields in it has an unknown length. */
+/** Checks a text that contains fields. Its length is unknown. */
 function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: string): string[] {
   if (rule.kind === 'uuid') return [`${at} is put together of several parts, and the service takes a uuid`]
   if (rule.values !== null)
@@ -101,7 +101,7 @@ function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: s
   return [`${at} is put together of several parts, and the service takes ${rule.lengthMax} characters at most`]
 }
 
-/** A value from the payload, within the limits of the field's type. */
+/** Checks a value from the payload, within the limits of the field's type. */
 function checkOpen(rule: BodyRule, { name, spec }: Field, at: string): string[] {
   const { type, maxLength, as } = spec
   if (rule.kind === 'object') return [`${at} is ${name}, of type ${type}, and the service takes an object`]

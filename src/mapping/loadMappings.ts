@@ -5,10 +5,9 @@ import { type FileProblem, FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { Mapping } from './mapping.ts'
 import { readMapping } from './readMapping.ts'
 
-/** The mapping for each record type. */
 export type Mappings = ReadonlyMap<string, Mapping>
 
-/** The first resource that is used, or the first of all where there are no mappings: what a client may ask for. */
+/** The first resource with a mapping, or the first of all, so that a client may ask for it. */
 export function firstUsedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)
   return resourceNames.find((resource) => used.includes(resource)) ?? resourceNames[0]
@@ -17,7 +16,7 @@ export function firstUsedResource(mappings: Mappings): Resource {
 /**
  * Reads every mapping file of a folder: `*.yaml` and `*.yml`, but not `outbox.yaml`, hidden files and subfolders.
  *
- * @throws FilesInvalid with every problem; also where the folder or a file cannot be read, or no file is there
+ * @throws FilesInvalid with every problem, also if the folder or a file cannot be read, or there is no file
  */
 export function loadMappings(dir: string): Mappings {
   const problems: FileProblem[] = []
@@ -37,7 +36,10 @@ export function loadMappings(dir: string): Mappings {
   return mappings
 }
 
-/** Loads the mapping files like `loadMappings`. Returns none if the folder does not exist, or a file is broken or not filled in. */
+/**
+ * Loads the mapping files like `loadMappings`. Returns none if the folder does not exist, or a file is broken or not
+ * filled in.
+ */
 export function loadUsableMappings(dir: string): Mappings {
   try {
     return loadMappings(dir)
@@ -70,7 +72,6 @@ function isMappingFile(name: string): boolean {
   return /^[^.].*\.ya?ml$/.test(name) && !/^outbox\.ya?ml$/.test(name)
 }
 
-/** The file's text, or null and a problem. */
 function readText(file: string, problems: FileProblem[]): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))

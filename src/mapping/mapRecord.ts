@@ -16,10 +16,10 @@ import type { Mappings } from './loadMappings.ts'
 import type { Field, FieldError, Mapped, MappedField, Mapping } from './mapping.ts'
 
 /**
- * Turns a record into the request that is sent for it, or into every reason why it cannot be one. Pure; never throws.
+ * Maps a record to its request, or to every reason why it cannot be sent. Pure; never throws.
  *
- * @param payload      JSON text as the client wrote it
- * @param submissionId what `${submission.id}` stands for
+ * @param payload JSON text as the client wrote it
+ * @param submissionId the value of `${submission.id}`
  */
 export function mapRecord(mapping: Mapping, payload: string, submissionId: string): Mapped {
   const read = readPayload(payload)
@@ -38,7 +38,7 @@ export function mapRecord(mapping: Mapping, payload: string, submissionId: strin
   return { kind: 'mapped', body, fields, amounts: amountsOf(mapping, values) }
 }
 
-/** @param values JSON text per field; those sent as text stand in quotes */
+/** @param values JSON text per field; those sent as text are in quotes */
 function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amounts {
   return Object.fromEntries(
     fields.flatMap(({ name, isAmount }, i) => (isAmount && values[i] ? [[name, values[i].replaceAll('"', '')]] : [])),
@@ -47,7 +47,7 @@ function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amo
 
 type FieldOutcome = { kind: 'value'; source: string | null; value: string | null } | Invalid
 
-/** Null counts as missing. A default fills in for a missing value only, never for a wrong or an empty one. */
+/** Null counts as missing. A default replaces only a missing value, never a wrong or empty one. */
 function mapField(field: Field, payload: PayloadObject): FieldOutcome {
   const read = field.read(payload)
   if (read.kind === 'invalid') return read
@@ -78,7 +78,7 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   return table.get(text) ?? invalid(`is not in the lookup table: ${quote(text)}${didYouMean(text, table.keys())}`)
 }
 
-/** What becomes of an outbox row: a frozen request, or why there can be none. */
+/** The outcome for an outbox row: a frozen request, or why there is none. */
 export type MappedRecord =
   | {
       kind: 'mapped'
@@ -92,17 +92,14 @@ export type MappedRecord =
     }
   | {
       kind: 'refused'
-      /** Null where no mapping says where it would have gone. */
+      /** Null if no mapping names it. */
       resource: Resource | null
-      /** Every error in one line, for the person who mends it. */
+      /** Every error in one line, for the person who fixes the record. */
       reason: string
       errors: readonly FieldError[]
     }
 
-/**
- * Maps an outbox row by the mapping of its type, for the daemon and for whoever asks what the daemon would make of it.
- * Never throws: what a mapping did not foresee is its record's own trouble too.
- */
+/** Maps an outbox row by the mapping of its type. Never throws: an unexpected error rejects only its own record. */
 export function mapOutboxRecord(
   mappings: Mappings,
   record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable' | 'noRecord'>,
@@ -133,7 +130,7 @@ function mapPayload(mapping: Mapping, payload: string, submissionId: string): Ma
   return { kind: 'refused', resource, reason: reason.join('; '), errors: mapped.errors }
 }
 
-/** A row that is refused as a whole, whatever its fields. */
+/** Refuses a row as a whole, whatever its fields. */
 function refused(mapping: Mapping | null, reason: string): MappedRecord {
   return {
     kind: 'refused',
@@ -143,7 +140,7 @@ function refused(mapping: Mapping | null, reason: string): MappedRecord {
   }
 }
 
-/** What may be said of the errors where everybody reads: each field, and the kind of its mistake as one word. */
+/** Returns what the log may say about the errors: each field, and the kind of its mistake in one word. */
 export function fieldFaults(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
   return errors.map(({ field, message }) => ({
     field,
@@ -151,7 +148,7 @@ export function fieldFaults(errors: readonly Pick<FieldError, 'field' | 'message
   }))
 }
 
-/** Beginnings of messages of ours, and the word for the log: the messages themselves quote what the record holds. */
+/** Beginnings of our messages, and the word for the log. The messages themselves quote the record. */
 const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
   [/^is missing$/, 'missing'],
   [/^is null$/, 'null'],

@@ -3,21 +3,19 @@ import type { Resource } from '../resources.ts'
 import type { Invalid, PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
-/** One mapping file, checked and compiled: what a record of `type` becomes (docs/start/mapping.md). */
+/** One mapping file, checked and compiled (docs/start/mapping.md). */
 export interface Mapping {
-  /** Outbox rows of this type. */
   readonly type: string
-  /** Where the request goes. */
   readonly endpoint: Resource
-  /** False: done as soon as the service accepts it; nobody polls. */
+  /** False if a record is done as soon as the service accepts it, without polls. */
   readonly track: boolean
-  /** True where the body contains `${submission.id}`: the service then knows the record by our id. */
+  /** True if the body contains `${submission.id}`, so that the service knows the record by our id. */
   readonly sendsSubmissionId: boolean
-  /** The query that gives the payload; null: it stands in the outbox row. */
+  /** The query that reads the payload; null if the outbox row has it. */
   readonly source: SourceQuery | null
   readonly fields: readonly Field[]
   readonly body: Render
-  /** Of what the file means: instances compare it. */
+  /** A digest of the file's meaning, which instances compare. */
   readonly digest: string
 }
 
@@ -25,37 +23,36 @@ export interface Mapping {
 export interface SourceQuery {
   /** One SELECT without a semicolon at its end. $1 is the list of ids. */
   readonly sql: string
-  /** How messages name the file. */
+  /** The file's name in messages. */
   readonly file: string
 }
 
-/** One entry under `fields:`, compiled. */
 export interface Field {
   readonly name: string
-  /** The path as the file says it; null for a constant. */
+  /** The path as in the file; null for a constant. */
   readonly from: string | null
   readonly read: ReadPath
   readonly required: boolean
   readonly trim: boolean
-  /** Value table: the client's text to the JSON text to send; null: no table. */
+  /** Maps the client's text to the JSON text to send; null without a lookup. */
   readonly lookup: ReadonlyMap<string, string> | null
-  /** JSON text of the constant, or of the default for a missing or null value; null: neither. */
+  /** JSON text of the constant, or of the default for a missing or null value; null if there is neither. */
   readonly fallback: string | null
-  /** What the file says of the type. */
+  /** The type's options from the file. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
-  /** Of a decimal type. */
+  /** True for a decimal type. */
   readonly isAmount: boolean
-  /** An array cannot stand inside a longer text. */
+  /** If true, the value cannot be part of a longer text. */
   readonly isArray: boolean
   readonly convert: Convert
 }
 
-/** Follows a path. `invalid`: something on the way is neither missing nor what the path expects there. */
+/** Follows a path. `invalid`: a value on the way has the wrong kind. */
 export type ReadPath = (payload: PayloadObject) => PayloadRead
 export type PayloadRead = { kind: 'found'; value: PayloadValue } | { kind: 'missing' } | Invalid
 
 /**
- * Turns a client's value, neither missing nor null, into the JSON text to send.
+ * Converts a client's value, neither missing nor null, to the JSON text to send.
  *
  * @param source JSON text of `value`, with its own digits
  */
@@ -63,9 +60,9 @@ export type Convert = (value: PayloadValue, source: string) => Converted
 export type Converted = { kind: 'value'; json: string } | Invalid
 
 /**
- * Writes a part of the body as JSON text; null: the part is left out, because its field is missing.
+ * Writes a part of the body as JSON text. Null leaves the part out, because its field is missing.
  *
- * @param values       JSON text per field, in the order of `Mapping.fields`; null: missing
+ * @param values JSON text per field, in the order of `Mapping.fields`; null if missing
  * @param submissionId the plain id
  */
 export type Render = (values: readonly (string | null)[], submissionId: string) => string | null
@@ -79,20 +76,23 @@ export type Mapped =
     }
   | { kind: 'invalid' /** Every field's error, never empty. */; errors: readonly FieldError[] }
 
-/** How one field went: for people to look at before anything is sent. */
+/** The result of one field, to look at before anything is sent. */
 export interface MappedField {
   readonly field: string
   /** The path in the payload; null for a constant. */
   readonly from: string | null
-  /** JSON text as the client wrote it (insignificant spaces aside); null where the payload has none. */
+  /** JSON text as the client wrote it, without insignificant spaces; null if it is missing. */
   readonly source: string | null
-  /** JSON text sent; null where an optional field is missing and its key left out. */
+  /** JSON text sent; null if an optional field is missing and its key left out. */
   readonly value: string | null
 }
 
-/** Why a record does not map. `message` continues a sentence that begins with the field: "total_amount is missing". */
+/**
+ * A reason why a record does not map. `message` continues a sentence that begins with the field: "total_amount is
+ * missing".
+ */
 export interface FieldError {
-  /** The service's name of the field, or `payload` where the payload as a whole cannot be read. */
+  /** The service's name of the field, or `payload` if the payload as a whole cannot be read. */
   readonly field: string
   /** The path in the payload; empty for the payload as a whole. */
   readonly from: string

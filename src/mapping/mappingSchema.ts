@@ -3,7 +3,7 @@ import { resourceNames } from '../resources.ts'
 import { nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Every option that a field can have; which go with which type is the schemas' to say. */
+/** Every option of a field. The schemas say which type has which. */
 export interface FieldSpec {
   type: string
   from?: string | undefined
@@ -42,7 +42,7 @@ const lookup = z
 const scalar = { ...common, trim, lookup }
 const as = z.literal('string').describe('The number is sent as text, such as "1234.50".').optional()
 
-/** What an entry under `fields:` may say, for each type. */
+/** The schema of an entry under `fields:`, for each type. */
 export const fieldSchemas = {
   string: z.strictObject({
     type: z.literal('string'),
@@ -82,7 +82,7 @@ export const fieldSchemas = {
 
 export type TypeName = keyof typeof fieldSchemas
 
-/** The type without its numbers: `decimal` for `decimal(10,2)`; null for a word that is no type. */
+/** The type without its numbers: `decimal` for `decimal(10,2)`; null for an unknown type. */
 export function typeName(type: string): TypeName | null {
   if (type.startsWith('decimal')) return 'decimal'
   return Object.hasOwn(fieldSchemas, type) ? (type as TypeName) : null
@@ -90,7 +90,9 @@ export function typeName(type: string): TypeName | null {
 
 export const fieldName = /^[A-Za-z_][A-Za-z0-9_-]*$/
 
-/** A mapping file but for its fields, which are checked one by one: their errors then name their own type's options. */
+/**
+ * A mapping file without its fields, which are checked one by one, so that errors name the options of their own type.
+ */
 export const fileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('The outbox rows with this type.'),
   endpoint: z.enum(resourceNames).describe('The endpoint of the service.'),
@@ -111,7 +113,7 @@ export const fileSchema = z.strictObject({
     .describe('The request. ${name} puts a value with its type, ${submission.id} the id of the submission.'),
 })
 
-/** The JSON Schema that editors complete and check mapping files by (draft 7, which yaml-language-server reads best). */
+/** The JSON Schema for editors (draft 7, which yaml-language-server reads best). */
 export function mappingJsonSchema(): string {
   const field = z.union(Object.values(fieldSchemas))
   const whole = fileSchema.extend({ fields: z.record(z.string().regex(fieldName), field) })
@@ -121,7 +123,7 @@ export function mappingJsonSchema(): string {
 
 const typeNames = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
 
-/** Says what to write where a field's type is missing or unknown. */
+/** Says what to write if a field's type is missing or unknown. */
 export function explainType(type: PayloadValue | undefined): string {
   const known = `one of ${typeNames.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`

@@ -8,7 +8,7 @@ export interface MappingProposal {
   readonly warnings: readonly string[]
 }
 
-/** A field of the service's (docs/reference/interface.md, 2.5 and 2.6). */
+/** A field of the service (docs/reference/interface.md, 2.5 and 2.6). */
 interface Target {
   readonly name: string
   readonly rest: string
@@ -48,7 +48,7 @@ const dataTargets: readonly Target[] = [
   },
 ]
 
-/** The fields to assume if no payload can be read: the interface's own names. */
+/** The interface's own names, which are assumed if no payload can be read. */
 const clientsFields: readonly SourceField[] = [
   { path: 'customerId', kind: 'text', about: '' },
   { path: 'orderDate', kind: 'text', about: '' },
@@ -63,7 +63,7 @@ export interface UntoldType {
 }
 
 export interface MappingSource {
-  /** Null: chosen by the fields. */
+  /** Null if the fields decide. */
   readonly endpoint: Resource | null
   /** The query that reads the records; null if the outbox row has the fields. */
   readonly sql: readonly string[] | null
@@ -106,7 +106,7 @@ function proposeData(fields: readonly SourceField[]): MappingProposal {
 
 function proposeOrder(fields: readonly SourceField[], items: SourceField | null): MappingProposal {
   const field = findField(fields, orderCustomer)
-  // A text column may hold other texts than uuids; a value of a payload is known.
+  // A text column may hold texts that are not uuids. The value of a payload is known.
   const isKnown = field === null || field.kind === 'uuid' || field.about === ''
   return {
     warnings: [],
@@ -181,7 +181,7 @@ function fieldLine(
   if (field === null) {
     const fitting = all.filter(({ kind }) => kinds.includes(kind))
     const { alike } = rankByName(fitting, ({ path }) => lastStep(path), usual)
-    // A text may be a date or an amount, if no field has that type.
+    // If no field has the type, a text may be a date or an amount.
     const typed = fitting.filter(({ kind }) => kind !== 'text' || kinds[0] === 'text')
     const likely = [alike, typed, fitting].find((each) => each.length > 0) ?? []
     const candidates = likely.slice(0, candidatesMax).map(({ path }) => path)
@@ -198,7 +198,7 @@ function fieldLine(
   return { text: `  ${name}: { ${from}, ${trim}${rest} }`, comment: field.about }
 }
 
-/** A longer list is not read by the user. */
+/** The user would not read a longer list. */
 const candidatesMax = 12
 
 const zoneOfTimes = 'timezone: where these times are at home, as UTC or Europe/Berlin'

@@ -7,21 +7,20 @@ import { compileField } from './compileField.ts'
 import type { Field, Mapping, SourceQuery } from './mapping.ts'
 import { explainType, type FieldSpec, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
 
-/** What a mapping file's text says. */
 export interface MappingRead {
-  /** Null where there are problems. */
+  /** Null if there are problems. */
   readonly mapping: Mapping | null
-  /** The `type` that it claims, even where the rest has problems: two files must not claim one. */
+  /** The file's `type`, even if the rest has problems, because two files must not have the same. */
   readonly type: string | null
   readonly problems: readonly FileProblem[]
-  /** The problem to add where another file claims the same type. */
+  /** Makes the problem if another file has the same type. */
   readonly typeTaken: (by: string) => FileProblem
 }
 
 /**
  * Checks and compiles the text of one mapping file. Pure.
  *
- * @param file how its problems name it
+ * @param file its name in problems
  */
 export function readMapping(file: string, text: string): MappingRead {
   const document = new YamlDocument(file, text)
@@ -66,7 +65,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
   }
 }
 
-/** Reads the query; what only the database can say of it is said by `check` and at the first record. */
+/** Reads the query. `check` and the first record find what only the database can judge. */
 function readSource(text: string | undefined, document: YamlDocument): SourceQuery | null {
   if (text === undefined) return null
   const sql = text.replace(/[\s;]+$/, '')
@@ -95,7 +94,7 @@ function readField(name: string, exact: PayloadValue, document: YamlDocument): F
 
 const fieldOptions = new Set(Object.values(fieldSchemas).flatMap((schema) => Object.keys(schema.shape)))
 
-/** @param value what was checked; `path` leads to it */
+/** @param value the checked value, at `path` */
 function report(
   error: z.ZodError,
   path: YamlPath,

@@ -1,6 +1,6 @@
 import { isDigits, isObject, type PayloadObject, type PayloadValue, readPayload } from '../yaml/exactJson.ts'
 
-/** A field of payloads, as known from its column or from some payloads. */
+/** A field of payloads, found from its column or from some payloads. */
 export interface SourceField {
   /** As in a mapping's `from`. */
   readonly path: string
@@ -30,7 +30,7 @@ const kinds: readonly [RegExp, SourceField['kind']][] = [
 const depthMax = 3
 const fieldsMax = 200
 
-/** Collects the fields of some payloads by path. It keeps no values. */
+/** Collects the fields of some payloads by path, without values. */
 export function fieldsOfPayloads(payloads: readonly string[]): SourceField[] {
   const fields = new Map<string, SourceField>()
   for (const text of payloads) {

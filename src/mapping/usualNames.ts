@@ -1,4 +1,7 @@
-/** Column names of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest first, in the form of `plain`. */
+/**
+ * Column names of Tryton, Odoo, SAP Business One, Dynamics, Sage and German ERPs, the likeliest first, in the form of
+ * `plain`.
+ */
 const rows = {
   customer: `customerid customerno customernumber customercode customer party partyid partnerid partner cardcode accountid accountno
     accountnumber clientid client buyerid buyer selltocustomerno billtocustomerno customeraccountnumber slcustomeraccountid bpcord0
@@ -15,7 +18,7 @@ const rows = {
   createdAt: `createdat created createdon creationtime createdtime creationdate createdate datecreated insertedat recordedat occurredat
     occurredon senttime enqueuetime timestamp datetimecreated systemcreatedat credattim0 erstelltam erstelltum erstelldatum
     angelegtam anlagedatum erfasstam erfassungsdatum erfdat`,
-  /** The number of a customer or an article that is known outside of the ERP. */
+  /** The number of a customer or an article that is known outside the ERP. */
   code: `code customerno customernumber customercode accountnumber customeraccountnumber cardcode ref defaultcode itemcode productnumber
     articleno articlenumber itemno sku number no kundennummer kundennr kdnr artikelnummer artikelnr artnr nummer nr`,
   article: `product productid article articleid articleno articlenumber item itemid itemcode itemno sku material itmref0 productnumber no
@@ -36,7 +39,7 @@ export const usualNames = Object.fromEntries(
   Object.entries(rows).map(([what, names]) => [what, names.split(/\s+/)]),
 ) as unknown as Readonly<Record<Usual, readonly string[]>>
 
-/** Makes names comparable: SentTime, sent_time and "sent time" become equal. */
+/** Makes SentTime, sent_time and "sent time" equal. */
 export const plain = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
 
 export const isUsual = (name: string, what: Usual): boolean => usualNames[what].includes(plain(name))
@@ -49,7 +52,7 @@ export const wordsOfName = (name: string): string[] =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
 
-/** Words that give a usual name another meaning, as in `invoice_date_due` and `tax_amount`. */
+/** Words that give a usual name a different meaning, as in `invoice_date_due` and `tax_amount`. */
 const beside =
   /^(tax|vat|mwst|steuer|discount|rabatt|skonto|due|faellig|planned|requested|expected|paid|open|residual|rate|kurs|fc|sys|foreign|count|method|type|state|status|by|old|last|ship|shipping|shipment|delivery|lieferung|changed|modified|write|update)$/
 

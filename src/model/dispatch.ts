@@ -2,7 +2,7 @@ import type { Resource } from '../resources.ts'
 import type { Breach, PauseCall, PauseReason } from './service.ts'
 import type { PollJob, State, Submission, Transition } from './submission.ts'
 
-/** Permission to make `permits` requests. It ends when the slot is given back or its lease runs out. */
+/** Permission to make `permits` requests. It ends when the slot is given back or its lease ends. */
 export interface Slot {
   id: number
   lease: string
@@ -17,14 +17,14 @@ export interface ReturnableSlot extends Slot {
   others: number
 }
 
-/** A record that got an id or an error code of the service itself. */
+/** A record that got an id or the service's own error code. */
 export interface AnsweredRecord {
   resource: Resource
   met: PauseReason | null
   judged: boolean
 }
 
-/** A rejection without an error code of the service. Other records may get the same answer. */
+/** A rejection without the service's own error code. Other records may get the same answer. */
 export interface Refusal {
   submissionId: string
   resource: Resource
@@ -50,7 +50,7 @@ export interface OutcomeBatch {
   remaining: RemainingRequests | null
 }
 
-/** Ready and due work, and its budget. Counts stop at the limit asked for. */
+/** Ready and due work, and its budget. Counts stop at the given limit. */
 export interface Demand {
   submissionsReady: number
   pollsDue: number

@@ -16,7 +16,7 @@ export interface OutboxRecord {
   stamp: string | null
   /** Such as `public.sale_sale 5`; null if the payload is the record. */
   document?: string | null
-  /** Why nothing is sent: the document was deleted or does not meet the condition. */
+  /** Says why nothing is sent: the document was deleted or does not meet the condition. */
   noRecord?: string | null
 }
 
@@ -29,9 +29,9 @@ export interface RowsRequest {
   limit: number
   keyRowsMax: number
   exceptKeys: readonly string[]
-  /** A row that is not captured holds back the later rows of its key. */
+  /** A row that is not captured blocks the later rows of its key. */
   skipped: readonly SkippedRow[]
-  /** Rows of other types hold back the later rows of their key. */
+  /** Rows of other types block the later rows of their key. */
   types: KnownTypes
 }
 
@@ -45,19 +45,20 @@ export interface KnownTypes {
 export interface ClaimedRows extends AsyncDisposable {
   readonly outboxIds: readonly string[]
   readonly leftTypes: readonly string[]
-  /** The table cannot be marked. A row that only the ledger remembers is not claimed again. */
+  /** True if the table cannot be marked. A row that only the ledger remembers is not claimed again. */
   readonly isRemembered: boolean
   /** Reads at least one row, and as many as memory allows. */
   read(): Promise<OutboxRecord[]>
   /**
-   * Writes the statuses and releases the rows. @returns ids of rows that did not change: the report writes them later
+   * Writes the statuses and releases the rows.
+   * @returns ids of rows that did not change: the report writes them later
    */
   mark(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
 export interface RowStatus {
   outboxId: string
-  /** Null: any row with the id is meant. */
+  /** Null for any row with the id. */
   stamp?: string | null
   state: State
   transactionId: string | null
@@ -132,13 +133,14 @@ export interface CaptureSession {
   /** Notes that rows of these types are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /**
-   * Inserts records; commits when `work` resolves. @returns null if the ledger turned out to lack what outbox rows say
+   * Inserts records and commits when `work` resolves.
+   * @returns null if the ledger lacks what outbox rows say
    */
   insert(records: readonly CapturedRecord[]): Promise<Insertion | null>
 }
 
 export interface Insertion {
-  /** Ids of rows that differ from the ledger's row with that id. Nothing was done with them. */
+  /** Ids of rows that differ from the ledger's row of the same id. They were not inserted. */
   inConflict: ReadonlySet<string>
   /** Outbox ids with the reason. */
   discarded: ReadonlyMap<string, string>
@@ -173,7 +175,7 @@ export interface CaptureAgenda {
   hasNew(): Promise<boolean>
 }
 
-/** A report that is due. Its text is read when the row is written, because the record may have moved on. */
+/** A report that is due. Its text is read when the row is written, because the record may change before. */
 export interface DueReport {
   submissionId: string
   /** Failed attempts in a row. */

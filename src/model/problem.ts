@@ -32,10 +32,9 @@ export const problemKinds = [
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 
-/** Times are epoch milliseconds. */
 export interface Problem {
   kind: ProblemKind
-  /** A row's id, a type or a loop; empty for the whole. */
+  /** A row's id, a type or a loop; empty if the problem is general. */
   subject: string
   detail: string
   sinceMs: number

@@ -93,7 +93,10 @@ export interface PauseCall {
   ownWords?: string
   /** Each try costs a record, so the wait grows longer than usual. */
   patient?: boolean
-  /** Something other than the service answered. The first tries are quick, because only these records may get it. */
+  /**
+   * True if something other than the service answered. The first tries are quick, because only these records may get
+   * this answer.
+   */
   answered?: boolean
 }
 
@@ -108,7 +111,7 @@ export type TokenVerdict =
   | { kind: 'pause'; pause: PauseCall }
   | { kind: 'no-slot' }
 
-/** `unclear`: an error code stands beside the id. */
+/** `unclear`: the answer has an error code and an id. */
 export type AcceptanceReading = 'yes' | 'no' | 'unclear'
 
 export interface TransactionStatus {

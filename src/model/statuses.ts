@@ -8,13 +8,13 @@ export type PostMeaning =
   | 'performed'
   /** Sending pauses; the record may have arrived. */
   | 'moved'
-  /** Rejected, because the data was judged. An earlier attempt would have been judged the same way. */
+  /** Rejected, because the data was judged. An earlier attempt would have got the same judgement. */
   | 'invalid'
   /** Repeated with a new token; then sending pauses. */
   | 'token-refused'
   /** Sending pauses. */
   | 'forbidden'
-  /** Sending pauses, unless the body has an error code of the service. */
+  /** Sending pauses, unless the body has the service's own error code. */
   | 'nothing-there'
   /** Rejected, but the record may have arrived. */
   | 'refused-in-doubt'
@@ -53,7 +53,7 @@ export interface StatusRow {
   post: PostMeaning
   get: GetMeaning
   token: TokenMeaning
-  /** E002 and E003 come before the status, unless the answer hardly comes from the service itself. */
+  /** E002 and E003 count before the status, unless the service itself hardly gave the answer. */
   heedsCode: boolean
   /** E003 counts as `unavailable` if the code is heeded. */
   outcome: Outcome

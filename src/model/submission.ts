@@ -35,8 +35,8 @@ interface Held {
 }
 
 /**
- * How long a column keeps its value. `start`: until an operator has the record sent again. A step keeps longer-lived
- * values unless it sets them.
+ * The time for which a column keeps its value. `start`: until an operator has the record sent again. A step keeps
+ * longer-lived values unless it sets them.
  */
 export type ColumnLifetime = 'step' | 'transaction' | 'start' | 'submission'
 
@@ -68,7 +68,7 @@ export const columns = {
   errorCode: { holds: 'text', lasts: 'step' },
   error: { holds: 'text', lasts: 'step' },
   result: { holds: 'text', lasts: 'step' },
-  /** Failed or rejected, but the service may have it. */
+  /** True if it failed or was rejected, but the service may have it. */
   mayHaveArrived: { holds: 'flag', lasts: 'step' },
   /** Its polls get only a small share of the slots. */
   polledRarely: { holds: 'flag', lasts: 'step' },
@@ -91,7 +91,7 @@ export interface Submission extends LastingValues, Pick<StepValues, 'polledRarel
   /** JSON text. */
   body: string
   tracked: boolean
-  /** The body has this submission's id, so that policy `probe` can ask for it. */
+  /** True if the body has this submission's id, so that policy `probe` can ask for it. */
   sendsOwnId: boolean
   recordedMs: number
   state: State
@@ -124,13 +124,16 @@ export interface RefusedPolls {
 
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 
-/** What a step writes: one member for each state, as the ledger's CHECKs demand. Only operators give the other ends. */
+/**
+ * The columns that a step writes: one member for each state, as the ledger's CHECKs require. Only operators give the
+ * other ends.
+ */
 export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Failed | Rejected | Uncertain
 
-/** Values that are left out stay. */
+/** Omitted values stay. */
 interface Progress extends Partial<LastingValues> {
   met?: Pick<MetPause, 'reason' | 'times'>
-  /** If the last poll was refused. */
+  /** Set if the last poll was refused. */
   refusedPolls?: number
 }
 
@@ -201,7 +204,7 @@ export interface AttemptResult {
 /** A poll that this instance works on. */
 export interface PollJob {
   id: string
-  /** With the id, excludes a late holder of the pg-boss job. */
+  /** Together with the id, excludes a late holder of the pg-boss job. */
   retryCount: number
 }
 

@@ -2,14 +2,14 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** Reasons against, for an operator; empty if it works. */
+/** Reasons why it does not work, for an operator; empty if it does. */
 export interface Readiness {
   reasons: readonly string[]
 }
 
 /**
- * The answer of /readyz. A pause is not a reason against it, because neither a restart nor another instance would end
- * it.
+ * The answer of /readyz. A pause does not count against it, because neither a restart nor another instance would end a
+ * pause.
  */
 export interface SendingReadiness extends Readiness {
   /** Epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
@@ -73,15 +73,15 @@ const limits = {
 }
 
 const connectionsMax = 200
-/** Each answer is kept until it is read; scrapers send fewer. */
+/** Bounded, because each answer is kept until it is read. Scrapers send fewer requests. */
 const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 
 /**
- * Bounds the connections by ending an old one. If the newest were refused, a client that holds them all would keep
- * out the supervisor's probe.
+ * Bounds the connections by ending an old one. If the newest were refused, a client that holds them all would keep out
+ * the supervisor's probe.
  *
- * Ends the oldest without an answer, else the oldest idle one, else the oldest. The newer half is spared: it had no
+ * Ends the oldest without an answer, else the oldest idle one, else the oldest. Spares the newer half, which had no
  * time for an answer.
  */
 export function closeOldestBeyond(server: Server, connectionsMax: number): void {
@@ -165,7 +165,7 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
 
-/** Without the detail, which quotes the service: anyone can read this port. */
+/** Leaves out the detail, which quotes the service, because anyone can read this port. */
 const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
   reason,
   since: new Date(sinceMs).toISOString(),

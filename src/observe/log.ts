@@ -17,10 +17,10 @@ export interface CountingLog extends Log {
 }
 
 /**
- * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Repeated warnings and errors are
- * counted, and written once a minute with `repeated` and `lastAt`.
+ * Writes JSON lines: level, time (ISO 8601, UTC), event, allow-listed fields. Repeated warnings and errors are counted,
+ * and written once a minute with `repeated` and `lastAt`.
  *
- * @param level the least that is written; `silent` writes nothing
+ * @param level the lowest that is written; `silent` writes nothing
  */
 export function createLog(level: string, destination: LineStream): CountingLog {
   const repeats = createRepeatCounter()
@@ -57,8 +57,8 @@ export function createLog(level: string, destination: LineStream): CountingLog {
 }
 
 /**
- * All fields that a log line may have. Each function passes its value or withholds it. None takes texts of the
- * service or the client's data: `outboxd show ID` has them.
+ * All fields of log lines. Each function passes its value or withholds it. No field takes texts of the service or the
+ * client's data, which `outboxd show ID` has.
  */
 const shapes = {
   submissionId: identifier,
@@ -82,7 +82,7 @@ const shapes = {
   fieldErrors,
   type: word<string>,
   loop: word<string>,
-  /** The first hundred are written. */
+  /** Only the first hundred are written. */
   records,
   port: number,
   version: word<string>,
@@ -100,7 +100,7 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
-/** No secret has these forms, so such values are not searched. */
+/** Secrets never have these forms, so such values are not searched. */
 const plainWord = /^[a-z_]{1,60}$/
 const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
 

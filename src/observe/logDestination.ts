@@ -19,7 +19,7 @@ export function openStdout(format: LogFormat, journalStream: string | undefined)
   return bufferLines(stdout, isJournal ? priorityShape : plainShape)
 }
 
-/** systemd names the device and inode of its stream (systemd.exec(5)); a redirected stdout differs. */
+/** systemd names the device and inode of its stream (systemd.exec(5)), from which a redirected stdout differs. */
 function leadsToJournal(fd: number, journalStream: string | undefined): boolean {
   if (!journalStream) return false
   try {
@@ -37,7 +37,7 @@ type Shape = (line: string, level: number) => string
 
 export const plainShape: Shape = (line) => line
 
-/** Puts the priority first (sd-daemon(3)), for `journalctl -p warning`. */
+/** Writes the priority first (sd-daemon(3)), for `journalctl -p warning`. */
 export const priorityShape: Shape = (line, level) => `<${priorities[level] ?? 6}>${line}`
 
 const keptMs = 10
@@ -45,14 +45,13 @@ const keptMaxChars = 16_384
 const warning = 40
 
 /**
- * Writes lines together, because each write wakes the reader: under load that cost a sixth of the daemon's CPU. A
- * warning or error is written at once, with all lines before it. SIGKILL loses the last 10 ms.
+ * Writes lines together, because each write wakes the reader, which under load cost a sixth of the daemon's CPU. Writes
+ * a warning or error at once, with all lines before it. SIGKILL loses the last 10 ms.
  */
 export function bufferLines(to: DestinationStream, shape: Shape): LineStream {
   let kept = ''
   let timer: NodeJS.Timeout | undefined
   const lines = {
-    // Asks pino for each line's level.
     [Symbol.for('pino.metadata')]: true,
     lastLevel: 30,
     write(line: string) {

@@ -11,7 +11,7 @@ import {
 } from '../model.ts'
 import { endpoints } from '../resources.ts'
 
-/** Codes that `service_errors_total` tells apart (docs/reference/interface.md, 7.2). */
+/** Codes that `service_errors_total` counts separately (docs/reference/interface.md, 7.2). */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
 export const loopNames = [
@@ -32,8 +32,8 @@ export const loopNames = [
 export type LoopName = (typeof loopNames)[number]
 
 /**
- * What a loop last read from the databases, so that a scrape never waits for them. Times are epoch milliseconds of
- * the ledger's clock; null for none.
+ * The values that a loop last read from the databases, so that a scrape never waits for them. Times are epoch
+ * milliseconds of the ledger's clock; null for none.
  */
 export interface Snapshot {
   nowMs: number
@@ -42,11 +42,9 @@ export interface Snapshot {
   /** Creation of the oldest row to be sent, even if it is paused or in backoff. */
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
-  /** End of the oldest failed or rejected record. */
   oldestForPersonMs: number | null
   pauses: readonly PauseReason[]
   problems: Partial<Record<ProblemKind, number>>
-  /** Outcomes that are not written back yet. */
   reportsDue: number
   oldestReportDueMs: number | null
   rateCapacity: number
@@ -70,17 +68,17 @@ export type MetricRow = RowBase &
     | { kind: 'gauge' }
     /** Set by each snapshot: one value, or one for each value of the only label. */
     | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
-    /** Seconds since that time; grows between snapshots. */
+    /** Seconds since that time, growing between snapshots. */
     | { kind: 'age'; since: (snapshot: Snapshot) => number | null }
-    /** Seconds since its restart, or the process's start. */
+    /** Seconds since its last reset, or the process's start. */
     | { kind: 'stopwatch' }
   )
 
 /**
  * Every metric. Each combination of label values starts at 0, so that `rate()` sees the first event.
  *
- * To add one: a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind `shown`
- * needs only its field in `Snapshot` and in the statement that reads the ledger.
+ * A new metric needs a row here, and a call in the part that counts it (`metrics.replays.add(1)`). A row of kind
+ * `shown` needs only its field in `Snapshot` and in the statement that reads the ledger.
  */
 export const metricRows = {
   requests: {
@@ -94,7 +92,7 @@ export const metricRows = {
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until the timeout.',
     labels: { endpoint: endpoints, outcome: outcomes },
-    // The service promises answers below 2 s (docs/reference/interface.md, 8): an edge at 2.
+    // Has an edge at 2, because the service promises answers below 2 s (docs/reference/interface.md, 8).
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
   },
   serviceErrors: {

@@ -26,8 +26,8 @@ type Handle<Row> = Row extends { kind: 'counter' }
         : never
 
 /**
- * The metrics by the names of `metricRows`. No method throws: numbers that are not finite are dropped, negative ones
- * count as 0, null sets a gauge to 0.
+ * The metrics by the names of `metricRows`. No method throws: drops numbers that are not finite, counts negative ones
+ * as 0, and sets a gauge to 0 for null.
  */
 export type Metrics = {
   readonly [Name in keyof Rows as Handle<Rows[Name]> extends never ? never : Name]: Handle<Rows[Name]>
@@ -81,7 +81,7 @@ function createInstrument(row: MetricRow, registry: Registry, clock: Pick<Clock,
     Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, known.get(name)?.has(value) ? value : 'other']),
     )
-  /** prom-client throws on such values; a metric is not worth a crash. */
+  /** prom-client throws on such values, but a metric must not cause a crash. */
   const ifFinite = (value: number | null | undefined, use: (inUnits: number) => void) => {
     if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value) / perUnit)
   }
@@ -153,7 +153,7 @@ function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (
   })
 }
 
-/** One empty combination if there are no labels. */
+/** Returns one empty combination if there are no labels. */
 function combinations(labels: LabelValues): Given[] {
   return Object.entries(labels).reduce<Given[]>(
     (before, [label, values]) => before.flatMap((given) => values.map((value) => ({ ...given, [label]: value }))),
@@ -164,7 +164,7 @@ function combinations(labels: LabelValues): Given[] {
 /** The usual 10 ms would take a third of an idle daemon's CPU. */
 const tickMs = 100
 
-/** Leaves out three gauges that are named like counters (`promtool check metrics`). */
+/** Leaves out three gauges whose names look like counters (`promtool check metrics`). */
 function addDefaults(registry: Registry, version: string): void {
   const help = 'Always 1; the label says which version runs.'
   new Gauge({ name: 'outboxd_build_info', help, labelNames: ['version'], registers: [registry] }).set({ version }, 1)

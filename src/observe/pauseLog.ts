@@ -36,7 +36,6 @@ export function createPauseLog({ clock, log }: { clock: Clock; log: Log }) {
   }
 
   return {
-    /** This instance raised or prolonged these pauses. */
     raised(calls: readonly PauseCall[]): void {
       for (const call of calls) {
         lastCalls.set(call.reason, call)

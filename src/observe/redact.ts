@@ -1,6 +1,6 @@
 import { boundText, textMax } from '../boundText.ts'
 
-/** Enough of an error to find its place, and nothing of the data it carried. */
+/** Enough of an error to find its place, without its data. */
 export interface ShownError {
   class: string
   message: string
@@ -12,7 +12,7 @@ export interface ShownError {
 }
 
 const chainMax = 5
-/** Longer than any message of ours, so that no secret is cut before its end. */
+/** Longer than our messages, so that no secret is cut before its end. */
 const redactMax = 10_000
 
 export const withheldMark = '[withheld]'
@@ -68,8 +68,8 @@ function isWord(value: unknown): value is string {
 }
 
 /**
- * Removes credentials, rather too much than too little: an address's user, password and query, Bearer and Basic
- * tokens, JWTs, and what follows `password=` and the like.
+ * Removes credentials, rather too much than too little: an address's user, password and query, Bearer and Basic tokens,
+ * JWTs, and what follows `password=` and similar words.
  */
 export function redact(text: string): string {
   const redacted = patterns.reduce(
@@ -81,7 +81,7 @@ export function redact(text: string): string {
 
 const gone = '[redacted]'
 const patterns: readonly (readonly [RegExp, string])[] = [
-  // To the line's last @: a password may hold spaces, slashes and further @.
+  // Reads to the line's last @, because a password may hold spaces, slashes and further @.
   [/:\/\/[^\n]*@/g, `://${gone}@`],
   [/(:\/\/[^\s?"'<>]+)\?[^\s"'<>]*/g, `$1?${gone}`],
   [/\b(bearer|basic)[\s:]+[\w.~+/=-]+/gi, `$1 ${gone}`],
@@ -92,7 +92,7 @@ const patterns: readonly (readonly [RegExp, string])[] = [
   ],
 ]
 
-/** Meanings of SQLSTATEs, classes and system codes; the first that fits. */
+/** Meanings of SQLSTATEs, classes and system codes. The first that fits is used. */
 const meanings: readonly (readonly [RegExp, string])[] = [
   [/^42501$/, 'a permission is missing'],
   [/^42P01$/, 'a table is missing'],

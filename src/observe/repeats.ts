@@ -1,4 +1,4 @@
-/** Lines that were counted, not written; `lastMs` in epoch milliseconds. */
+/** Lines that were counted, not written. `lastMs` is in epoch milliseconds. */
 export interface Counted {
   times: number
   lastMs: number
@@ -8,7 +8,7 @@ export interface Counted {
 type Write = (counted?: Counted) => void
 
 const countedForMs = 60_000
-/** Further different lines are written uncounted. */
+/** Further different lines are written and not counted. */
 const linesMax = 1_000
 
 interface Line extends Counted {

@@ -17,9 +17,9 @@ export const slotsWithinMs = 10_000
 export interface Testimony {
   kind: /** It knows it: it is completed, failed or pending. */
     | 'known'
-    /** It does not know the transaction, or answers about another one. */
+    /** The service does not know the transaction, or answers about a different one. */
     | 'denied'
-    /** It could not be asked, or its answer is unclear. */
+    /** The service could not be asked, or its answer is unclear. */
     | 'silent'
   message: string
 }
@@ -130,12 +130,15 @@ export interface AskingDeps<T> {
   /** Fewer are taken if the rate limit is lower. */
   requestsMax: number
   onCertificate(expiresAtMs: number): void
-  /** @param mayLeave true while the slots are valid  @param requests how many may be made */
+  /**
+   * @param mayLeave true while the slots are valid
+   * @param requests how many may be made
+   */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
 /**
- * Lets a command ask the service, paid from the budget.
+ * Lets a command ask the service, with slots from the budget.
  * @throws ForeignService if the ledger belongs to another service
  */
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {

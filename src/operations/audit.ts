@@ -12,7 +12,7 @@ export type AuditLine =
   | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
-/** The mapping files, or none if they are broken: an audit takes only column names from them. */
+/** The mapping files, or none if they are broken, because an audit takes only column names from them. */
 export function mappingsAtHand(folder: string): Mappings {
   try {
     return loadMappings(folder)
@@ -63,14 +63,14 @@ export interface AuditSum {
   outcome: State
   currency: string | null
   records: number
-  /** Pruned, emptied before amounts were kept, or never mapped. */
+  /** Records that were pruned, emptied before amounts were kept, or never mapped. */
   withoutAmounts: number
   amounts: Amounts
 }
 
 export interface AuditSums {
   add(line: AuditLine): void
-  /** By month, type, outcome and currency; what has not ended comes last. */
+  /** By month, type, outcome and currency. Records without an end come last. */
   rows(): AuditSum[]
 }
 

@@ -17,7 +17,7 @@ export interface BulkChange {
   allowedStates: readonly State[]
   defaultStates: readonly State[]
   whyNotAllowed: (state: State) => string
-  /** Why records that may have arrived are left alone unless named; null if they are not. */
+  /** Why records that may have arrived are left unless named; null if they are not left. */
   whySpared: string | null
   riskOf: (submissions: readonly ListedSubmission[]) => string
   asksAlways: (submission: ListedSubmission) => boolean
@@ -28,7 +28,7 @@ export interface Skipped {
   reason: string
 }
 
-/** Changed ids, and records left alone. After an interruption, untried records are in neither. */
+/** Changed ids, and records that were left. After an interruption, untried records are in neither list. */
 export interface CarriedOut {
   done: string[]
   skipped: Skipped[]
@@ -79,7 +79,7 @@ export type Chosen =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing'; problems: string[] }
 
-/** Bounds the memory; the rest is for the next run. */
+/** Bounds the memory. The rest is for the next run. */
 export const mostAtOnce = 100_000
 
 export function choiceProblems(change: BulkChange, choice: Choice): string[] {

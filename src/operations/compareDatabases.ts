@@ -50,8 +50,8 @@ export function readReadable(databases: Databases, mappings: Mappings, outboxId:
 }
 
 /**
- * Finds rows that say they were captured and that the ledger does not know.
- * @param isWaitingToo also waiting rows that name a transaction, because no daemon captures now
+ * Finds rows that say they were captured but are not in the ledger.
+ * @param isWaitingToo includes waiting rows that name a transaction, because no daemon captures now
  */
 export function findLostRows(databases: Databases, goOn: () => boolean, isWaitingToo = false): Promise<LedgerGap> {
   return withOutbox(databases, (outbox) =>
@@ -76,9 +76,9 @@ export function countRowsOfUnknownStatus(databases: Databases, goOn: () => boole
 }
 
 /**
- * True if waiting rows may have been sent: their state is not written at capture, or the outbox was restored, too. It
- * was not if it lies where it lay while the ledger moved. A restore in place looks the same, so then the server
- * decides.
+ * True if waiting rows may have been sent: their state is not written at capture, or the outbox was restored, too. The
+ * outbox was not restored if it is at the same place while the ledger moved. A restore in place looks the same, so then
+ * the server decides.
  */
 export async function mayWaitingBeSent(databases: Databases, { agreed, now }: FoundHistory): Promise<boolean> {
   const { isMarkedOnCapture, place } = await withOutbox(databases, async (outbox) => ({
@@ -89,7 +89,7 @@ export async function mayWaitingBeSent(databases: Databases, { agreed, now }: Fo
   return !isMovedElsewhere(agreed, now) && (now.systemId === null || place.systemId === now.systemId)
 }
 
-/** True if the ledger's history changed and no daemon has looked yet. */
+/** True if the ledger's history changed and no daemon has noticed yet. */
 export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
   const findNamed = () =>
     withOutbox(databases, (outbox) => createNamedRowSearch((after) => readRowsUnderWay(outbox, after, true)).find())
@@ -108,7 +108,10 @@ export function stopAsRestored({ config }: Databases, { ledger, actor }: Operato
   })
 }
 
-/** Compares the outbox with the ledger, and makes missing reports due again. @returns how many */
+/**
+ * Compares the outbox with the ledger, and makes missing reports due again.
+ * @returns their number
+ */
 export async function compareOutbox(
   databases: Databases,
   { ledger, actor }: Operator,

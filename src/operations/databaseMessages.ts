@@ -17,7 +17,10 @@ export function sessionsMessage(sessions: readonly LockingSession[]): string {
   return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(' and ')
 }
 
-/** Says how to end the first session, after a blank. @param whose such as `the ERP’s` */
+/**
+ * Says how to end the first session, after a blank.
+ * @param whose such as `the ERP’s`
+ */
 export function endMessage([first]: readonly LockingSession[], whose: string): string {
   return first === undefined || first.pid === 0
     ? ''

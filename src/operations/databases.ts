@@ -9,17 +9,17 @@ import { type LockingSession, readLockingSessions } from '../postgres/locks.ts'
 import { catalogPathSettings } from '../postgres/sessionSettings.ts'
 
 /**
- * The databases, as commands and the console use them: a handle that functions are called with.
+ * The databases as commands and the console use them, the first parameter of functions:
  *
  *     readSubmissionDetail(databases.ledger, id, …)                  reads the ledger
- *     withOutbox(databases, (outbox) => readNew(outbox, 10))         asks the ERP's table
- *     writeDiscards(operatorOf(databases, actor), seen)              changes the ledger in a person's name
+ *     withOutbox(databases, (outbox) => readNew(outbox, 10))         reads the ERP's table
+ *     writeDiscards(operatorOf(databases, actor), seen)              changes the ledger in an operator's name
  */
 export interface Databases extends AsyncDisposable {
   readonly config: StoreConfig
   readonly account: string
   readonly ledger: Pool
-  /** Waits 2.5 s for a lock, because an operator waits. */
+  /** Waits only 2.5 s for a lock, because an operator waits. */
   readonly erp: Pool
   readonly locks: Pool
   readonly outboxTable: () => Outbox

@@ -18,13 +18,13 @@ export function joinHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: Store
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
-/** `condition` is the one that does not hold. */
+/** `condition` is the one that is not met. */
 export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
 
 type Condition = (status: StatusFacts) => readonly string[]
 
 /**
- * All is well if each of these holds; the most urgent comes first. test/operations/diagnose.test.ts needs a case for
+ * All is well if each condition is met. The most urgent comes first. test/operations/diagnose.test.ts needs a case for
  * each.
  */
 export const wellConditions = {
@@ -73,7 +73,7 @@ const untakenMs = 60_000
 
 const untoldMs = 300_000
 
-/** What is wrong, the most urgent first; or one sentence that all is well. */
+/** Returns what is wrong, the most urgent first, or one sentence that all is well. */
 export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
   const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),
@@ -169,7 +169,7 @@ function untold({ reportsDue, oldestReportDueMs, nowMs }: StatusFacts): string |
 const readOutbox = ({ outbox }: StatusFacts): OutboxBacklog =>
   outbox.kind === 'read' ? outbox.outbox : { waiting: 0, oldestMs: null }
 
-/** Rows before the start position were excluded by an operator, so they are no problem. */
+/** An operator excluded the rows before the start position, so they are not a problem. */
 function leftBehind({ outbox }: StatusFacts): string | null {
   const hidden = outbox.kind === 'read' ? outbox.hidden : null
   if (hidden === null || hidden.rows === 0) return null

@@ -64,13 +64,13 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
-/** Without --state: what needs attention, or every state for a lookup. */
+/** Without --state, chooses what needs attention, or every state for a lookup. */
 export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
   const defaultStates = isLookup(options) ? states : statesNeedingAttention
   return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
 }
 
-/** A lookup searches a certain record, in any state. */
+/** True if the filters search a certain record, which may be in any state. */
 export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
   transaction !== undefined || containing !== undefined
 
@@ -150,7 +150,7 @@ function readBound(
   return ms
 }
 
-/** A search reads whole payloads. */
+/** Bounded, because a search reads whole payloads. */
 const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>
@@ -160,7 +160,10 @@ export const searchIn =
   (...asked) =>
     searchText(ledger, ...asked)
 
-/** Narrows the filter to what --containing finds. @param onCut called if not all records were read */
+/**
+ * Narrows the filter to what --containing finds.
+ * @param onCut called if not all records were read
+ */
 export async function narrowByText(
   search: SearchText,
   { filter, containing }: Extract<FiltersRead, { kind: 'value' }>,

@@ -32,7 +32,7 @@ export function mapPayloads(mappings: Mappings, type: string, content: string): 
   }))
 }
 
-/** One payload, or one a line if every line looks like an object. */
+/** Reads one payload, or one a line if every line looks like an object. */
 export function payloadsIn(content: string): { name: string; payload: string }[] {
   const lines = content
     .split('\n')
@@ -59,7 +59,7 @@ export function previewWarnings(mappings: Mappings, previews: readonly MapPrevie
   return [...ofBodies, ...dayWarnings(mappings, previews)]
 }
 
-/** Names date fields that become another day in UTC: 20 November in Berlin begins at 23:00 on the 19th. */
+/** Names date fields whose day changes in UTC: 20 November in Berlin begins at 23:00 on the 19th. */
 function dayWarnings(mappings: Mappings, previews: readonly MapPreview[]): string[] {
   const fields = previews.flatMap((preview) =>
     preview.kind === 'refused' ? [] : preview.fields.map((field) => ({ ...field, type: preview.type })),

@@ -10,7 +10,7 @@ export interface SettlingLine {
   line: number
   submission: ListedSubmission
   transaction: TransactionRef | null
-  /** An operator said something else before. */
+  /** True if an operator gave a different answer before. */
   isCorrection: boolean
 }
 
@@ -34,7 +34,7 @@ export async function matchAnswers(
   const skipped: SkippedLine[] = []
   const problems: string[] = []
   const lineOf = new Map<string, number>()
-  /** Notes a problem unless this line is the first to say it. */
+  /** Notes a problem unless this line is the first with this answer. */
   const isFirst = (line: number, what: string, name: string) => {
     const before = lineOf.get(what)
     if (before === undefined) lineOf.set(what, line)
@@ -79,7 +79,7 @@ async function findSubmission(
       : await findSubmissions(ledger, { kind: 'outbox', value: outboxId ?? '' }, 2)
   if (first === undefined) return `there is no record ${submissionId ?? `outbox:${outboxId}`}`
   if (second !== undefined) return `outbox:${outboxId} is ${first.id} and ${second.id}: fill in submission_id`
-  // Sorting one column of a spreadsheet alone gives every record the wrong answer.
+  // Sorting only one column of a spreadsheet gives every record the wrong answer.
   if (outboxId !== null && first.outboxId !== outboxId)
     return `${first.id} is outbox:${first.outboxId}, not outbox:${outboxId}: was one column sorted alone, or the id changed by a spreadsheet?`
   return first
@@ -101,8 +101,8 @@ function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: Answ
 }
 
 /**
- * Why a record is left alone; null if it is not. The file is older than the ledger, so it neither undoes later steps
- * nor sends again on an old answer.
+ * Says why a record is left; null if it is not. The file is older than the ledger, so it neither undoes later steps nor
+ * sends again on an old answer.
  */
 export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, listedAs }: AnsweredLine): string | null {
   const { outboxId, state, transactionId, attempt, idByPerson, events } = detail
@@ -120,7 +120,7 @@ export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, list
     : null
 }
 
-/** Why a submission cannot be settled, to follow its state; null if it can. */
+/** Says why a submission cannot be settled, to follow its state; null if it can. */
 export function whyNotSettled({
   state,
   probing,

@@ -17,14 +17,14 @@ export interface ChangePreview {
   count: number
   groups: Group[]
   first: readonly ListedSubmission[]
-  /** There may be more than `mostAtOnce`. */
+  /** True if there may be more than `mostAtOnce`. */
   isCapped: boolean
   risk: string
 }
 
 const firstMax = 5
 
-/** @param chosen how many they were before some were left alone */
+/** @param chosen number of records before some were left out */
 export function previewChange(
   change: BulkChange,
   submissions: readonly ListedSubmission[],

@@ -75,7 +75,7 @@ export function problemMessage(problems: readonly Problem[]): string[] {
   return [...kinds].map(([kind, standing]) => (message[kind] ?? otherwise)(standing))
 }
 
-/** A newer daemon may report further kinds. */
+/** For further kinds of a newer daemon. */
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3

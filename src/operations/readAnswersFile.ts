@@ -3,7 +3,7 @@ import { pluralize } from '../plainText.ts'
 import { wholeId } from './references.ts'
 import { unmarkFormulas } from './spreadsheet.ts'
 
-/** At least one of the two ids is there. */
+/** At least one of the two ids is set. */
 export interface AnsweredLine {
   line: number
   outboxId: string | null
@@ -61,7 +61,7 @@ function readRows(text: string): Row[] | string {
   }
 }
 
-/** The first separator of the first line outside of quotes. */
+/** The first separator of the first line outside quotes. */
 function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
@@ -78,7 +78,7 @@ function headProblem(heads: readonly string[]): string | null {
   return twice === undefined ? null : `two columns are named ${twice}: keep one`
 }
 
-/** Returns null without an answer; a text is a problem. */
+/** Null without an answer. A text is a problem. */
 function readLine({ line, cells }: Row, heads: readonly string[]): AnsweredLine | null | string {
   const cell = (name: Column) => cells[heads.indexOf(name)] || null
   const wrong = (problem: string) => `line ${line}: ${problem}`

@@ -32,7 +32,7 @@ export type OutboxHalf =
 
 export interface StatusFacts extends LedgerHalf {
   outbox: OutboxHalf
-  /** When the oldest row that is not accepted was created. */
+  /** Creation of the oldest row that is not accepted. */
   oldestMs: number | null
   backlog: Backlog | null
   /** What must happen before the backlog moves, to follow "after"; null if nothing. */
@@ -178,8 +178,8 @@ export interface Backlog {
 const pollsAssumed = 1
 
 /**
- * Counts one request and the average polls for each waiting record, and the polls for each tracked one, at the rate
- * limit.
+ * Counts, at the rate limit, one request and the average polls for each waiting record, and the polls for each tracked
+ * record.
  */
 export function estimateBacklog(now: {
   toSend: number

@@ -51,7 +51,7 @@ export interface LostHistory {
 
 export type Named = NamedRecord & Pick<RowWithTransactionId, 'said'>
 
-/** Beyond this, rows without a date are not told from those written meanwhile. */
+/** Beyond this number, rows without a date are not distinguished from newly written rows. */
 const undatedMax = 10_000
 
 export interface Reading {
@@ -145,7 +145,7 @@ export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>
   )
 }
 
-/** Why the transaction that a row names is not believed; null if it is. */
+/** Why the transaction that a row names is not trusted; null if it is. */
 export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)
@@ -164,8 +164,7 @@ export interface TakingIn extends Reading {
 }
 
 /**
- * `changed`: the finding is no longer the same, or another operator was faster. `incomplete`: rows are left for another
- * run.
+ * `changed`: the finding is different now, or another operator was faster. `incomplete`: rows are left for another run.
  */
 export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 
@@ -257,7 +256,7 @@ async function goOnAfter(
 ): Promise<TakenIn> {
   const { databases, operator, goOn, onTaken, say } = parts
   const before = { arrived: 0, uncertain: 0, rows }
-  // Records that changed meanwhile are read again before anything is sent.
+  // Records that have changed are read again before anything is sent.
   for (let named = seen; named.length > 0; { named } = await readNamedRecords(databases, lost, parts)) {
     let done = 0
     for (const batch of batches(named, batchSize)) {

@@ -97,7 +97,7 @@ export async function findAll(ledger: Database, names: readonly string[]): Promi
   return { kind: 'found', submissions: [...found.values()] }
 }
 
-/** Any text may be a transaction id, so one without a prefix does not count. */
+/** True for a name with a prefix. A text without one does not count, because any text may be a transaction id. */
 function isName(name: string): boolean {
   const [likeliest] = readReferences(name)
   return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))

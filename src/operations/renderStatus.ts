@@ -96,8 +96,8 @@ function needAttention(submissions: Record<State, number>): string {
 }
 
 /**
- * Outcomes that are not written back. "None" needs no due report, an outbox that was just read, and no problem of
- * `keepsOutcome`.
+ * Says how many outcomes are not written back. "None" needs no due report, an outbox that was just read, and no problem
+ * of `keepsOutcome`.
  */
 export function reportsMessage({
   reportsDue,
@@ -117,7 +117,7 @@ export function reportsMessage({
     : `none is due, but ${pluralize(against.length, 'problem')} below may keep outcomes from rows`
 }
 
-/** During these, a row may differ from the ledger although no report is due. */
+/** During these problems, a row may differ from the ledger although no report is due. */
 export const keepsOutcome: ReadonlySet<ProblemKind> = new Set([
   ...(['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const),
   ...(['foreign_outbox', 'foreign_ledger', 'ledger_behind', 'ledger_history'] as const),

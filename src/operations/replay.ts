@@ -19,7 +19,7 @@ export const replayable: readonly State[] = ['failed', 'rejected']
 
 export interface ReplayTerms {
   refresh: boolean
-  /** Also those that may have arrived, even if not named. */
+  /** Includes those that may have arrived, even if not named. */
   evenIfArrived: boolean
   /** Also gives a new idempotency key to records that may have arrived. */
   newKey: boolean
@@ -62,7 +62,7 @@ export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | '
 /** Small, because payloads can be large. */
 const batchSize = 100
 
-/** A record that does not map, or changed meanwhile, stays. */
+/** Leaves records that do not map or that have changed. */
 export function replaySubmissions(
   parts: ReplayParts & { operator: Operator },
   submissions: readonly Replayed[],
@@ -78,7 +78,6 @@ export function replaySubmissions(
   })
 }
 
-/** Finds out what `replaySubmissions` would do. */
 export function tryReplay(
   parts: ReplayParts,
   submissions: readonly Replayed[],

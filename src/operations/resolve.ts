@@ -58,7 +58,7 @@ export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKe
 export type Considered =
   | { kind: 'invalid'; problems: string[] }
   | { kind: 'missing' }
-  /** `outcome`: what the answer leads to, or why it is refused. */
+  /** `outcome`: the result of the answer, or why it is refused. */
   | { kind: 'found'; settling: Settling; outcome: ResolveOutcome; questions: Question[] }
 
 export async function considerAnswer(databases: Databases, name: string, answer: Answer): Promise<Considered> {

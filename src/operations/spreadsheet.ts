@@ -1,8 +1,8 @@
 import { stringify } from 'csv-stringify/sync'
 
 /**
- * Where a spreadsheet may begin a cell: at the start, or after a separator. A formula begins with = + - @ (also full
- * width) after any blanks and quotes.
+ * The places where a spreadsheet may begin a cell: at the start, or after a separator. A formula begins with = + - @
+ * (also full width) after any blanks and quotes.
  */
 const begins = String.raw`(?:^|(?<=[,;\t|\r\n]))`
 const calculates = String.raw`(?:[\s"']{0,1000}[=+\-@＝＋－＠]|'*[\t\r])`

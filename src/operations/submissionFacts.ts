@@ -38,13 +38,13 @@ export function submissionFacts(detail: SubmissionDetail): [name: string, fact: 
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
 
-/** What an event keeps beside its cause, such as an earlier body. */
+/** An event's data apart from its cause, such as an earlier body. */
 export function eventDetails({
   detail,
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // The claim serves the daemon, and the digest `audit --verify`.
+  // The claim is for the daemon, and the digest for `audit --verify`.
   const {
     former,
     claim: _,

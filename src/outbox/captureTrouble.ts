@@ -6,7 +6,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 
 /** Reads the changes that were not captured, and faults of the installation. */
 export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
-  // A pooled session may have a search path with other roles' operators.
+  // A pooled session's search path may have operators of other roles.
   const { rows } = await pool.query<{ isThere: boolean }>(
     `select pg_catalog.to_regnamespace('outboxd_capture') is not null as "isThere"`,
   )
@@ -37,8 +37,8 @@ async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
 }
 
 /**
- * Reads the view `trouble` if it and the views below it run no other code than Postgres's own, because views run functions with the
- * reader's rights. Without the right to read it, nothing is tried: each error would stand in the ERP's log.
+ * Reads the view `trouble` if it and the views below it run only Postgres's own code, because views run functions with
+ * the reader's rights. Without the right to read the view, it is not tried: each error would be in the ERP's log.
  */
 async function readView(db: Database): Promise<{ isForeign: boolean; rows: CaptureTrouble[] }> {
   const { rows: found } = await db.query<{ readable: boolean }>(
@@ -47,7 +47,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Captu
      where s.nspname = 'outboxd_capture' and c.relname = 'trouble' and c.relkind = 'v'`,
   )
   const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
-  // PREPARE runs nothing, and locks the view and its tables. So they cannot change between the check and the read.
+  // PREPARE runs nothing, and locks the view and its tables, so that they cannot change between the check and the read.
   if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
   const { rowCount: foreign } = await db.query(foreignCodeSql)
   const rows = found[0]?.readable && !foreign ? (await db.query<CaptureTrouble>(`execute ${statement}`)).rows : []
@@ -55,7 +55,7 @@ async function readView(db: Database): Promise<{ isForeign: boolean; rows: Captu
   return { isForeign: Boolean(foreign), rows }
 }
 
-/** Reads the catalog, because the view of 0.2 does not know about rights. */
+/** Reads the catalog, because the view of version 0.2 does not show rights. */
 const insecureSql = `
   select distinct coalesce(t.tgrelid::regclass::text, 'its functions') as table from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
   where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
@@ -74,8 +74,9 @@ const foreignReason =
   'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
 
 /**
- * Finds code of other roles that the view could run. Dependencies on built-in objects are not recorded. Beyond those the view needs only
- * plain tables with columns of built-in types. A type's casts, and expressions of indexes, are code.
+ * Finds code of other roles that the view could run. Postgres does not record dependencies on built-in objects. Apart
+ * from these, the view needs only plain tables with columns of built-in types. A type's casts and the expressions of
+ * indexes are code.
  */
 const foreignCodeSql = `
   with recursive view as (
@@ -103,7 +104,6 @@ const foreignCodeSql = `
   )
   limit 1`
 
-/** Makes one problem for each table. */
 export function captureProblems(
   troubles: readonly CaptureTrouble[],
 ): { subject: string; detail: string; retryInMs: null }[] {

@@ -12,8 +12,8 @@ import { stateFormOf } from './stateForms.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
- * Claims waiting rows in their order. The caller holds capture's lock, because the order of each key needs a single
- * claimer.
+ * Claims waiting rows in their order. The caller holds capture's lock, because only a single claimer keeps the order of
+ * each key.
  */
 export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<ClaimedRows> {
   await outbox.adoptLate()
@@ -84,7 +84,7 @@ async function heldRows(
   }
 }
 
-/** If the state column has no value for discarded, such a row is marked as queued, so that it no longer waits. */
+/** If the state column has no value for discarded, marks the row as queued, so that it no longer waits. */
 function toWrite(table: OpenTable, statuses: readonly RowStatus[]): RowStatus[] {
   const states = writeStatements(table)?.states
   const saysDiscarded = stateFormOf(table.table.state)?.isWrittenAt('discarded') ?? true
@@ -121,7 +121,8 @@ type ClaimStatements = ReturnType<typeof claimStatements>
 export function claimStatements({ rows }: OpenTable) {
   const { from, waits, key, keyHash, type, sort, order, id, idType, idText } = rows
   const [first, second] = sort
-  // A sort value sent as text may lose digits, so Postgres looks it up. NULL sorts last and needs a case of its own.
+  // A sort value sent as text may lose digits, so Postgres reads it from the row. NULL sorts last and needs a case of
+  // its own.
   const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
     second === undefined || first === undefined
@@ -148,9 +149,8 @@ export function claimStatements({ rows }: OpenTable) {
 }
 
 /**
- * Locks up to `limit` waiting rows, lowest first. A row is left if an earlier row of its key waits and was not locked.
- * That row is
- * skipped, left to another instance, or locked by another session.
+ * Locks up to `limit` waiting rows, lowest first. Leaves a row if an earlier row of its key waits and was not locked:
+ * because it is skipped, left to another instance, or locked by another session.
  */
 async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, keyRowsMax, exceptKeys, skipped, types } = request

@@ -2,14 +2,11 @@ import pg from 'pg'
 import { quoteIdentifier } from '../postgres/database.ts'
 
 export interface Column {
-  /** For comparisons: the type below all domains, of any length. A cast to it changes no value. */
+  /** For comparisons: the base type below all domains, without a length, so that a cast changes no value. */
   readonly type: string
-  /** For writing: with length and precision. A cast of text to it cuts what is too long. */
+  /** For writing: with length and precision, so that a cast of text cuts what is too long. */
   readonly exactType: string
-  /**
-   * For decisions: the SQL name of the type below all domains, such as character. A cast to it would cut to one
-   * character.
-   */
+  /** For decisions: the SQL name of the base type, such as character. A cast to it would cut to one character. */
   readonly baseType: string
   readonly notNull: boolean
 }
@@ -19,9 +16,7 @@ export interface TableShape {
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
   readonly hasSystemColumns: boolean
-  /**
-   * True if the client's code or types take part in statements on rows, so that they may need the role's search path.
-   */
+  /** True if statements on rows run the client's code or types, so that they may need the role's search path. */
   readonly hasClientCode: boolean
 }
 
@@ -37,7 +32,7 @@ export function columnOf(shape: TableShape, name: string): Column {
 
 export const isJson = ({ baseType }: Column): boolean => /^jsonb?$/.test(baseType)
 
-/** Joins to pg_attribute a: `base.type`, the oid of a column's type below all domains. */
+/** Joins to pg_attribute a: `base.type`, the oid of a column's base type below all domains. */
 export const baseTypeSql = `cross join lateral (
       with recursive below as (
         select a.atttypid as type, typbasetype as base from pg_catalog.pg_type where oid operator(pg_catalog.=) a.atttypid

@@ -18,11 +18,11 @@ export interface ComparisonOptions {
   outbox: Outbox
   who: string
   sliceRows: number
-  /** The most slices that a scan reads in one comparison. The next comparison continues there. */
+  /** The most slices of one comparison. The next comparison continues there. */
   slicesMax: number
 }
 
-/** Takes about four minutes, most of which are pauses. */
+/** One comparison takes about four minutes, most of which are pauses. */
 export const comparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
 
 /** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */
@@ -30,18 +30,21 @@ export interface Comparison {
   /**
    * @param everyMs does nothing if an instance has compared within that time
    * @param mayGoOn asked between slices: false ends the round
-   * @returns `begun`: the next round continues
+   * @returns `begun` if the next round continues
    */
   runOnce(everyMs: number, mayGoOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
 }
 
-/** Leaves room to the ERP's own statements. */
+/** Leaves the database time for the ERP's own statements. */
 const betweenSlicesMs = 100
 const gapRowsMax = 10_000
-/** A loop whose round takes long is reported as stuck, so the round ends and the next one continues. */
+/** A loop with a long round is reported as stuck, so this round ends and the next one continues. */
 const roundMaxMs = 20_000
 
-/** A search that continues where it was stopped. @returns whether it has reached the table's end */
+/**
+ * Continues a search where it stopped.
+ * @returns true at the table's end
+ */
 type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
 
 export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: ComparisonOptions): Comparison {
@@ -103,7 +106,7 @@ function inParts(slicesMax: number, scan: Scan): Scan {
   }
 }
 
-/** Claims the comparison for this instance. */
+/** Prevents other instances from comparing at the same time. */
 async function claimComparison(ledger: Database, everyMs: number): Promise<boolean> {
   const { rowCount } = await ledger.query(
     `update outboxd.outbox set compared_at = clock_timestamp() where is_current
@@ -114,9 +117,8 @@ async function claimComparison(ledger: Database, everyMs: number): Promise<boole
 }
 
 /**
- * Deletes problems that no daemon has renewed for five minutes: it has ended, or its filter was changed. Rows that are
- * skipped in the
- * ledger keep theirs.
+ * Deletes problems that no daemon has renewed for five minutes, because the daemon ended or its filter changed. Rows
+ * that are skipped in the ledger keep their problems.
  */
 async function clearStaleProblems(ledger: Database): Promise<void> {
   await ledger.query(
@@ -160,7 +162,7 @@ export async function reviewConflicts(outbox: Outbox): Promise<void> {
   if (rowCount) await updateEditedRowsProblem(ledger)
 }
 
-/** Accepts a row's present contents if it was edited before its end was written back. */
+/** Accepts a row's new contents if the row was edited before its end was written back. */
 async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp

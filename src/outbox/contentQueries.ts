@@ -9,19 +9,19 @@ import { batchBytesMax } from './readRows.ts'
  * The statements that read contents. Each has one parameter, a list of ids.
  */
 
-/** A statement on a list of ids, and what messages call it. */
+/** A statement with a list of ids, and its name in messages. */
 export interface IdsQuery {
   what: string
   sql: string
 }
 
-/** Which documents are there, as rows of `at` and `meets`. */
+/** Finds which documents exist, as rows of `at` and `meets`. */
 export const meetingQuery = (captured: CapturedTable): IdsQuery => ({
   what: `the condition of ${captured.document}`,
   sql: byIdSql(meetingSql(captured)),
 })
 
-/** The contents of the ids, as `ContentRow`s; null if neither a query nor a table says where they are. */
+/** Reads the contents of ids, as `ContentRow`s; null if neither a query nor a table says where the contents are. */
 export function contentsQuery(
   source: SourceQuery | null,
   captured: CapturedTable | null,
@@ -37,7 +37,7 @@ export interface ContentRow {
   /** Position among the ids that were asked for, from 1. */
   at: number
   bytes: number
-  /** Null: too large, or beyond what may be in memory at once. */
+  /** Null if it is too large, or exceeds what may be in memory at once. */
   json: string | null
 }
 
@@ -47,7 +47,7 @@ export class SourceFailed extends Error {
   readonly type: string
   /** SQLSTATE. */
   readonly code: string
-  /** `moment`: fewer records, or a later time, may succeed. `type`: the query fails for every record of the type. */
+  /** `moment`: fewer records, or a later try, may succeed. `type`: the query fails for every record of the type. */
   readonly blame: 'moment' | 'type'
   /** For the operator, without the client's data. */
   readonly detail: string
@@ -60,10 +60,10 @@ export class SourceFailed extends Error {
   }
 }
 
-/** The messages of these classes name columns, tables and rights; others quote values. */
+/** Messages of these SQLSTATE classes name columns, tables and rights; messages of other classes quote values. */
 const quotesNoValues = /^(0A|25|3F|42|53|55)/
 
-/** One run of a query for contents failed on the server. */
+/** One query for contents failed on the server. */
 export class QueryFailed extends Error {
   override name = 'QueryFailed'
   readonly what: string
@@ -79,16 +79,16 @@ export class QueryFailed extends Error {
 }
 
 const lockMaxMs = 1_000
-/** A query that catches the server's cancel goes on. After this time its session is ended. */
+/** A query that catches the server's cancel continues. After this time we end its session. */
 const cancelMs = 1_000
 
-/** As Postgres says that a statement took too long. */
+/** SQLSTATE of a statement that took too long. */
 const statementTimeout = '57014'
 
 /**
- * Runs `work` in a transaction that changes nothing, sees one state of the database, and waits for no lock for long.
+ * Runs `work` in a read-only transaction that sees one state of the database and waits for no lock for long.
  *
- * @throws an error with the code 57014 if a statement takes too long, even if its functions catch the server's cancel
+ * @throws an error with code 57014 if a statement takes too long, even if its functions catch the server's cancel
  */
 export async function readOnly<T>(
   { pool }: Pick<Outbox, 'pool'>,
@@ -121,7 +121,9 @@ export async function readOnly<T>(
 
 const timedOut = { code: statementTimeout, severity: 'ERROR' }
 
-/** Ends our own session that runs a marked statement. A pooler may hide its process id, so it is found by the mark. */
+/**
+ * Ends our own session that runs a marked statement. It is found by the mark, because a pooler may hide its process id.
+ */
 async function endSession(db: Database, mark: string): Promise<void> {
   await db.query(
     `select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity
@@ -130,12 +132,14 @@ async function endSession(db: Database, mark: string): Promise<void> {
   )
 }
 
-/** The documents of the ids in $1 that are there, as rows of `key` and `meets`. The condition's last line may be a comment. */
+/**
+ * The existing documents of the ids in $1, as rows of `key` and `meets`. The condition's last line may be a comment.
+ */
 const meetingSql = ({ table, key, condition }: CapturedTable): string =>
   `select n.${key}::pg_catalog.text as key, (${condition ?? 'true'}
 ) is true as meets from ${table} n where n.${key} = any($1)`
 
-/** The contents of the ids in $1, for a type whose mapping file has no query, as rows of `key` and `json`. */
+/** The contents of the ids in $1 if the type's mapping file has no query, as rows of `key` and `json`. */
 function ownColumnsSql({ table, key, payload }: CapturedTable): string {
   const pairs = (payload ?? []).flatMap((name, i, all) => (i % 2 === 0 ? [[name, all[i + 1] ?? '']] : []))
   const named = pairs.map(([name = '', column = '']) => `n.${quoteIdentifier(column)} as ${quoteIdentifier(name)}`)
@@ -151,15 +155,15 @@ ${sql}
 ) r`
 
 /**
- * The rows of a query beside the positions of their ids in $1, from 1. $1 gets its type in `found`, which stands first. Ids are compared
- * as texts of that type, so that 007 and 7 are one number, and a uuid in capitals is itself. Names are qualified because the role's
- * search path may have namesakes.
+ * The rows of a query with the positions of their ids in $1, from 1. `found` stands first and gives $1 its type. Ids
+ * are compared as texts of that type, so that 007 equals 7 and a uuid in capitals equals itself. Names are qualified
+ * because the role's search path may have other objects of the same names.
  */
 const byIdSql = (found: string): string =>
   `select given.at::pg_catalog.int4 as at, found.* from (${found}) found
      join pg_catalog.unnest($1) with ordinality as given(id, at) on given.id::pg_catalog.text operator(pg_catalog.=) found.key`
 
-/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and always one. */
+/** Contents as `ContentRow`s in the order of the ids, up to `batchBytesMax` bytes and at least one. */
 const contentsSql = (found: string, bytesMax: number): string =>
   `select at, bytes, case when bytes <= ${bytesMax} and (sum <= ${batchBytesMax} or sum = bytes) then json end as json
    from (

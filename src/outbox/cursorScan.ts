@@ -30,9 +30,8 @@ const pagesMax = 20
 /**
  * Finds the waiting rows of a table whose rows do not show that they were captured: the rows that the ledger lacks.
  *
- * The cursor moves over rows that the ledger has and that are settled, never over an unknown row. So the lowest unknown
- * row is always
- * ahead of it, however late it commits. Known rows ahead of the cursor are read again in each scan.
+ * The cursor moves over rows that are settled and in the ledger, never over an unknown row. So the lowest unknown row
+ * is always ahead of the cursor, however late it commits. Each scan reads known rows ahead of the cursor again.
  */
 export class CursorScan {
   readonly statements: ReturnType<typeof cursorScanStatements>
@@ -52,7 +51,8 @@ export class CursorScan {
     this.#cursor = await this.#readCursor(settled)
     await this.#assertAhead(settled)
     const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-    // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed it.
+    // A scan from the cursor meets every skipped row before later rows of its key. A resumed scan may have missed the
+    // skipped row.
     const held = this.#resumeAt === null ? new Set<string>() : await this.#readHeldKeys(skipped)
     const choice = chooseInKeyOrder(request, skipped, held)
     const passed = await this.#readPages(choice, settled.upTo, request)
@@ -106,9 +106,7 @@ export class CursorScan {
     return this.#differences.take()
   }
 
-  /**
-   * Returns whether a row may wait. True, too, if the table's numbers started again, because `findUnknown` then throws.
-   */
+  /** True if a row may wait, or if the table's numbers started again, because `findUnknown` then throws. */
   async hasUnknown(): Promise<boolean> {
     const { db, horizon } = this.#table
     const cursor = this.#cursor
@@ -136,7 +134,7 @@ export class CursorScan {
     let rowsKnown = 0
     let firstId: string | null = null
     let at = from
-    // Without a cursor many rows are known, and do not count. With one, a page is enough.
+    // Without a cursor many rows are known, and do not count. With a cursor one page is enough.
     for (let page = 1; page <= (from === null ? pagesMax : 1); page++) {
       const read = await this.#readPage(at, settled.upTo)
       const { known } = await memory.findKnown(read)
@@ -154,7 +152,7 @@ export class CursorScan {
     const stored = await memory.readCursor(outbox)
     if (stored === null) return null
     const isOfAnother = byTransaction && isAfter(stored.position, upTo)
-    // `adopt --same` declared these rows known, so a table that was set back among them is read again.
+    // `adopt --same` declared these rows known. If the table was set back among them, it is read again.
     const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
     const isSetBack = !byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
     return isOfAnother || isSetBack ? null : stored
@@ -170,7 +168,10 @@ export class CursorScan {
     return { known, repeated }
   }
 
-  /** Numbers that are drawn again lie behind the cursor, where no scan reads. @throws ForeignOutbox */
+  /**
+   * Numbers drawn again lie behind the cursor, where no scan reads.
+   * @throws ForeignOutbox
+   */
   async #assertAhead({ drawn, sequenceFile }: SettledPosition): Promise<void> {
     const { name, byTransaction } = this.#table
     const cursor = this.#cursor
@@ -243,13 +244,16 @@ const leavesNone: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 export interface Sample {
   rows: number
   unknown: number
-  /** Rows that differ from the rows that the ledger has under their ids. */
+  /** Rows that differ from the ledger's rows of the same ids. */
   another: number
   /** Rows that were edited, or are different rows of the same type and key. */
   edited: number
   /** True if every row is known by its creation time, which the ERP never edits. */
   byTime: boolean
-  /** The sequence has a new file since the cursor was stored: `restart identity`, `alter sequence … restart`. */
+  /**
+   * The sequence has a new file since the cursor was stored, because of `restart identity` or `alter sequence …
+   * restart`.
+   */
   sequenceChanged: boolean
 }
 
@@ -257,8 +261,8 @@ export interface Sample {
  * Judges whether the table's numbers started again, so that unread rows lie behind the cursor. Pure.
  *
  * - `anew`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
- * - `anew`: all rows differ by their creation times. A sequence that was set back by setval leaves no other trace.
- * - `differs`: all rows differ, and nothing explains it. A problem is raised, and capture goes on.
+ * - `anew`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.
+ * - `differs`: all rows differ for no known reason. A problem is raised, and capture goes on.
  */
 export function judgeSample(sample: Sample): 'same' | 'differs' | 'anew' {
   const { rows, unknown, another, edited, byTime, sequenceChanged } = sample
@@ -278,7 +282,7 @@ const sampleMax = 20
 export function cursorScanStatements(rows: RowExpressions) {
   const { from, waits, key, keyHash, type, seen, id, idType, idText, sort, order } = rows
   const bounds = (first: number) => sort.map(({ type }, i) => `$${first + i}::${type}`).join(', ')
-  /** The condition "after a position", which is true if the position's parameters are NULL. */
+  /** True after a position, and true if the position's parameters are NULL. */
   const after = (first: number) => ` and ($${first}::${sort[0]?.type} is null or (${order}) > (${bounds(first)}))`
   const descending = sort.map(({ expression }) => `${expression} desc`).join(', ')
   return {

@@ -21,11 +21,10 @@ export interface CapturedTable {
   payload: readonly string[] | null
 }
 
-/** A longer payload is not parsed. */
+/** Longer payloads are not parsed. */
 const referenceMax = 10_000
 const looksLikeReference = /^\s*\{\s*"(document|id)"\s*:/
 
-/** Returns null for a payload with other fields. */
 export function readReference(payload: string): DocumentReference | null {
   if (payload.length > referenceMax || !looksLikeReference.test(payload)) return null
   const read = readPayload(payload)
@@ -37,8 +36,8 @@ export function readReference(payload: string): DocumentReference | null {
 }
 
 /**
- * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own rights. So it
- * believes the view only if the view's owner may insert into the outbox.
+ * Reads the installations of change capture for these documents, or all. The daemon runs their conditions with its own
+ * rights, so it trusts the view only if the view's owner may insert into the outbox.
  *
  * @param outbox quoted, with its schema
  */
@@ -67,7 +66,10 @@ export async function readCaptured(
   return rows
 }
 
-/** Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can rename types. */
+/**
+ * Finds the installation that wrote a row. If the document has only one, its type may differ, because `outbox.yaml` can
+ * rename types.
+ */
 export function findCaptured(tables: readonly CapturedTable[], document: string, type: string): CapturedTable | null {
   const ofDocument = tables.filter((table) => table.document === document)
   const [only, ...others] = ofDocument

@@ -3,24 +3,22 @@ import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, to
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
-/** Reads the entries of one document and notes its problems there. After a problem the returned value must not be used. */
+/** Reads the entries of one document and notes its problems. After a problem the returned value must not be used. */
 export class EntryReader {
   readonly #document: YamlDocument
   constructor(document: YamlDocument) {
     this.#document = document
   }
 
-  /** Notes a problem with the value at a path. */
   report(at: YamlPath, message: string): void {
     this.#document.report(at, message)
   }
 
-  /** Notes a problem with the key at a path. */
   reportKey(at: YamlPath, message: string): void {
     this.#document.reportKey(at, message)
   }
 
-  /** The value as text for the database. */
+  /** Returns the value as text for the database. */
   scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
     if (typeof value === 'string') return value
     if (typeof value === 'boolean') return String(value)
@@ -48,9 +46,9 @@ export class EntryReader {
   }
 
   /**
-   * The entry as its schema has it; null if it is not so.
+   * Returns the entry if its schema accepts it, otherwise null.
    *
-   * @param more keys of the entry's other forms, for what to suggest
+   * @param more keys of the entry's other forms, to suggest for a misspelt key
    */
   check<T extends z.ZodObject>(
     schema: T,

@@ -12,16 +12,16 @@ import { grantsToRead, readTablesOf } from './sourceGrants.ts'
 export interface ExaminedSources {
   /** What stops capture. */
   problems: string[]
-  /** Slow queries, and records that a query fails for. */
+  /** Slow queries, and records for which a query fails. */
   warnings: string[]
-  /** A sentence about the trial; null without any query. */
+  /** A sentence about the trial; null if no query was tried. */
   read: string | null
 }
 
 const triedMax = 100
 const examineMs = 10_000
 
-/** Plans the queries of mapping files and captured documents, and tries them on waiting rows. */
+/** Plans the queries for mapped records and captured documents, and tries them on waiting rows. */
 export async function examineSources(outbox: Outbox, mappings: Mappings): Promise<ExaminedSources> {
   const queries = await listQueries(outbox, mappings)
   if (queries.length === 0) return { problems: [], warnings: [], read: null }
@@ -73,7 +73,7 @@ function lineOf(error: Error): string {
 interface Scan {
   schema: string
   table: string
-  /** The column that is compared; null if the plan does not show it. */
+  /** The compared column; null if the plan does not show it. */
   column: string | null
 }
 
@@ -86,7 +86,7 @@ interface PlanNode {
   [condition: string]: unknown
 }
 
-/** Plans the query for any list of ids, because a plan for an empty list reads nothing. */
+/** Plans the query for an unknown list of ids, because a plan for an empty list reads nothing. */
 async function planScans(db: Database, { sql }: IdsQuery): Promise<Scan[]> {
   await db.query('set local plan_cache_mode = force_generic_plan')
   await db.query(`prepare outboxd_examined as ${sql}`)
@@ -101,7 +101,7 @@ async function planScans(db: Database, { sql }: IdsQuery): Promise<Scan[]> {
   }
 }
 
-/** @param conditions of the nodes above, which may join the table below */
+/** @param conditions those of the parent nodes, which may join this node's table */
 function findScans(node: PlanNode, conditions: string): Scan[] {
   const own = Object.entries(node).flatMap(([name, value]) => (/(Filter|Cond)$/.test(name) ? [String(value)] : []))
   const all = [conditions, ...own].join(' ')
@@ -171,7 +171,7 @@ async function tryWaiting(
     if (!(error instanceof SourceFailed)) throw error
     if (error.blame === 'type')
       return { problems: [`${error.detail}, so none is captured`], read: null, unreadable: [] }
-    // After a timeout or a lock, the daemon reads fewer rows at once.
+    // After a timeout or a lock, the daemon reads fewer rows at once, so this is only a warning.
     return {
       problems: [],
       read: `${pluralize(waiting.length, 'waiting row')} could not be read at once`,

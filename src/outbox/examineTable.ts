@@ -24,7 +24,8 @@ import { unknownStatusSql } from './unknownStatuses.ts'
 import { writeStatements } from './writeStatements.ts'
 
 /**
- * Finds what the daemon will fail at, without a ledger. If one problem hides the next, returns the first.
+ * Finds reasons why the daemon would fail on this table, without a ledger. If one problem hides the next, returns the
+ * first.
  *
  * @throws OutboxTableUnusable if the table differs from its description
  */
@@ -85,7 +86,7 @@ function statementsOf(table: OpenTable): NamedStatements {
 type NamedStatements = Readonly<Record<string, string>>
 
 /**
- * Asks Postgres to plan each statement as our role, which shows wrong types and missing columns, functions and
+ * Lets Postgres plan each statement as our role, which finds wrong types and missing columns, functions and
  * permissions.
  */
 async function findStatementProblems(sessions: Sessions, statements: NamedStatements): Promise<string[]> {
@@ -102,11 +103,14 @@ async function findStatementProblems(sessions: Sessions, statements: NamedStatem
   )
 }
 
-/** A single refusal is enough, because each statement would wait again. */
+/** One refusal is enough, because each further statement would wait for the lock again. */
 const locked =
   'is locked by another session, so Postgres could not plan our statements. `outboxd status` names the session'
 
-/** Prepares the statement, because Postgres then says how many parameters it has. @returns why it would fail */
+/**
+ * Prepares the statement first, because Postgres then says how many parameters it has.
+ * @returns why it would fail
+ */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')
   try {
@@ -134,7 +138,7 @@ async function forget(db: Database): Promise<void> {
   if ((rowCount ?? 0) > 0) await db.query(`deallocate ${prepared}`)
 }
 
-/** Finds what is valid but may not be meant: clauses for `outboxd check`. */
+/** Finds what is valid but may be a mistake. Returns clauses for `outboxd check`. */
 export const findOutboxRemarks = async (outbox: Outbox): Promise<string[]> =>
   findTableRemarks(outbox.pool, outbox.described, (await outbox.inspect()).shape)
 

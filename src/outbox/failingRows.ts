@@ -4,25 +4,28 @@ import { codeOf } from '../postgres/sqlState.ts'
 import type { OpenTable } from './openTable.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 
-/** Rows for which the filter or the stamp raises an error, so that every statement that reads them fails. */
+/** Rows whose filter or stamp raises an error, so that every statement that reads them fails. */
 export interface FailingRows {
-  /** Statements leave the filter and the stamp out for these. */
+  /** Statements leave out the filter and the stamp for these rows. */
   ids(): readonly string[]
-  /** Searches after a statement has failed. @returns true if there are different ids now than `before` */
+  /**
+   * Searches after a statement has failed.
+   * @returns true if the ids differ from `before`
+   */
   find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
-  /** Checks once a minute whether they still fail. */
+  /** Checks once a minute whether these rows still fail. */
   retest(statements: FailingRowStatements): Promise<void>
 }
 
 export interface FailingRowStatements {
   readonly db: Database
-  /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is how many. */
+  /** The ids of waiting rows, without the filter. $1 is the id before the first, or null; $2 is the number of ids. */
   readonly candidates: string
-  /** Asks the filter and the stamp about the ids in $1. */
+  /** Evaluates the filter and the stamp for the ids in $1. */
   readonly ask: string
 }
 
-/** If more rows fail, the filter is wrong, and not a row. */
+/** If more rows fail, the filter is the cause, not a row. */
 const unfilterableMax = 100
 const pageRows = 2_000
 const searchMaxMs = 5_000
@@ -99,11 +102,11 @@ export function failingRowStatements({ db, table, ideal }: OpenTable): FailingRo
   }
 }
 
-/** True for an invalid value, or a function that raises. */
+/** True for an invalid value, or an error that a function raises. */
 export const canBeCausedByRow = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
 
 /**
- * Returns the rows that a question fails for: asks about all at once, then about halves, down to single rows.
+ * Returns the rows for which a query fails: tries all together, then halves, down to single rows.
  *
  * @throws any error that a row cannot cause
  */

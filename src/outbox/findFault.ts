@@ -1,35 +1,35 @@
 import { blameOfState } from '../postgres/sqlState.ts'
 import type { QueryFailed } from './contentQueries.ts'
 
-/** What a query for the contents of records fails for. */
+/** The cause of a failed query for the contents of records. */
 export type QueryFault =
-  /** The data of these records: the query passes for others. */
+  /** The data of these records: the query succeeds for other records. */
   | { kind: 'records'; records: { id: string; error: QueryFailed }[] }
   /** The query itself, or its rights. */
   | { kind: 'type'; error: QueryFailed }
-  /** A lock, a deadlock, too little time or memory: fewer records, or a later time, may succeed. */
+  /** A lock, a deadlock, or too little time or memory. Fewer records, or a later try, may succeed. */
   | { kind: 'moment'; error: QueryFailed }
 
 export interface QueryTrials {
-  /** @returns why the query fails for these records; null if it does not */
+  /** @returns why the query fails for these records; null if it succeeds */
   tryPart(ids: readonly string[]): Promise<QueryFailed | null>
   failsWithoutRecords(): Promise<boolean>
 }
 
-/** If so many parts have failed and none has passed, the query fails for all. */
+/** If this many parts have failed and none has succeeded, the query fails for all. */
 const failedPartsMax = 64
-/** If so many records fail and none passes, their data is not the cause. */
+/** If this many records fail and none succeeds, their data is not the cause. */
 const failedRecordsMax = 10
 
 /**
- * Finds out what a query fails for, by trying ever smaller parts of the records. The SQLSTATE says little, because a function may raise
- * any of them for one record:
+ * Finds the cause of a failed query by trying ever smaller parts of the records. The SQLSTATE says little, because a
+ * function may raise any code for one record:
  *
- *     fails for some records, passes for others       the records
+ *     fails for some records, succeeds for others      the records
  *     fails for all, fewer than 10, a code about data  the records
  *     fails for all, 10 or more, or another code       the type
- *     fails without any record                        the type
- *     a code that may pass                            moment
+ *     fails without any record                         the type
+ *     a code that may pass                             moment
  */
 export async function findFault(
   ids: readonly string[],
@@ -54,7 +54,6 @@ export async function findFault(
   return { kind: 'records', records: failed.map((part) => ({ id: part.ids[0] ?? '', error: part.error })) }
 }
 
-/** A single record stays as it is. */
 function halve(part: { ids: readonly string[]; error: QueryFailed }) {
   const isSingle = part.ids.length === 1
   const half = part.ids.length >> 1

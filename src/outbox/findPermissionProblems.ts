@@ -30,7 +30,9 @@ function neededRights(table: OutboxTable): NeededPermissions {
   return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
 }
 
-/** Describes a missing permission on a table's schema, with the grant; null if our role may use it. */
+/**
+ * Describes a missing permission on a table's schema, with the GRANT that adds it; null if our role may use the schema.
+ */
 export async function findSchemaProblem(
   db: Database,
   name: Pick<OutboxTable, 'schema' | 'table'>,
@@ -76,7 +78,10 @@ export async function findPermissionProblems(db: Database, table: OutboxTable): 
   ]
 }
 
-/** Makes the grants that a role needs for the outbox's table. @param onlyReads for a role that changes nothing */
+/**
+ * Makes the grants that a role needs for the outbox table.
+ * @param onlyReads for a role that changes nothing
+ */
 export async function readOutboxGrants(
   db: Database,
   table: OutboxTable,
@@ -118,7 +123,7 @@ function shortened(names: readonly string[]): string {
 
 const listed = (names: readonly string[]) => names.join(', ')
 
-/** Locked rows are found by xmax, and rows without a state are ordered by their transactions. */
+/** Locked rows are found by xmax. Rows without a state are ordered by their transactions. */
 const systemColumns = (table: OutboxTable): string[] =>
   isMarkedOnCapture(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
@@ -142,7 +147,7 @@ async function findSchema(db: Database, schema: string): Promise<FoundSchema | n
   return rows[0] ?? null
 }
 
-/** Finds the table even if our role may not use its schema, which hides the table from `to_regclass`. */
+/** Finds the table even if our role may not use its schema. `to_regclass` would not find it then. */
 async function findTable(
   db: Database,
   { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
@@ -166,7 +171,7 @@ interface Rights {
   sequence: string | null
 }
 
-/** Leaves out columns that do not exist: `inspectTable` reports them. */
+/** Leaves out columns that do not exist, because `inspectTable` reports them. */
 async function readRights(
   db: Database,
   oid: string,

@@ -24,7 +24,7 @@ export function suggestInstead(kind: string, below: readonly string[]): string {
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-/** Relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
+/** Names of relations whose rows do not show which transaction wrote them, by pg_class.relkind. */
 export const relationKindNames: Readonly<Record<string, string>> = {
   v: 'a view',
   m: 'a materialized view',
@@ -55,9 +55,9 @@ export async function findKindProblem(
 interface IdState {
   kind: string
   notNull: boolean
-  /** A valid unique index of all rows on exactly this column. It may be deferred. */
+  /** A valid unique index of all rows on exactly this column, deferred or not. */
   unique: boolean
-  /** True if tables inherit from it, whose rows its own indexes do not cover. */
+  /** True if tables inherit from it, because its own indexes do not cover their rows. */
   inherited: boolean
 }
 
@@ -70,9 +70,8 @@ const idStateSql = `
   where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
- * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot say so, as
- * for a view, the
- * description must promise it.
+ * Checks that ids are unique: the second of two rows with one id would never be sent. If the catalog cannot show it, as
+ * for a view, the description must promise it.
  */
 export async function findIdProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { id, idPromised } = table
@@ -103,10 +102,9 @@ function cannotSay(kind: string, inherited: boolean): string {
 }
 
 /**
- * Checks that a filter depends on the row only, if the ledger keeps a cursor. A row for which `not_before <= now()`
- * becomes true later
- * would stay behind the cursor. Postgres is asked if it takes the filter as an index predicate, on an empty copy of the
- * table.
+ * If the ledger keeps a cursor, a filter must depend on the row only. A row that passes `not_before <= now()` later
+ * would stay behind the cursor. Postgres decides: it must accept the filter as an index predicate, on an empty copy of
+ * the table.
  */
 export async function findFilterProblems(
   pool: pg.Pool,
@@ -149,12 +147,15 @@ function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
 
 const notImmutable = '42P17'
 
-/** No permission for temporary tables, or a standby: the filter's text is searched for functions of time instead. */
+/**
+ * The role may not create temporary tables, or the server is a standby. Then the filter's text is searched for
+ * functions of time.
+ */
 const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
 const timeMessage =
   /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
 
-/** The functions in a view whose result may change, by Postgres's parse tree. */
+/** Functions in a view whose result may change, by Postgres's parse tree. */
 const changingParts = `
   select distinct p.proname as name from pg_rewrite r
     cross join lateral regexp_matches(r.ev_action::text, ':(?:func|opfunc)id (\\d+)', 'g') m
@@ -170,7 +171,7 @@ function problem(parts: readonly string[]): string {
   return `has a filter that depends on more than the row (${which}). The ledger keeps a cursor, so a row for which the filter becomes true later would never be captured. Mark rows on capture (set: [queued]), or let the ERP write a column when the time has come`
 }
 
-/** Row-level security without a fitting policy hides every row without an error. */
+/** Row-level security without a fitting policy hides every row, and raises no error. */
 export async function findPolicyProblems(db: Database, qualified: string, table: OutboxTable): Promise<string[]> {
   const { isActive, role, allows } = await readPolicies(db, qualified)
   if (!isActive) return []

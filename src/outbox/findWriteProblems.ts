@@ -10,8 +10,8 @@ import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateFormOf } from './stateForms.ts'
 
 /**
- * Finds columns that cannot take what the daemon writes, before any row exists. Returns clauses that follow the table's
- * name.
+ * Finds columns that cannot take the values that the daemon writes, before any row exists. Returns clauses that follow
+ * the table's name.
  */
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
@@ -27,7 +27,7 @@ export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape
 
 type Refusal = Trial & { why: string }
 
-/** The first reason is enough, because the others are mostly the same. */
+/** Only the first reason is shown, because the others are mostly the same. */
 function explainRefusals(refusals: readonly Refusal[]): string {
   const [{ column, exactType, why }] = refusals as [Refusal]
   const what = [...new Set(refusals.map((refusal) => refusal.what))].join(', ')
@@ -41,7 +41,7 @@ interface Trial {
   what: string
   /** The value in SQL, cast as the daemon casts it. */
   written: string
-  /** The condition on "v" that nothing was cut; null if cutting is fine. */
+  /** The condition on "v" that the value was not cut; null if it may be cut. */
   whole: string | null
 }
 
@@ -85,7 +85,7 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
   return { column, exactType, what, written: `${literalSql(text)}::text::${exactType}`, whole }
 }
 
-/** @param isKept true if a time that is there already stays */
+/** @param isKept true if an existing time stays */
 function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   const { exactType } = columnOf(shape, column)
   const now = nowSql(shape, column)
@@ -138,7 +138,9 @@ export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): str
     )
 }
 
-/** Returns a sentence for each column that cuts the longest id. Asks Postgres, because a domain may have a length. */
+/**
+ * Returns a sentence for each column that would cut the longest id. Asks Postgres, because a domain may have a length.
+ */
 export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Promise<string[]> {
   const shape = await inspectTable(pool, table)
   const columns = table.write.flatMap(({ column, what }) => {
@@ -156,7 +158,7 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
   return (await Promise.all(found)).flat()
 }
 
-/** @returns how many characters of the longest id the type keeps; null if it refuses the id */
+/** @returns the number of characters of the longest id that the type keeps; null if the type refuses the id */
 async function keptLength(pool: Database, exactType: string): Promise<number | null> {
   try {
     const sql = `select length($1::text::${exactType}::text)::int as length`

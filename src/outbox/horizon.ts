@@ -5,11 +5,12 @@ import type { Cursor } from './ledgerMemory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * Says how far a table is settled: no transaction, running or future, can commit a row there. Read it before the rows.
+ * Says up to where a table is settled: no transaction, running or future, can commit a row there. Read the horizon
+ * before the rows.
  */
 export interface Horizon {
   read(): Promise<SettledPosition>
-  /** Returns whether the numbers started again since the cursor was stored. */
+  /** Returns whether the sequence's numbers started again since the cursor was stored. */
   hasRestartedSince(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
@@ -18,7 +19,7 @@ export interface SettledPosition {
   outbox: string
   /** Rows whose first sort value is at most this are settled. */
   upTo: string | null
-  /** The number that the sequence has drawn last. */
+  /** The last number that the sequence has drawn. */
   drawn: string | null
   /** The sequence's file on disk, which changes if the sequence restarts. */
   sequenceFile: string | null
@@ -38,7 +39,7 @@ const partsKey = (qualified: string) =>
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 
-/** Orders rows by transaction number. Every transaction below the oldest running one has ended. */
+/** Orders rows by transaction number. Transactions below the oldest running one have all ended. */
 function byTransaction(db: Database, shape: TableShape): Horizon {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
@@ -52,8 +53,8 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
 }
 
 /**
- * Orders rows by a sequence. A highest number is settled when every session that was writing the table then has ended
- * (`tableWritersSql` says why). A number that the sequence has not drawn yet settles nothing.
+ * Orders rows by a sequence. The highest number is settled when every session that was writing the table at that time
+ * has ended (see `tableWritersSql`). A number that the sequence has not drawn yet settles nothing.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
   const own = `pg_get_serial_sequence(${literalSql(shape.qualified)}, ${literalSql(sequence)})::regclass`

@@ -10,13 +10,13 @@ export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
-/** Adds the schema in which the role's search path finds the table, if there is such a table. */
+/** Adds the schema in which the role's search path finds the table, if the table exists. */
 export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table'>>(
   db: Database,
   table: T,
 ): Promise<T> {
   if (table.schema !== null) return table
-  // Every name is qualified, because the role's search path may have the same names.
+  // Every name is qualified, because the role's search path may have objects of the same names.
   const { rows } = await withRolePath(db).query<{ schema: string }>(
     `select n.nspname as schema from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
      where c.oid operator(pg_catalog.=) pg_catalog.to_regclass($1)::pg_catalog.oid`,
@@ -26,9 +26,8 @@ export async function resolveTable<T extends Pick<OutboxTable, 'schema' | 'table
 }
 
 /**
- * Finds the client's code that takes part in statements on rows: views, rules, policies, triggers of updates, and
- * everything that needs
- * functions, operators or types outside Postgres's own.
+ * Finds the client's code that runs in statements on rows: views, rules, policies, triggers of updates, and all that
+ * needs functions, operators or types outside Postgres's own.
  */
 const clientCodeSql = `
   with recursive part as (
@@ -56,11 +55,11 @@ export async function readHasClientCode(db: Database, qualified: string): Promis
   return rows[0]?.hasClientCode ?? true
 }
 
-/** Reads the table's columns. @throws OutboxTableUnusable if it cannot be read as described */
+/** @throws OutboxTableUnusable if the table cannot be read as described */
 export async function inspectTable(db: pg.Pool, named: OutboxTable): Promise<TableShape> {
   const table = await resolveTable(db, named)
   const qualified = qualifiedName(table)
-  // With the role's search path, so that types get the names that the client's statements use.
+  // The role's search path gives types the names that the client's statements use.
   const { rows } = await withRolePath(db).query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, pg_catalog.format_type(base.type, -1) as type,
        pg_catalog.format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
@@ -180,7 +179,10 @@ export async function readIdentity(db: Database, qualified: string, idColumn: st
 
 const tablesMax = 20_000
 
-/** Finds the table that a wrong name most likely means. @returns the name to write instead; null if none is similar */
+/**
+ * Finds the table that a wrong name most likely means.
+ * @returns the name to write; null if no name is similar
+ */
 export async function findNearestTable(
   db: Database,
   { schema, table }: { schema: string | null; table: string },

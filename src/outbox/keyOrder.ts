@@ -18,7 +18,7 @@ export interface KeyOrderChoice {
 }
 
 /**
- * Chooses the rows that may be captured, among unknown rows met in order.
+ * Chooses the rows that may be captured from unknown rows, which come in order.
  *
  * @param held hashes of keys that have to wait
  */
@@ -43,10 +43,11 @@ export function chooseInKeyOrder(
 }
 
 /**
- * Keeps the rows of each key in order: up to `keyRowsMax` of a key go, and after the first that stays, all stay.
+ * Keeps the rows of each key in order: takes up to `keyRowsMax` rows of a key. After the first row that waits, all
+ * later rows of its key wait.
  *
- * @param held hashes of keys of which no row goes
- * @returns decides about the next row; `mayGo` is false if the row itself has to stay
+ * @param held hashes of keys that have to wait
+ * @returns decides about the next row; `mayGo` is false if the row itself has to wait
  */
 export function createKeyOrder(
   keyRowsMax: number,
@@ -62,13 +63,15 @@ export function createKeyOrder(
   }
 }
 
-/** The ledger cuts the subject of a problem to this length. */
+/** The ledger cuts the subject of a problem to this number of characters. */
 export const idCharsMax = 500
 
-/** Skipped ids are compared as text, because an id of a former outbox may not fit this column's type. */
+/** Compares skipped ids as text, because an id of a former outbox may not fit this column's type. */
 export const cutIdSql = (idText: string) => `left(${idText}, ${idCharsMax})`
 
-/** The condition that a row's type is left to other instances. Parameter `at`: our types; the next one: theirs. */
+/**
+ * The condition that a row's type is left to other instances. Parameter `at` has our types; the next one has theirs.
+ */
 export function leftToOthersSql(type: string, at: number): string {
   return `(${type} <> all($${at}::text[]) and ($${at + 1}::text[] is null or ${type} = any($${at + 1}::text[])))`
 }

@@ -4,23 +4,23 @@ import type { Outbox } from './outbox.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { walkSlices } from './slices.ts'
 
-/** Rows that are marked as captured and that the ledger does not know. */
+/** Rows that are marked as captured but are not in the ledger. */
 export interface LedgerGap {
   /** False if the rows of this table do not show that they were captured. */
   canTell: boolean
   rows: RowUnderWay[]
-  /** True if the search was given up at a bound. */
+  /** True if the search stopped at a bound. */
   isCut: boolean
   after: string | null
 }
 
 export interface GapSearch {
   outbox: Outbox
-  /** Writes back again to rows whose records have ended. Null for a command that changes nothing. */
+  /** Null for a command that changes nothing. Writes back again to rows whose records have ended. */
   reportAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   /** Includes waiting rows that name a transaction. */
   isWaitingToo?: boolean
-  /** Asked between two slices: false gives up. */
+  /** Asked between two slices: false stops the search. */
   goOn(): Promise<boolean>
   rowsMax: number
   /** An earlier search to continue. */
@@ -31,9 +31,8 @@ export interface GapSearch {
 export const commandRowsMax = 100_000
 
 /**
- * Searches the outbox for rows that the ledger has lost. A row under way whose record has ended is written back again.
- * A restored ledger
- * may have lost the note that this is due.
+ * Searches the outbox for rows that the ledger has lost. Writes back again to a row under way whose record has ended,
+ * because a restored ledger may have lost the note that this is due.
  */
 export async function findLedgerGap(search: GapSearch): Promise<LedgerGap> {
   const { outbox, reportAgain, isWaitingToo, rowsMax, begun } = search

@@ -23,12 +23,12 @@ export interface KnownRows {
   conflicts: RowConflict[]
   /** Rows that were edited, or are different rows of the same type and key. */
   edited: string[]
-  /** Rows that were edited after their records were rejected or failed: no conflict. */
+  /** No conflicts: rows that were edited after their records were rejected or failed. */
   repaired: string[]
 }
 
 export interface Cursor {
-  /** All rows up to here are known, and no new one can come. */
+  /** All rows up to here are known, and no new row can appear there. */
   position: Position
   /** The sequence's file when the cursor was stored. */
   sequenceFile: string | null
@@ -43,7 +43,7 @@ export class LedgerMemory {
   readonly #selection: string
 
   /**
-   * @param epoch counts the outboxes that the ledger has served
+   * @param epoch number of the outboxes that the ledger has served
    * @param selection digest of filter, start and order
    */
   constructor(ledger: Database, epoch: number, selection: string) {

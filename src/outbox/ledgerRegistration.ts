@@ -41,7 +41,7 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
  *     starting  exclusive  table: if two ledgers start at once, the second waits and then sees the first
  *
  * Any role can take these locks, so a session counts only if its role may read the outbox or is a member of our role.
- * No lock is waited for without a bound.
+ * Every wait for a lock has a bound.
  */
 const locks = { served: 1_869_968_483, own: 1_869_968_484, starting: 1_869_968_485 } as const
 
@@ -97,12 +97,12 @@ const reconnectMs = 250
 const settledMs = 5_000
 const lookEveryMs = 5_000
 const answerMs = 5_000
-/** Covers a stopped daemon's session that is just ending, and a second daemon that registers. */
+/** Long enough for a stopped daemon's session to end, and for a second daemon to register. */
 const tries = { most: 8, everyMs: 250 }
 
 /**
  * Ends a dead peer's session after 25 s, because it would keep a different ledger out. The server's timeouts must not
- * end ours.
+ * end our session.
  */
 const settings = `select set_config(name, case name when 'tcp_keepalives_idle' then '10' when 'tcp_keepalives_interval' then '5'
     when 'tcp_keepalives_count' then '3' else '0' end, $1)
@@ -112,7 +112,7 @@ const settings = `select set_config(name, case name when 'tcp_keepalives_idle' t
 export interface RegistrationOptions {
   address: DatabaseAddress
   table: string
-  /** Reads its name, quoted, with its schema. */
+  /** Reads the table's name, quoted, with its schema. */
   readTable(): Promise<string>
   readLedgerName(): Promise<string>
   onError(error: Error): void
@@ -126,7 +126,7 @@ export class LedgerRegistration {
   /** A table that was dropped and created has a new oid. */
   #heldOid: number | null = null
   #hasStood = false
-  /** Null if it holds its locks. */
+  /** Null if the registration holds its locks. */
   #blocked: string | null = null
   #underWay: Promise<void> | null = null
   #timer: NodeJS.Timeout | undefined
@@ -179,7 +179,7 @@ export class LedgerRegistration {
       if (!this.#hasStood) await wait(await readUnsettledMs(client))
       await client.query('begin; set local search_path = pg_catalog, pg_temp')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-      // Behind a pooler a session is ours for one transaction, so the transaction stays open, without a snapshot.
+      // Behind a pooler a session is ours for one transaction only, so the transaction stays open, without a snapshot.
       const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
       await client.query(settings, [isPooled])
       if (!isPooled) await client.query('set search_path = pg_catalog, pg_temp')
@@ -238,7 +238,7 @@ export class LedgerRegistration {
         why = await describeBlockers(client, key)
         break // `served` without `own` would make this daemon look like one of a different ledger
       }
-      // If two ledgers start at once without `starting`, they see each other here, and both stop.
+      // If two ledgers start at once without `starting`, both see each other here, and both stop.
       if (!isFirst) others = await readOthers(client, oid, ledger)
     }
     if (isFirst) await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [...starting])
@@ -293,7 +293,7 @@ async function readUnsettledMs(client: pg.Client): Promise<number> {
   return Math.min(settledMs, Math.max(0, settledMs - (results[1]?.rows[0]?.upMs ?? settledMs)))
 }
 
-/** A half-open connection never answers a goodbye. */
+/** A half-open connection never answers a goodbye, so none is awaited. */
 function hangUp(client: pg.Client): void {
   void client.end().catch(() => {})
   client.connection.stream.destroy()

@@ -13,7 +13,7 @@ export interface LockedRow {
   holder: LockHolder | null
 }
 
-/** Without the session's query, which may hold the client's data. */
+/** Has no query of the session, because it may contain the client's data. */
 export interface LockHolder {
   pid: number
   application: string | null
@@ -37,7 +37,7 @@ export function lockedStatements({ rows, shape: { hasSystemColumns } }: OpenTabl
       ) first where marked limit ${markedMax}`,
     everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
-    /** The waiting rows among the ids in $1, with the session that holds each. */
+    /** The waiting rows of the ids in $1, with the session that holds each. */
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolderSql : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
@@ -52,7 +52,7 @@ function readMarked(outbox: Outbox): Promise<string[]> {
   })
 }
 
-/** Tries to lock the rows, because a foreign key that refers to a row sets xmax, too, and does not stop a claim. */
+/** Tries to lock the rows, because a foreign key that refers to a row also sets xmax, but does not stop a claim. */
 function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<LockedRow[]> {
   return outbox.ask(async (table) => {
     const rows = await readHeld(table, outboxIds)
@@ -63,8 +63,8 @@ function findLocked(outbox: Outbox, outboxIds: readonly string[]): Promise<Locke
 }
 
 /**
- * Reads the rows that a daemon has claimed and that are not in the ledger yet. A row whose holder cannot be seen
- * counts.
+ * Reads the rows that a daemon has claimed and that are not in the ledger yet. Includes rows whose holder cannot be
+ * seen.
  */
 export function readClaimedUnmarked(outbox: Outbox): Promise<SeenRow[]> {
   return outbox.ask(async (table) => {
@@ -103,14 +103,14 @@ async function readFree(db: Sessions, free: string, outboxIds: readonly string[]
   return new Set(rows.map(({ outboxId }) => outboxId))
 }
 
-/** Saving a form takes a moment; a form that is left open takes longer. */
+/** Saving a form takes a moment; a form that stays open takes longer. */
 export const lockedLongMs = 60_000
 
 /**
- * Watches for rows that a session of the ERP keeps locked. Claims leave them without a word.
+ * Watches for rows that a session of the ERP keeps locked, because claims leave them silently.
  *
- * @returns looks once: raises a problem for each row that stays locked for a minute, and clears those of rows that are
- *   free
+ * @returns a check that raises a problem for each row that stays locked for a minute, and clears it when the row is
+ * free
  */
 export function createLockWatch(outbox: Outbox, elapsedMs: () => number): () => Promise<void> {
   const { ledger } = outbox

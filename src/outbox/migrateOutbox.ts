@@ -10,7 +10,7 @@ import { qualifiedName, splitTableName } from './outboxTable.ts'
 export interface OutboxMigration {
   /** True if inserts wake the daemon. */
   wakes: boolean
-  /** Above 0, the ERP may use two-phase commit, which a NOTIFY makes fail. */
+  /** If above 0, the ERP may use two-phase commit, which fails with a NOTIFY. */
   preparedMax: number
 }
 
@@ -33,7 +33,7 @@ export async function migrateOutbox(
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
-    // Runs one statement string, which is one transaction. The lock makes a second process wait.
+    // One string of statements is one transaction. The lock makes a second process wait.
     await client.query(
       `begin;
        select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));

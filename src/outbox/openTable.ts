@@ -24,25 +24,25 @@ export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Pr
   return { shape, identity }
 }
 
-/** A table as the ledger serves it, with the parts of its statements. */
+/** A table with its description from the ledger, and the parts of its statements. */
 export interface OpenTable extends InspectedTable {
-  /** For statements on its rows. Others use `Outbox.pool`, which looks names up in the catalog only. */
+  /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
   readonly db: Sessions
   readonly table: OutboxTable
   readonly served: ServedOutbox
   readonly rows: RowExpressions
-  /** The same as if the filter and the stamp failed for no row. */
+  /** The expressions as if the filter and the stamp failed for no row. */
   readonly ideal: RowExpressions
   readonly memory: LedgerMemory
   /** Null if rows are marked on capture. */
   readonly scan: CursorScan | null
 }
 
-/** Sessions for statements on rows. They have the role's search path if the client's code or types take part. */
+/** Sessions for statements on rows. They have the role's search path if the client's code or types are involved. */
 export const rowSessions = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
-/** @param failingIds ids of rows that the filter or the stamp fails for */
+/** @param failingIds ids of rows whose filter or stamp fails */
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,

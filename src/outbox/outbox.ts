@@ -11,15 +11,15 @@ import { readHasClientCode, resolveTable } from './inspectTable.ts'
 import { type InspectedTable, inspectWithIdentity, type OpenTable, openTable } from './openTable.ts'
 import { isMarkedOnCapture, type OutboxTable, qualifiedName, toOutboxTable } from './outboxTable.ts'
 
-/** A new trigger may need the role's search path. */
+/** Checks for the client's code again after this time, because a new trigger may need the role's search path. */
 const codeAgeMaxMs = 10_000
 
-/** The client's outbox table. The functions of this folder take it first: `claimRows(outbox, …)`. */
+/** The client's outbox table, the first parameter of this folder's functions, as in `claimRows(outbox, …)`. */
 export class Outbox {
   readonly pool: pg.Pool
   readonly ledger: pg.Pool
   readonly described: OutboxTable
-  /** Larger payloads are claimed unread. */
+  /** Rows with larger payloads are claimed, but their payload is not read. */
   readonly bytesMax: number
   readonly channel: string | null
   /** Quoted, with its schema if `outbox.yaml` names one. */
@@ -68,7 +68,6 @@ export class Outbox {
     return this.#inspected
   }
 
-  /** Reads the name, quoted, with the schema that the role's search path finds. */
   async readName(): Promise<string> {
     return qualifiedName(await resolveTable(this.pool, this.described))
   }
@@ -78,9 +77,10 @@ export class Outbox {
   }
 
   /**
-   * Opens the table as the ledger serves it now, because another instance or the operator may have changed that.
+   * Opens the table with the ledger's present description, because another instance or the operator may have changed
+   * it.
    *
-   * @param read the ledger's present answer, if the caller has it
+   * @param read the ledger's description, if the caller has just read it
    * @throws OutboxTableUnusable, or ForeignOutbox if the ledger belongs to a different table
    */
   async open(read?: ServedOutbox): Promise<OpenTable> {
@@ -103,12 +103,12 @@ export class Outbox {
     this.#isOurs = true
   }
 
-  /** Adopts the table if its database was away at the start. */
+  /** Adopts the table if its database could not be reached at the start. */
   async adoptLate(): Promise<void> {
     if (!this.#isOurs) await this.adopt('daemon')
   }
 
-  /** If the filter or a stamp fails for a row, finds that row and asks again without it. */
+  /** Runs a query. If the filter or a stamp fails for a row, finds that row and runs the query without it. */
   async ask<T>(question: (table: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> {
     const before = this.failingRows.ids()
     const first = await this.open(served)

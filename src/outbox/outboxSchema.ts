@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { stateJsonForms, stateList } from './stateEntries.ts'
 
-/** The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one. */
+/**
+ * The schema of `outbox.yaml`. Entries with several forms are checked form by form, so that an error names one form.
+ */
 
 const column = z.string().min(1)
 

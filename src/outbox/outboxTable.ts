@@ -11,10 +11,10 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
-  /** Counts only if the catalog cannot say it. */
+  /** Used only if the catalog cannot show it. */
   readonly idPromised: boolean
   readonly order: string | null
-  /** A column that is drawn from a sequence at the insert, so that the ledger can keep a cursor in its order. */
+  /** A column whose inserts draw from a sequence, so that the ledger can keep a cursor in its order. */
   readonly sequence: string | null
   readonly type: TypeSource
   readonly key: string | null
@@ -42,13 +42,13 @@ export interface CreatedAt {
 export type PayloadSource =
   /** `encoding`: base64, hex, or the character set of a bytea. */
   | { kind: 'column'; column: string; encoding: string }
-  /** A JSON object built from the row, by name in the payload and column. Null stands for all columns. */
+  /** A JSON object of columns, each under its name in the payload. Null stands for all columns. */
   | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
 
 export interface WrittenColumn {
   readonly column: string
   readonly what: 'state' | 'transaction_id' | 'error_code' | 'error' | 'now'
-  /** Written at these states, and emptied when the record ends in a different one. Null stands for every state. */
+  /** Written at these states, and emptied when the record ends in a different state. Null stands for every state. */
   readonly on: readonly State[] | null
 }
 
@@ -88,7 +88,7 @@ export function splitTableName(name: string): { schema: string | null; table: st
 export const qualifiedName = ({ schema, table }: Pick<OutboxTable, 'schema' | 'table'>): string =>
   [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
 
-/** A digest of how the table is read and written. The ledger compares the table's name itself. */
+/** A digest of how the table is read and written. Leaves out the table's name, which the ledger compares separately. */
 export const tableDigest = (table: OutboxTable): string =>
   digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 

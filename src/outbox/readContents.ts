@@ -17,19 +17,19 @@ import { findFault } from './findFault.ts'
 import type { Outbox } from './outbox.ts'
 import { payloadTooLargeMessage, readOutboxRecord } from './readRows.ts'
 
-/** The mapping files, as far as contents are read by them. */
+/** The parts of the mapping files that are needed to read contents. */
 export interface Sources {
   get(type: string): { readonly source: SourceQuery | null } | undefined
 }
 
-/** The queries of one batch together may take this long: the batch's rows are locked, and its other sessions idle, meanwhile. */
+/** Time limit for all queries of one batch, because its rows stay locked and its other sessions idle until they end. */
 const sourceMaxMs = 5_000
 
 /**
- * Reads the contents of records whose mapping file has `source:`, and of captured documents, by one query for each type. Returns other
- * records unchanged.
+ * Reads the contents of captured documents, and of records whose mapping file has `source:`, by one query for each
+ * type. Returns other records unchanged.
  *
- * @returns the first of the records, as many as may be in memory at once
+ * @returns the first of the records, up to what may be in memory at once
  * @throws SourceFailed if a query fails for all records of a type, or takes too long
  */
 export async function readContents(
@@ -47,7 +47,7 @@ export async function readContents(
   return all.slice(0, left === -1 ? all.length : left).filter((record) => record !== null)
 }
 
-/** Reads the row as it is now, whatever its state, with its content; null if there is none of that id. */
+/** Reads a row in any state, with its present content; null if no row has the id. */
 export async function readWholeRecord(
   outbox: Outbox,
   sources: Sources,
@@ -57,7 +57,7 @@ export async function readWholeRecord(
   return record === null ? null : ((await readContents(outbox, sources, [record]))[0] ?? null)
 }
 
-/** Reads the contents of all records, however large they are together. */
+/** Reads the contents of all records, whatever their total size. */
 export async function readEachContent(
   outbox: Outbox,
   sources: Sources,
@@ -109,7 +109,7 @@ async function groupRecords(
   return groups.values()
 }
 
-/** @param type is to blame if the view cannot be read; others of its batch follow */
+/** @param type is blamed if the view cannot be read; other types of its batch go on */
 async function readTables(outbox: Outbox, type: string, documents: readonly string[], untilMs: number) {
   const { shape } = await outbox.inspect()
   try {
@@ -124,7 +124,7 @@ async function readTables(outbox: Outbox, type: string, documents: readonly stri
   }
 }
 
-/** The id by which a query finds the record; null if the payload has none. */
+/** Returns the id with which a query finds the record; null if the payload has none. */
 function readId(payload: string): string | null {
   const read = readPayload(payload)
   const id = read.kind === 'payload' ? read.payload.id : undefined
@@ -132,7 +132,7 @@ function readId(payload: string): string | null {
   return id !== undefined && isDigits(id) ? id.rawJSON : null
 }
 
-/** @returns each record with its content; null: it did not fit any more */
+/** @returns each record with its content; null if the content did not fit into memory */
 async function readGroup(
   outbox: Outbox,
   group: Group,
@@ -160,20 +160,19 @@ async function readGroup(
   )
 }
 
-/** What was read for one id. */
 type Content =
   | { kind: 'read'; json: string }
-  /** The document is no record. */
+  /** The document is not to be sent. */
   | { kind: 'none'; why: string }
   | { kind: 'unreadable'; why: string }
-  /** It did not fit any more. */
+  /** The content did not fit into memory. */
   | { kind: 'left' }
 
 const unreadable = (why: string): Content => ({ kind: 'unreadable', why })
 const noId = 'the payload has no "id" (a text or a number), by which the query of its mapping file reads the rest'
 
 /**
- * Reads the contents of ids. If the query fails, finds the records that it fails for.
+ * Reads the contents of ids. If the query fails, finds the records for which it fails.
  *
  * @throws SourceFailed if it fails for all, or may succeed later
  */
@@ -200,7 +199,7 @@ async function readOrBlame(
     )
     const others = ids.filter((id) => !culprits.has(id))
     if (others.length === 0) return culprits
-    // Read together, because only so much may be in memory at once.
+    // One read for all records, because the memory limit holds for all of them together.
     const read = await readByIds(outbox, group, others, untilMs).catch((again: unknown) => {
       throw again instanceof QueryFailed ? new SourceFailed(group.type, 'moment', again) : again
     })
@@ -208,7 +207,7 @@ async function readOrBlame(
   }
 }
 
-/** @returns why the query fails for these; null if it does not */
+/** @returns why the query fails for these records; null if it succeeds */
 async function tryPart(
   outbox: Outbox,
   group: Group,
@@ -253,7 +252,7 @@ async function readByIds(
   if (contents === null) return new Map()
   let asked: IdsQuery = contents
   try {
-    // Two statements for a document share the time.
+    // A document needs two statements, which share the time.
     const statementUntilMs = captured === null ? untilMs : (performance.now() + untilMs) / 2
     return await readOnly(outbox, statementUntilMs, async (db) => {
       let wanted = ids

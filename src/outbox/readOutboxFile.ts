@@ -10,7 +10,10 @@ import { readCreatedAt, readPayloadEntry, readType, readWrite } from './readEntr
 import { readStateEntry } from './stateEntries.ts'
 import { type StateColumn, stateFormOf } from './stateForms.ts'
 
-/** Checks the text of an outbox.yaml. Pure. @param file its name in problems */
+/**
+ * Checks the text of an outbox.yaml. Pure.
+ * @param file its name in messages
+ */
 export function readOutboxFile(
   file: string,
   text: string,
@@ -72,7 +75,7 @@ function judge(
   state: StateColumn | null,
   write: readonly WrittenColumn[],
 ): void {
-  // The cursor would pass a row before it waits.
+  // The cursor would pass a row before the row waits.
   if (top.sequence !== undefined && state !== null) {
     const why = '"sequence" is only for "state: none", where a row waits from its insert on: remove it'
     entry.reportKey(['sequence'], why)
@@ -87,9 +90,8 @@ function judge(
 }
 
 /**
- * Refuses to write to columns by which a row is recognised or ordered, and to those that the ERP has filled. In a
- * payload of several
- * columns ours are left out when rows are compared.
+ * Refuses to write to columns that identify or order a row, and to columns that the ERP fills. If the payload has
+ * several columns, those that outboxd writes are left out of comparisons.
  */
 function judgeWritten(
   entry: EntryReader,
@@ -120,7 +122,7 @@ function judgeWritten(
     if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
   if (state === null || stateFormOf(state)?.writes.length === 0) return
-  // Its type and key are read before the write.
+  // The row's type and key are read before the write.
   const isKnownByTime = createdAt !== null && id_unique === undefined
   const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
   if (what !== undefined) entry.report(['state'], why(state.column, what))

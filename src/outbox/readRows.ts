@@ -20,12 +20,12 @@ export function readStatements({ rows }: OpenTable) {
     waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
     any: `select from ${from} where ${waits} limit 1`,
     look: `select ${seen} from ${from} where ${id} = any($1::${idType}[])`,
-    /** The same for ids that are not values of the column's type, without an index. */
+    /** The same for ids that do not have the column's type. It uses no index. */
     lookByText: `select ${seen} from ${from} where ${cutIdSql(idText)} = any($1::text[])`,
   }
 }
 
-/** Reads a row in any state. If its content is elsewhere, use `readWholeRecord`. */
+/** Reads a row in any state. Use `readWholeRecord` if a query reads its content. */
 export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promise<OutboxRecord | null> {
   const table = await outbox.open()
   try {
@@ -37,7 +37,7 @@ export async function readOutboxRecord(outbox: Outbox, outboxId: string): Promis
   }
 }
 
-/** True, too, in a table whose rows do not show that they wait. */
+/** Always true in a table whose rows do not show that they wait. */
 export async function isRowWaiting(outbox: Outbox, outboxId: string): Promise<boolean> {
   const table = await outbox.open()
   return ((await table.db.query(readStatements(table).waitsById, [outboxId])).rowCount ?? 0) > 0
@@ -89,10 +89,10 @@ export async function findExistingRows(outbox: Outbox, outboxIds: readonly strin
   return new Set((await readRowsById(await outbox.open(), outboxIds)).map(({ outboxId }) => outboxId))
 }
 
-/** The most bytes of payloads in memory at once. Mapping and writing take a few times as much. */
+/** The most bytes of payloads in memory at once. Mapping and writing take a few times this amount. */
 export const batchBytesMax = 16_000_000
 
-/** Reads the first of these rows that wait: as many as `batchBytesMax` allows, and at least one. */
+/** Reads the first of these rows that wait, up to `batchBytesMax` bytes and at least one. */
 export async function readFirstWaiting(
   { described, bytesMax }: Outbox,
   db: Database,
@@ -143,7 +143,7 @@ function readKey(key: string | null): { key: string | null; unreadable: string |
   return { key: null, unreadable: `the key has ${bytes} bytes, more than the ${keyBytesMax} that a key may have` }
 }
 
-/** Decodes a row's payload, or says why it cannot be read, so that other rows go on. */
+/** Decodes a row's payload, or says why it cannot be read, so that capture goes on with other rows. */
 export function readPayloadText(
   { raw, bytes }: Pick<RawRow, 'raw' | 'bytes'>,
   encoding: string,

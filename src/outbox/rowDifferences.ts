@@ -2,7 +2,7 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Collects rows that differ from what the ledger has under their ids, each once. */
+/** Collects rows that differ from the ledger's rows of the same ids, each once. */
 export class RowDifferences {
   readonly #waiting = new Map<string, RowConflict>()
   readonly #waitingEdited = new Set<string>()
@@ -10,7 +10,7 @@ export class RowDifferences {
   readonly #named = new Set<string>()
   readonly #edited = new Set<string>()
 
-  /** Adds different rows: each gets a problem of its own. */
+  /** Adds different rows, each with a problem of its own. */
   addConflicts(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
     for (const conflict of conflicts) {
       const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`
@@ -23,7 +23,7 @@ export class RowDifferences {
     }
   }
 
-  /** Adds edited rows, which get one problem together. */
+  /** Adds edited rows, which share one problem. */
   addEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
     for (const id of outboxIds) {
       const name = `${id} ${stampOf(id)}`
@@ -50,7 +50,9 @@ export interface FoundDifferences {
   edited: string[]
 }
 
-/** Further conflicts count as edits: an ERP that changes all keys does not mean thousands of conflicts. */
+/**
+ * Further conflicts count as edits, because an ERP that changes all keys does not cause thousands of real conflicts.
+ */
 const namedMax = 100
 const editedMax = 10_000
 

@@ -12,18 +12,18 @@ export interface RowExpressions {
   readonly from: string
   /** The condition that a row waits and belongs to this outbox. */
   readonly waits: string
-  /** The same without the filter. */
+  /** The same condition without the filter. */
   readonly mayWait: string
   readonly filtered: string
   readonly key: string
-  /** A hash, because it is short and readable in any encoding. */
+  /** A hash of the key, because it is short and readable in any encoding. */
   readonly keyHash: string
   readonly type: string
   readonly payload: string
   /** ISO 8601 text in UTC with microseconds. */
   readonly createdAt: string
   readonly stamp: string
-  /** The columns of a `RawRow`; $1 is the most bytes of payload to read. */
+  /** The columns of a `RawRow`. $1 is the most bytes of payload to read. */
   readonly record: string
   readonly id: string
   readonly idType: string
@@ -40,10 +40,7 @@ export interface SortValue {
   readonly type: string
 }
 
-/**
- * @param failingIds ids of rows that the filter or the stamp fails for: both are left out for them, and the rows count
- *   as ours
- */
+/** @param failingIds ids of rows whose filter or stamp fails: both are left out for them, and the rows count as ours */
 export function rowExpressions(
   table: OutboxTable,
   shape: TableShape,
@@ -89,14 +86,14 @@ export function rowExpressions(
  * at the start.
  *
  * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
- * @param readings how often the table was read from its beginning again
+ * @param readings the number of times that the table was read from its beginning again
  */
 export function selectionDigest({ waits, sort }: Pick<RowExpressions, 'waits' | 'sort'>, readings: number): string {
   const said = JSON.stringify([waits, sort.map(({ expression }) => expression), readings])
   return createHash('sha256').update(said).digest('hex').slice(0, 16)
 }
 
-/** The planner chooses the order of other conditions. */
+/** `case` evaluates the id first. The planner would choose the order of plain conditions. */
 function filterExpression({ filter, id }: OutboxTable, failingIds: readonly string[]): string {
   if (filter === null) return ''
   if (failingIds.length === 0) return ` and (${filter}\n)`
@@ -118,7 +115,7 @@ function typeExpression({ type }: OutboxTable): string {
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
-/** Years 1 to 9999. Outside, to_timestamp throws, and the whole batch fails. */
+/** Years 1 to 9999. Beyond them to_timestamp throws, and the whole batch fails. */
 const leastSecond = -62_135_596_800
 const mostSecond = 253_402_300_799
 
@@ -141,7 +138,7 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
     return baseType === 'bytea' ? columnSql(payload.column) : `${columnSql(payload.column)}::text`
   }
   if (payload.columns === null) return 'row_to_json(o)::text'
-  // row_to_json prints numbers and times as a cast to text does. json_build_object takes 50 columns only.
+  // row_to_json prints numbers and times as a cast to text does. json_build_object takes only 50 columns.
   const named = [...payload.columns].map(([name, from]) => `${columnSql(from)} as ${quoteIdentifier(name)}`)
   return `(select row_to_json(built)::text from (select ${named.join(', ')}) built)`
 }
@@ -155,16 +152,15 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
   const ofSystem = (expression: string, type: string) => ({ expression, type })
   const byTransaction =
     isMarkedOnCapture(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
-  // Within one transaction: the declared order, or that of its statements.
+  // The order within one transaction: the declared one, or that of its statements.
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
   const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
 }
 
 /**
- * The condition that a row is not before the start position, to follow another; empty if there is none. A row without a
- * creation time
- * is included, so that it is not lost.
+ * The condition that a row is not before the start position, to follow another condition; empty if there is no start.
+ * Includes rows without a creation time, so that they are not lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId =

@@ -6,7 +6,7 @@ import type { OpenTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { inSliceSql, nullIfCanceled, readSlice, walkSlices } from './slices.ts'
 
-/** The position's parameters come first, then those of the slice. */
+/** The parameters are the position's first, then the slice's. */
 export function behindCursorSql({ rows }: OpenTable): string {
   const { from, waits, id, idText, sort, order } = rows
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
@@ -18,8 +18,8 @@ export function behindCursorSql({ rows }: OpenTable): string {
  * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger; null if there is no cursor,
  * or no time.
  *
- * The ledger knew all rows there when the cursor passed them, so the row came later. It was loaded with a number of its
- * own, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
+ * The ledger knew all rows there when the cursor passed them, so such a row came later: loaded with its own number, in
+ * an attached partition, or by a lifted policy. Two rows of one id are a conflict, and do not count.
  */
 export function readSliceBehindCursor(
   outbox: Outbox,
@@ -66,13 +66,12 @@ export async function findRowsBehindCursor(
   return { rows: found.length, firstId: found[0] ?? null, after }
 }
 
-/** Without the client's data. */
 export function rowsBehindCursorMessage({ rows, firstId, after }: RowsBehindCursor): string {
   const many = after === null ? `${rows}` : `${rows} or more`
   return `${many} ${rows === 1 && after === null ? 'row' : 'rows'} waited behind the cursor, where the table had been read (the first is ${firstId}). They were loaded with ids or numbers of their own, or came by a partition, an inheriting table or a policy`
 }
 
-/** The next comparison comes before its hour, so that the problem ends soon. */
+/** The next comparison comes after this time, not after an hour, so that the problem ends soon. */
 const compareAgainMinutes = 5
 
 /** Makes all instances read the table from its beginning, which captures only the rows that the ledger lacks. */

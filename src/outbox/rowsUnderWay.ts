@@ -19,23 +19,22 @@ export interface RowUnderWay {
 }
 
 export interface UnderWayStatements {
-  /** True if each end has its own value, so that a row under way was not written back its end. */
+  /** True if each end has its own value. Then a row under way was not yet written back its end. */
   readonly hasEndValues: boolean
   /** The condition that a row is under way; null if a row looks new until its end. */
   readonly underWay: string | null
   /** Includes waiting rows that name a transaction, because the ledger may have lost their records. */
   readonly underWayOrNamed: string | null
-  /** Reads neither filter nor stamp, because both may fail for a row's contents. */
+  /** Reads neither filter nor stamp, because either may fail for a row's contents. */
   rowsSql(condition: string): string
-  /** Selects those of the ids in $1 that the filter includes. */
+  /** Selects the ids in $1 that the filter includes. */
   readonly stamped: string
   readonly unstamped: string
 }
 
 /**
- * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count. A
- * different program may have
- * handled older ones.
+ * If one value means both "under way" and "done", only rows recorded since the ledger serves the table count: a
+ * different program may have handled older ones.
  */
 export function underWayStatements({ table, shape, rows, served }: OpenTable): UnderWayStatements {
   const { state } = table
@@ -125,7 +124,6 @@ async function stampOurs(
   })
 }
 
-/** The transaction that a row names, an expression. */
 export function transactionSql({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')

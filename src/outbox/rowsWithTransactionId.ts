@@ -16,7 +16,9 @@ export interface RowWithTransactionId {
 
 type Row = RowWithTransactionId & SeenRow & { waits: boolean }
 
-/** In any state and without the filter. `unstamped` reads nothing that could fail for a row's contents. */
+/**
+ * Includes rows in any state and outside the filter. `unstamped` reads nothing that could fail for a row's contents.
+ */
 function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' | 'unstamped', string> {
   const { from, id, stamp, createdAt, mayWait, idType, idText } = ideal
   const said = table.state === null ? 'null::text' : `${columnSql(table.state.column)}::text`
@@ -29,9 +31,8 @@ function namingStatements({ table, shape, ideal }: OpenTable): Record<'stamped' 
 }
 
 /**
- * Reads which of these rows name a transaction and are the rows that the ledger captured. A row that raises an error
- * counts. A waiting
- * row with changed contents does not.
+ * Reads which of these rows name a transaction and are the rows that the ledger captured. Includes a row that raises an
+ * error. Leaves out a waiting row with changed contents.
  */
 export async function readRowsWithTransactionId(
   outbox: Outbox,
@@ -55,7 +56,7 @@ export async function readRowsWithTransactionId(
     .map(({ outboxId, said, transactionId }) => ({ outboxId, said, transactionId }))
 }
 
-/** A loop whose round takes long is reported as stuck, so the next round continues. */
+/** A loop with a long round is reported as stuck, so the next round continues. */
 const searchMs = 1_000
 /** A result of "none" holds for this multiple of the search's time, because a large table takes long. */
 const holdsTimes = 10
@@ -63,8 +64,8 @@ const holdsTimes = 10
 type ReadSlice = (after: string | null) => Promise<Pick<UnderWaySlice, 'unknown' | 'upTo'>>
 
 /**
- * Searches for a row that waits or is under way and names a transaction. A table without an index on the id is not
- * searched.
+ * Searches for a row that waits or is under way and names a transaction. Does not search a table without an index on
+ * the id.
  */
 export function createNamedRowSearch(
   readSlice: ReadSlice,
@@ -88,7 +89,7 @@ export function createNamedRowSearch(
   }
 }
 
-/** @returns a search that continues in the next call; `tookMs`: the time of all calls since it began */
+/** @returns a search that continues in the next call; `tookMs` is the time of all calls since it began */
 function createSearch(readSlice: ReadSlice, elapsedMs: () => number) {
   let after: string | null = null
   let tookMs = 0

@@ -1,7 +1,7 @@
 import type { Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 
-/** A ledger in the outbox's own database that is not ours: a daemon without STATE_DATABASE_URL made it. */
+/** A ledger in the outbox's own database that is not ours, made by a daemon without STATE_DATABASE_URL. */
 export interface SecondLedger {
   /** Counted up to `countMax`. */
   records: number
@@ -11,7 +11,10 @@ export interface SecondLedger {
 
 const countMax = 10_000
 
-/** @param ours the id of our ledger @param table schema.table */
+/**
+ * @param ours the id of our ledger
+ * @param table schema.table
+ */
 export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
   if (!(await isThere(db, ours))) return null
   const found = await orUnseen(() =>
@@ -26,7 +29,10 @@ export async function findSecondLedger(db: Database, ours: string, table: string
   return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
 }
 
-/** Returns which of these rows a second ledger has captured. @param ours the id of our ledger */
+/**
+ * Returns which of these rows a second ledger has captured.
+ * @param ours the id of our ledger
+ */
 export async function findCapturedBySecondLedger(
   db: Database,
   ours: string,

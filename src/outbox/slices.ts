@@ -2,7 +2,7 @@ import type { Database } from '../postgres/database.ts'
 import { isStatementCanceled } from '../postgres/sqlState.ts'
 import type { RowExpressions } from './rowExpressions.ts'
 
-/** A part of a table in the order of its ids, because short statements leave the ERP's database room. */
+/** A part of a table in the order of its ids. Short statements leave the database time for the ERP. */
 export interface Slice {
   /** Null: the table's first row. */
   readonly after: string | null
@@ -12,12 +12,17 @@ export interface Slice {
 
 export const sliceMax = 10_000
 
-/** Selects the id that ends a slice. $1 is its rows but one; $2 is the id before it, or null. */
+/**
+ * Selects the id that ends a slice. $1 is the slice's number of rows less one; $2 is the id before the slice, or null.
+ */
 export const sliceEndSql = ({ from, id, idText, idType }: RowExpressions): string =>
   `select ${idText} as id from ${from} where ($2::${idType} is null or ${id} > $2::${idType})
    order by ${id} offset $1 limit 1`
 
-/** To follow another condition. @param first number of the parameter `after`; `upTo` is the next */
+/**
+ * A condition to follow another one.
+ * @param first number of the parameter `after`; `upTo` is the next
+ */
 export const inSliceSql = ({ id, idType }: RowExpressions, first: number): string =>
   ` and ($${first}::${idType} is null or ${id} > $${first}::${idType})
     and ($${first + 1}::${idType} is null or ${id} <= $${first + 1}::${idType})`
@@ -33,10 +38,10 @@ export async function readSlice(
 }
 
 /**
- * Reads slice by slice until the table ends or `goOn` says false.
+ * Reads slice by slice until the table ends or `goOn` returns false.
  *
- * @param read reads the slice after an id, and returns the id that ends the slice
- * @returns the id from which to continue; null: the whole table was read
+ * @param read reads the slice after an id, and returns the id that ends it
+ * @returns the id from which to continue; null at the table's end
  */
 export async function walkSlices(
   begin: string | null,
@@ -49,7 +54,7 @@ export async function walkSlices(
   return after
 }
 
-/** Without an index on the id, a slice costs a whole table scan. */
+/** Null if Postgres canceled the read: without an index on the id, a slice needs a scan of the whole table. */
 export async function nullIfCanceled<T>(read: () => Promise<T | null>): Promise<T | null> {
   try {
     return await read()

@@ -4,13 +4,15 @@ import type { Database } from '../postgres/database.ts'
 export interface ReadTable {
   schema: string
   table: string
-  /** Whether our own role may use the schema. */
+  /** True if our own role may use the schema. */
   canUse: boolean
-  /** Whether our own role may select from the table. */
+  /** True if our own role may select from the table. */
   canSelect: boolean
 }
 
-/** Finds the tables that stand after "from" and "join" in queries. Without rights on them, a query cannot be planned. */
+/**
+ * Finds the tables that stand after "from" and "join" in queries. Postgres cannot plan a query without rights on them.
+ */
 export async function readTablesOf(db: Database, queries: readonly string[]): Promise<ReadTable[]> {
   const part = '(?:"(?:[^"]|"")+"|[a-z_][\\w$]*)'
   const reads = new RegExp(`\\b(?:from|join)\\s+(${part}(?:\\.${part})?)`, 'gi')
@@ -31,7 +33,11 @@ export async function readTablesOf(db: Database, queries: readonly string[]): Pr
   return rows
 }
 
-/** The statements that let a role read tables. @param role quoted @param onlyMissing for our own role */
+/**
+ * Makes the statements that let a role read tables.
+ * @param role quoted
+ * @param onlyMissing for our own role
+ */
 export function grantsToRead(
   tables: readonly ReadTable[],
   role: string,

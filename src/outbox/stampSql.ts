@@ -4,15 +4,14 @@ import { columnOf, columnSql, isoSql, type TableShape } from './columns.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * The stamp, which tells a row from another with the same id. Words with one space between:
+ * The stamp, which tells a row from another with the same id. Its words have one space between them:
  *
  *     at:MADE TIME                     the creation time (a date is too coarse: an id may come again on the same day)
  *     content:MADE:MADE HASH HASH      without one: a hash of type and key, and one of the contents without our columns
  *     both:MADE:MADE TIME HASH         if only the description promises that ids are unique
  *
- * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types that a word is made of.
- * Words of different
- * MADE cannot be compared. A stamp without MADE, or of the kind `row`, is of an older version.
+ * An edit by the ERP changes the last hash only. MADE is a digest of the columns and types from which a word is made.
+ * Words of different MADE cannot be compared. A stamp without MADE, or of the kind `row`, is from an older version.
  *
  * `hashtextextended` never changes, because hash partitions depend on it.
  */
@@ -32,7 +31,7 @@ export function stampSql(table: OutboxTable, shape: TableShape, { type, key }: {
 
 const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
 
-/** The zone of the description is left out, because it may be corrected later. */
+/** Leaves out the zone of the description, because it may be corrected later. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
   if (createdAt === null) return null
   const at = columnSql(createdAt.column)
@@ -42,7 +41,7 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   return baseType === 'timestamp without time zone' ? isoSql(at) : `${at}::text`
 }
 
-/** The contents of the record. The types of its columns count, because they decide how a value is printed. */
+/** The contents of the record. Includes the types of its columns, because they decide how a value is printed. */
 function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
   const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`

@@ -46,7 +46,7 @@ export async function isBeforeStart(outbox: Outbox, outboxId: string): Promise<b
   return (rowCount ?? 0) > 0
 }
 
-/** The ERP may be writing, so a start position may lie this far above the highest id. */
+/** A start position may be above the highest id by this number, because the ERP may be writing. */
 const aheadMax = 1_000
 
 /**
@@ -88,8 +88,7 @@ const lookEveryMs = 100
 
 /**
  * Reads the start position for `--start now`: the next id of the table's own sequence, or the time on the table's
- * clock. The id is read
- * while no session writes the table, because then no lower id can follow (`tableWritersSql` says why).
+ * clock. Reads the id while no session writes the table, because then no lower id can follow (see `tableWritersSql`).
  *
  * @throws OutboxTableUnusable if the table has neither
  */

@@ -35,9 +35,9 @@ const status = z.strictObject({
 })
 
 interface StateEntry {
-  /** The shape for editors. */
+  /** The entry's JSON Schema, for editors. */
   json: z.ZodObject
-  /** Null if something is wrong with it. */
+  /** Null if the entry has a problem. */
   read(entry: EntryReader, value: PayloadObject): StateColumn | null
 }
 
@@ -99,8 +99,8 @@ function readStatus(entry: EntryReader, value: PayloadObject): StateColumn | nul
     const text = entry.scalar(['state', state], value[state])
     if (text !== null) setValue(entry, values, state, text, waiting)
   }
-  // A rejected row ends without being sent. If the file has no value for that, the row gets the one for queued, and no
-  // longer waits.
+  // A rejected row ends without being sent. If the file has no value for rejected, the row gets the value for queued,
+  // and no longer waits.
   const queued = values.get('queued')
   if (queued !== undefined && !values.has('rejected')) values.set('rejected', queued)
   return checked && { kind: 'value', column: checked.status, waiting, values }

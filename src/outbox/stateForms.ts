@@ -1,26 +1,26 @@
 import type { State } from '../model.ts'
 import { columnOf, columnSql, literalSql, literalsSql, nowSql, type TableShape } from './columns.ts'
 
-/** The forms of a state column. A new form is a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
+/** The forms of a state column. A new form needs a member here, a row of `forms`, and an entry in `stateEntries.ts`. */
 export type StateColumn =
-  /** `values`: what to write at which state; a state that is missing writes nothing. */
+  /** `values`: the value to write at each state. A missing state writes nothing. */
   | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
-  /** NULL waits; the time is written at the states in `set`. */
+  /** NULL means waiting. The time is written at the states in `set`. */
   | { kind: 'timestamp'; column: string; set: readonly State[] }
 
-/** The consequences of a form for statements on rows, which have the alias o. */
+/** The effect of a form on statements on rows, which have the alias o. */
 export interface StateForm {
   readonly column: string
   /** False if the ledger has to remember which rows were captured. */
   readonly isMarkedOnCapture: boolean
   readonly waiting: readonly (string | null)[]
   readonly waitsSql: string
-  /** The values that are written, for a trial. */
+  /** The values that are written, for trial writes. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
   /** The value to write, by the state in `r.state`. */
   markSql(shape: TableShape): string
-  /** The condition that a row may still be written back to: completed and discarded stay. */
+  /** The condition that the outcome may still be written: completed and discarded rows stay. */
   readonly openSql: string
   /**
    * The condition that a row is under way; null if no row shows it.

@@ -26,8 +26,8 @@ export async function readTablePlace(outbox: Outbox): Promise<TablePlace | null>
 }
 
 /**
- * Records the place for `recover`, which compares it after the ledger went back. Call it only while the ledger's
- * history stands.
+ * Records the place for `recover`, which compares it if the ledger was restored. Call it only while the ledger's
+ * history is unchanged.
  */
 export async function recordTablePlace(outbox: Outbox): Promise<void> {
   const place = await readTablePlace(outbox)

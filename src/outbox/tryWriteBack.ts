@@ -10,12 +10,12 @@ import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
-  /** `waits`: a row waits, but is locked. */
+  /** `waits`: a row waits, but it is locked. */
   | { kind: 'no-row'; waits: boolean }
   /** `refusals`: the states that the table refuses. */
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
-/** Writes to one waiting row each state that it may reach, in a transaction that is rolled back. */
+/** Writes each state that it may reach to one waiting row, in a transaction that is rolled back. */
 export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const table = await outbox.open()
   const writing = writeStatements(table)
@@ -27,7 +27,7 @@ export async function tryWriteBack(outbox: Outbox): Promise<WriteBackTrial> {
   const [row] = rows
   if (row === undefined)
     return { kind: 'no-row', waits: ((await db.query(readStatements(table).any)).rowCount ?? 0) > 0 }
-  // Without marks, all states come by a report.
+  // Without marks on capture, all states are written by reports.
   const isMarked = table.scan === null
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
@@ -48,11 +48,11 @@ interface TriedRow {
 interface Step {
   state: State
   by: 'mark' | 'report'
-  /** The next step begins with this one's result. */
+  /** True if the next step begins with this step's result. */
   isOnTheWay: boolean
 }
 
-/** The mark, the steps on the way, and then each end. */
+/** The mark, then the states on the way, and then each end. */
 const steps: readonly Step[] = [
   { state: 'rejected', by: 'mark', isOnTheWay: false },
   { state: 'queued', by: 'mark', isOnTheWay: true },

@@ -17,9 +17,8 @@ export interface UnknownStatus {
 const statusesMax = 10
 
 /**
- * Counts rows whose status `outbox.yaml` does not name: such a row neither waits nor is under way, so no claim reads
- * it. Null if
- * `outbox.yaml` names only the statuses of waiting rows, or none.
+ * Counts rows whose status `outbox.yaml` does not name. Such a row neither waits nor is under way, so no claim reads
+ * it. Null if `outbox.yaml` names only the statuses of waiting rows, or none.
  */
 export function unknownStatusSql({ table, shape, rows, served }: OpenTable): string | null {
   const form = stateFormOf(table.state)
@@ -40,7 +39,10 @@ export interface UnknownStatusCount {
 
 export const noUnknownStatuses: UnknownStatusCount = { statuses: [], after: null }
 
-/** A slice that takes too long to read ends the search. @param begun what the search before found */
+/**
+ * A slice that takes too long to read ends the search.
+ * @param begun the result of the previous search
+ */
 export async function countUnknownStatuses(
   outbox: Outbox,
   begun: UnknownStatusCount,

@@ -13,10 +13,9 @@ interface Writing {
 
 /**
  * Writes states back in one transaction, while no other instance writes any. `read` runs after the lock is taken, so
- * that a late
- * instance never writes an earlier state over a later one. Locked rows are left out.
+ * that a late instance never overwrites a later state with an earlier one. Leaves out locked rows.
  *
- * @throws Error if no row can be written: the database is away, a column is missing, the table is locked
+ * @throws Error if no row can be written: the database cannot be reached, a column is missing, or the table is locked
  */
 export async function writeBackRows<R extends RowStatus>(
   outbox: Outbox,
@@ -29,7 +28,7 @@ export async function writeBackRows<R extends RowStatus>(
   const attempt = await tryToWrite(writing, read)
   if (attempt.kind !== 'failed') return attempt
   if (!isStatementError(attempt.error)) throw attempt.error
-  // An error that comes without rows, too, is not caused by a row.
+  // A row is not the cause of an error that comes without rows, too.
   const empty = await tryToWrite(writing, async () => [])
   if (empty.kind === 'failed') throw empty.error
   if (!isTransient(attempt.error) || isLock(attempt.error) || isStatementCanceled(attempt.error))
@@ -50,7 +49,7 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): WriteBack
 /** A lock timeout or a deadlock, most likely within a trigger. */
 const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
 
-/** The daemon itself ends a longer statement. */
+/** The daemon itself cancels a longer statement. */
 export const writeBackMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {

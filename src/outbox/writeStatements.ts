@@ -12,14 +12,14 @@ import type { OpenTable } from './openTable.ts'
 import type { OutboxTable, WrittenColumn } from './outboxTable.ts'
 import { stateFormOf } from './stateForms.ts'
 
-/** The statements that write states to rows. $1: the statuses as JSON. */
+/** The statements that write states to rows. $1 has the statuses as JSON. */
 export interface WriteStatements {
   /** Marks claimed rows. Returns the ids of rows that it changed. */
   readonly mark: string
-  /** Writes to rows that are not locked. Returns for each id `held` (our lock) and `written` (a changed row). */
+  /** Writes to rows that are not locked. Returns for each id `held` (we locked it) and `written` (the row changed). */
   readonly report: string
   /**
-   * Says why rows were not held. Returns these flags for each row that exists:
+   * Explains why rows were not locked. Returns these flags for each existing row:
    *
    * - `open`: it may be written
    * - `same`: it is the captured row; `differs`: only its contents changed
@@ -44,10 +44,10 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = form?.openSql ?? 'true'
-  // A waiting row may be a new row of this id. Any other was captured, and edited since.
+  // A waiting row may be a new row of this id. Any other row was captured, and edited later.
   const isTaken = `(${waits}) is not true`
   const isMeant = served.rowsEdited ? 'true' : awaitsRepairSql('r.state')
-  // `offset 0` computes the stamp once, because it reads the whole row.
+  // `offset 0` computes the stamp only once, because it reads the whole row.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(differsInContentSql('r.stamp', 'here.stamp'))
   const same = ofRow(
@@ -81,7 +81,7 @@ export function writeStatements({ table, shape, rows, served }: OpenTable): Writ
 /** A session that locks a row alone writes its transaction's number into xmax. */
 export const lockHolderSql = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
-/** Rows that were captured by an old version have no stamp. */
+/** Rows that an old version captured have no stamp. */
 const stampMatchesSql = (stamp: string): string =>
   `(r.stamp is null or not ${sameStampKindSql('r.stamp', stamp)} or ${stampsAgreeSql('r.stamp', stamp)})`
 
@@ -91,7 +91,7 @@ function matters({ state, write }: OutboxTable, at: State): boolean {
 
 const isEnd = (state: State): boolean => endStates.some((each) => each === state)
 
-// Enums need a cast from text, and an explicit cast cuts what is too long for a varchar.
+// Enums need a cast from text. An explicit cast cuts text that is too long for a varchar.
 function assign(shape: TableShape, name: string, value: string): string {
   const type = columnOf(shape, name)
   return `${quoteIdentifier(name)} = ${isJson(type) ? `to_jsonb(${value})` : `(${value})`}::${type.exactType}`

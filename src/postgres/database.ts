@@ -16,7 +16,7 @@ export interface Database {
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
 }
 
-/** Opens a pool on which nothing waits for ever, on the server's side either. */
+/** Opens a pool whose statements have time limits, on the server's side, too. */
 export const createPool = (options: PoolOptions): pg.Pool => new SessionPool(options)
 
 /** Disposal rolls back unless `commit` was called. */
@@ -31,14 +31,14 @@ export interface Sessions extends Database {
   connect(): Promise<pg.PoolClient>
 }
 
-/** Uses the role's own search path: for statements that run the client's code or compare values of its types. */
+/** Uses the role's own search path, for statements that run the client's code or compare values of its types. */
 export function withRolePath(pool: pg.Pool | Sessions): Sessions
 export function withRolePath(db: Database): Database
 export function withRolePath(pool: Database): Database {
   return pool instanceof SessionPool ? pool.byRolePath : pool
 }
 
-/** Includes schemas that the role has no permission to use. */
+/** Includes schemas that the role may not use. */
 export async function readRoleSchemas(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ path: string; user: string }>(
     `select pg_catalog.current_setting('search_path') as path, current_user::text as user`,
@@ -52,9 +52,9 @@ export async function readRoleSchemas(db: Database): Promise<string[]> {
 export interface TransactionOptions {
   /** Runs with BEGIN, before the snapshot is taken. */
   opening?: string
-  /** A COMMIT with a warning has failed, because a synchronous standby may not have it. */
+  /** If true, a COMMIT with a warning has failed, because a synchronous standby may not have it. */
   isCertain?: boolean
-  /** A refused write then says nothing about the server. */
+  /** If true, a refused write says nothing about the server. */
   isReadOnly?: boolean
 }
 
@@ -66,8 +66,8 @@ export class CommitUncertain extends Error {
 }
 
 /**
- * A connection that broke, or whose server became read-only, leaves the pool, because a new one may lead to another
- * server.
+ * A connection that broke, or whose server became read-only, leaves the pool, because a new connection may lead to
+ * another server.
  */
 export async function begin(
   pool: Sessions,
@@ -138,7 +138,7 @@ export async function inTransaction<T>(
   return result
 }
 
-/** The database was away or ended the session, so the same work may succeed later. */
+/** True if the database was away or ended the session, so that the same work may succeed later. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isTransient(error.cause)
@@ -155,12 +155,14 @@ export function isReadOnlyServer(error: unknown): boolean {
   return isReadOnlyError(error)
 }
 
-/** The session survives. A row's trigger may raise any code, so only the severity counts. */
+/** True if the session survives. A row's trigger may raise any code, so only the severity counts. */
 export function isStatementError(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/** The session is of no use. 26000: a prepared statement is gone; 0A000: a migration changed its result. */
+/**
+ * True if the session cannot be used again. 26000: a prepared statement is gone. 0A000: a migration changed its result.
+ */
 function endsSession(error: unknown): boolean {
   const code = codeOf(error)
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
@@ -170,7 +172,7 @@ export function isLockOrTimeout(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-/** Tells whether an error is about this piece of work, this moment, or all work. */
+/** Says whether an error is about this piece of work, this moment, or all work. */
 export function blameFor(error: unknown, work: Work): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
@@ -207,7 +209,7 @@ function serverOf(url: string): string {
 
 export const quoteIdentifier = pg.escapeIdentifier
 
-/** SQL: a timestamp or interval in milliseconds. */
+/** A timestamp or interval in milliseconds. */
 export const epochMsSql = (time: string): string => `extract(epoch from ${time})::float8 * 1000`
 
 export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())

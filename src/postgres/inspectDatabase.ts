@@ -3,7 +3,7 @@ import { createPool, DatabaseUnusable, isLockOrTimeout, withDatabase } from './d
 import { type LockingSession, watchLocks } from './locks.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
-/** A look at a database that may be missing, empty or closed to us. */
+/** Reads a database that may be missing, empty or closed to us. */
 export interface Inspection<T> {
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
@@ -24,7 +24,7 @@ const sessionName = 'outboxd check'
 
 const lockMs = '2500'
 
-/** @throws DatabaseUnusable if it cannot be reached, TableLocked if a session of the ERP holds a lock */
+/** @throws DatabaseUnusable if the database cannot be reached, TableLocked if a session of the ERP holds a lock */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
   const settings = isErp ? { lock_timeout: lockMs } : catalogPathSettings

@@ -3,8 +3,8 @@ import { createPool, type Database } from './database.ts'
 import { catalogPathSettings } from './sessionSettings.ts'
 
 /**
- * A session that others wait for. Null: our role has no permission to see it. Only the kind of statement is kept,
- * because the text may hold data.
+ * A session that others wait for. Null if our role may not see it. Has only the kind of statement, because the text may
+ * hold data.
  */
 export interface LockingSession {
   /** For pg_terminate_backend; 0 for a prepared transaction. */
@@ -18,7 +18,7 @@ export interface LockingSession {
 const statementCharsMax = 200
 
 /**
- * Reads the sessions that block ours. Leaves out sessions that wait themselves, and those of outboxd, which end by
+ * Reads the sessions that block ours. Leaves out sessions that wait, too, and those of outboxd, which end by
  * themselves.
  *
  * @param name application_name of our sessions
@@ -50,8 +50,8 @@ export interface LockWatch extends AsyncDisposable {
 }
 
 /**
- * Watches which sessions block ours, because Postgres cannot say it after a statement has given up. The first second
- * costs no connection.
+ * Watches which sessions block ours, because Postgres cannot say it after a statement has given up. Needs no connection
+ * in the first second.
  */
 export function watchLocks(url: string, name: string): LockWatch {
   let holders: readonly LockingSession[] = []
@@ -102,11 +102,11 @@ export function statementKind(query: string | null): string | null {
 const writingModes = `'RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'`
 
 /**
- * SQL: virtual ids of the transactions that may be inserting into tables. A standby does not know them.
+ * Selects virtual ids of the transactions that may be inserting into tables. A standby does not know them.
  *
  * An inserting transaction locks the table before it draws a number from the sequence. So when all holders of that lock
  * have ended, every row up to a number seen before is visible. One statement may read number and locks, because
- * pg_locks is read after its snapshot. A transaction has no id before it writes, so ids are not enough.
+ * pg_locks is read after its snapshot. Transaction ids are not enough, because a transaction has none before it writes.
  *
  * @param tables SQL: their oids, or a query for them
  */

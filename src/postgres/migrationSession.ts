@@ -26,7 +26,7 @@ export function inMigrationSession<T>(
     client.on('error', () => {}) // the statement that runs reports it
     try {
       await client.connect()
-      // Leaves a pooler's session as it is, because others use it.
+      // Leaves a pooler's session unchanged, because others use it.
       if (await applySessionSettings(client)) {
         const limits = {
           statement_timeout: '0',

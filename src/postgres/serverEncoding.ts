@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** For our own messages: one for one, so that a bounded text stays bounded. */
+/** For our own messages: one character for one, so that a cut text keeps its length. */
 const alike: ReadonlyMap<string, string> = new Map([
   ['…', '.'],
   ['‘', "'"],
@@ -32,7 +32,7 @@ export function encodingWarning(encoding: string): string | null {
 }
 
 export interface Replacement {
-  /** Replaces by a similar character, or by a question mark. */
+  /** Replaces a character by a similar one, or by a question mark. */
   ofValue(text: string): string
   /** Replaces only characters of our own statements. Postgres refuses others. */
   ofStatement(sql: string): string

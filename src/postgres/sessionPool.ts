@@ -9,15 +9,17 @@ export interface PoolOptions {
   url: string | DatabaseAddress
   name: string
   connections: number
-  /** An idle connection broke. The pool replaces it. */
+  /** Called when an idle connection broke. The pool replaces it. */
   onIdleError: (error: Error) => void
   /** Beyond `statementSettings` and `textSettings`. */
   settings?: Record<string, string>
-  /** Commits survive a crash, whatever the server is set to. */
+  /** If true, commits survive a crash, whatever the server's settings. */
   durable?: boolean
-  /** The ERP's database: names are looked up in the catalog only, or with `withRolePath` in the role's search path. */
+  /**
+   * For the ERP's database: names are looked up in the catalog only, or with `withRolePath` in the role's search path.
+   */
   isErp?: boolean
-  /** Prepares repeated statements: only if no other role can change the tables. */
+  /** Prepares repeated statements. Use it only if no other role can change the tables. */
   prepares?: boolean
   /** For a connection, for a statement on the server, and for its answer. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
@@ -35,12 +37,12 @@ export class SessionPool extends pg.Pool {
   readonly #address: DatabaseAddress
   readonly #openedAs = new WeakMap<object, number>()
   readonly #begun = new WeakSet<object>()
-  /** Where our own sessions of the ERP's database look names up now. */
+  /** The search path that our sessions of the ERP's database have now. */
   readonly #paths = new WeakMap<object, Path>()
   #rolePath: string | null = null
   readonly byRolePath = new RolePathSessions(this)
   #opened = 0
-  /** Older sessions are closed, because one has shown that its server is read-only. */
+  /** Older sessions are closed, because one of them has shown that its server is read-only. */
   #goodFrom = 0
 
   constructor(options: PoolOptions) {
@@ -53,7 +55,7 @@ export class SessionPool extends pg.Pool {
       keepAlive: true,
       connectionTimeoutMillis: limits.connectMs,
       query_timeout: limits.answerMs,
-      // A session that only reads is not told when its server becomes a standby.
+      // A session that only reads does not notice when its server becomes a standby.
       maxLifetimeSeconds: 300,
       ...timeoutsOf(options),
       options: startOptions(options),
@@ -192,12 +194,12 @@ export class RolePathSessions {
   }
 }
 
-/** Replaces what its server's encoding cannot hold, in every bound value. */
+/** Replaces characters that its server's encoding cannot hold, in every bound value. */
 class EncodedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config)
     let replacement: Replacement | null = null
-    // The server says its encoding when a session begins, also through a pooler.
+    // The server names its encoding when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
       if (parameterName === 'server_encoding') replacement = createReplacement(parameterValue)
@@ -250,13 +252,13 @@ const beginningOf = (more: readonly string[], { durable, isErp }: PoolOptions): 
 /** In a pooler's session, only a transaction can set the path. */
 const closedLocally = `; set local search_path = ${catalogPath}`
 
-/** Leaves a stronger setting, such as waiting for a standby. */
+/** Keeps a stronger setting, such as waiting for a standby. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
 const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
 
-/** 28P01 wrong password, 28000 no such role. Poolers have their own codes. */
+/** 28P01 is a wrong password, 28000 an unknown role. Poolers have their own codes. */
 export function isSignInRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
@@ -267,7 +269,7 @@ function isRefusedStart(error: unknown): boolean {
 }
 
 const timesBefore = 3
-/** Some statements have a different text each time. */
+/** Bounded, because some statements have a different text each time. */
 const preparedMax = 60
 const countedMax = 200
 

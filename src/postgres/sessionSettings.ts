@@ -15,7 +15,7 @@ export const textSettings = {
   extra_float_digits: '1',
 } as const
 
-/** What statements mean and what ends them. */
+/** Settings that decide what statements mean and what ends them. */
 export const statementSettings = {
   array_nulls: 'on',
   client_min_messages: 'notice', // a COMMIT that did not wait for its standby warns
@@ -31,15 +31,15 @@ export const statementSettings = {
 } as const
 
 /**
- * Sets what not every version knows or not every role may set. Leaves a pooler's session alone.
+ * Sets what not every version knows or not every role may set. Leaves a pooler's session unchanged.
  *
  * @returns true if the session is ours: the process that answers is the one that the server named
- * @throws Error if triggers are off for the role and it has no permission to turn them on
+ * @throws Error if triggers are off for the role and it may not turn them on
  */
 export async function applySessionSettings(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   try {
     const pid = Number((client as { processID?: number | null }).processID ?? 0)
-    // One text is one transaction, so that no function in the role's search path can stand in for the server's.
+    // One text is one transaction, so that no function in the role's search path can replace the server's.
     const results = (await client.query(
       `set local search_path = pg_catalog, pg_temp;
        select pg_backend_pid() = ${pid} as "isOwn", (
@@ -69,12 +69,12 @@ export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
 }
 
 /**
- * Keeps functions in the role's search path from standing in for the server's. Statements that run the client's code
- * use `withRolePath`.
+ * Keeps functions in the role's search path from replacing the server's. Statements that run the client's code use
+ * `withRolePath`.
  */
 export const catalogPathSettings = { search_path: 'pg_catalog' } as const
 
-/** By application_name. Commands and other instances find a daemon by them. */
+/** The application_name by which commands and other instances find a daemon. */
 export const daemonSessions = {
   work: 'outboxd',
   outbox: 'outboxd outbox',

@@ -3,7 +3,7 @@ export const codeOf = (error: unknown): unknown => (error as { code?: unknown } 
 
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
 
-/** By statement_timeout or by an operator. */
+/** Canceled by statement_timeout or by an operator. */
 export const isStatementCanceled = (error: unknown): boolean => codeOf(error) === '57014'
 
 export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '25006'
@@ -11,11 +11,11 @@ export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '2
 export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
 export type Blame =
-  /** Passes by itself. One piece may be the cause, so pieces are tried one by one. */
+  /** It passes by itself. One piece may be the cause, so pieces are tried one by one. */
   | 'moment'
   /** The piece's data, or what a trigger makes of it. */
   | 'piece'
-  /** The server, a permission, a missing table: each piece would fail. */
+  /** The server, a permission, or a missing table: each piece would fail. */
   | 'everyone'
 
 type Row = Blame | Record<Work, Blame>

@@ -28,7 +28,7 @@ export interface Parts {
   outage: Outage
   mutex: KeyedMutex
   random: SeededRandom
-  /** Aborted when the sandbox closes; ends all delays. */
+  /** Aborted when the sandbox closes, which ends all delays. */
   closing: AbortSignal
 }
 
@@ -36,7 +36,7 @@ export interface Exchange {
   arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query; masked if nothing is served there. */
+  /** Without its query; masked if no endpoint has it. */
   path: string
   id: string
   address: string

@@ -69,7 +69,7 @@ function fromFile(
   }
 }
 
-/** SANDBOX_CLIENTS replaces the daemon's client. SANDBOX_CLIENT_ID beside it is a mistake. */
+/** SANDBOX_CLIENTS replaces the daemon's client. A SANDBOX_CLIENT_ID as well is a mistake. */
 function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, string>, problems: string[]): void {
   for (const key of ['clientId', 'clientSecret']) {
     const from = takenFrom[key]
@@ -87,7 +87,7 @@ function sentence([key, ...within]: PropertyKey[], message: string, given: Recor
     : `${names.join(' or ')} is not set: set it, or use --embedded`
 }
 
-/** Variables of the daemon that serve if the sandbox's own is not set. */
+/** Variables of the daemon that are used if the sandbox's own is not set. */
 const borrowable: Partial<Record<keyof SandboxSettings, readonly string[]>> = {
   databaseUrl: ['STATE_DATABASE_URL', 'DATABASE_URL'],
   clientId: ['SERVICE_CLIENT_ID'],

@@ -7,7 +7,7 @@ export type { Sandbox, SandboxOptions }
 /**
  * The package's export `outboxd/sandbox` (docs/start/sandbox.md, "In your own CI").
  *
- * @throws Error if this Node is too old; else as startSandbox.ts
+ * @throws Error if this Node is too old; otherwise the same as startSandbox.ts
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const nodeRefusal: string = createRequire(import.meta.url)('../../bin/nodeRefusal.cjs')()

@@ -35,7 +35,10 @@ export class SandboxClock {
     this.#offsetUs = offsetUs
   }
 
-  /** Goes on from the stored offset if the base is the same. @param base `system`, or a fixed moment (ISO 8601) */
+  /**
+   * Continues from the stored offset if the base is the same.
+   * @param base `system`, or a fixed moment (ISO 8601)
+   */
   static async open(pool: pg.Pool, mutex: KeyedMutex, base: string): Promise<SandboxClock> {
     const fresh: Kept = { base, offsetUs: 0 }
     const kept = await readOrCreateState(pool, 'clock', fresh)

@@ -14,11 +14,11 @@ import { DatabaseAway } from './storage/sandboxDatabase.ts'
 /**
  * Serves a request:
  *
- *     gate      may it pass?
- *     fault     is one switched on for it, or a script?
- *     handler   the answer, and what it changes
- *     ledger    the request and the change, committed
- *     answer    only now
+ *     gate      decides if it may pass
+ *     fault     finds the fault or script for it
+ *     handler   makes the answer and its changes
+ *     ledger    commits the request and the changes
+ *     answer    leaves only now
  */
 export async function serve(
   parts: Parts,

@@ -222,7 +222,7 @@ function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { k
   return reply
 }
 
-/** Requests that still arrive or wait for the database after this are cut off. */
+/** After this time, requests that still arrive or wait for the database are cut off. */
 const graceMs = 4_500
 
 const idleCheckMs = 50

@@ -50,7 +50,7 @@ export interface Sandbox extends AsyncDisposable {
 
 /**
  * Starts the service of docs/reference/interface.md as a test environment. Its state is in Postgres (schemas `sandbox`
- * and `sandbox_queue`), so it goes on after a kill.
+ * and `sandbox_queue`), so it continues after a kill.
  *
  * @throws SettingsWrong, FilesInvalid for a scenario file, pg's errors if the database cannot be reached,
  * DatabaseTaken, EADDRINUSE, DataFolderUnusable

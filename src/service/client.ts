@@ -20,13 +20,13 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-/** Sends requests; what an answer means is decided elsewhere (docs/reference/interface.md, 4). */
+/** Sends requests. Other files decide what an answer means (docs/reference/interface.md, 4). */
 export interface ServiceClient {
   /**
    * Sends one request, once. Never throws because of the service or the network.
    *
    * @param mayLeave asked when its first byte is about to leave, however long connecting took
-   * @returns null if it did not leave
+   * @returns null if the request did not leave
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Asks once for an API address that cannot exist. */
@@ -41,8 +41,7 @@ interface ServiceClientDeps {
   maxInFlight: number
   clock: Clock
   /**
-   * Called at each connection with the earliest end, in epoch ms, of the certificates that API and issuer showed
-   * last.
+   * Called at each connection with the earliest end, in epoch ms, of the certificates that API and issuer showed last.
    */
   onCertificate?: (expiresAtMs: number) => void
 }
@@ -91,13 +90,13 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 }
 
-/** Keeps the path apart, so that no id can be read as `..` or a query. */
+/** Keeps the path separate, so that no id can be read as `..` or a query. */
 export function endpointAt(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-// Identity only: any other encoding could unpack to gigabytes.
+// Identity only, because any other encoding could unpack to gigabytes.
 export const requestHeaders = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
@@ -135,7 +134,7 @@ function tokenRequest(
   }
 }
 
-/** @param address the address asked; null if Location is of no use */
+/** @param address the requested address; null if Location is of no use */
 function answerFrom(
   answer: HttpAnswer,
   secrets: readonly string[],
@@ -151,7 +150,7 @@ function answerFrom(
     kind: 'response',
     status,
     json,
-    // Redacted before it is cut: half a token could stay at the end.
+    // Redacts before it cuts, because half a token could stay at the end.
     excerpt: boundText(cleanText(shown, secretSpellings(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
     locationId: address === null ? null : locationId(headers.location, address, secrets),
@@ -163,7 +162,7 @@ function answerFrom(
   }
 }
 
-/** The body may hold a token, so only the parsed token goes on. */
+/** Returns only the parsed token, because the body may hold it, too. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
   const whole = answer.unreadable === null ? tokenResponse.safeParse(readBody(answer.text, [], true).json) : null
   const token = whole?.success
@@ -186,8 +185,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
 }
 
 /**
- * Returns the end of a Location at the service if it may be an id: it has a digit and is not part of the address
- * asked. Location itself is never followed.
+ * Returns the end of a Location at the service if it may be an id: it has a digit and is not part of the requested
+ * address. The daemon never follows Location itself.
  */
 function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
   const url = location === undefined ? null : URL.parse(location, address)
@@ -202,7 +201,7 @@ function locationId(location: string | undefined, address: string, secrets: read
   }
 }
 
-/** Spellings in which a secret may be echoed: plain, in a form or an address, in JSON. */
+/** Spellings in which an answer may repeat a secret: plain, in a form or an address, in JSON. */
 export function secretSpellings(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [
     secret,
@@ -220,11 +219,14 @@ function wholeNumber(header: string | undefined): number | null {
   return header !== undefined && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null
 }
 
-/** A date in Retry-After is by the service's clock, which the header Date gives. @see RFC 9110, 10.2.3 */
+/**
+ * A date in Retry-After is by the service's clock, which the header Date gives.
+ * @see RFC 9110, 10.2.3
+ */
 export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | null {
   const text = headers['retry-after']?.trim() ?? ''
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, Number.MAX_SAFE_INTEGER)
-  // Date.parse also takes `-5` and `1e3`: require a day's name.
+  // Requires a day's name, because Date.parse also takes `-5` and `1e3`.
   const untilMs = /^[A-Z][a-z]{2,8}, ?\d/.test(text) ? Date.parse(text) : Number.NaN
   const sinceMs = Date.parse(headers.date ?? '')
   return Number.isNaN(untilMs) ? null : Math.max(0, untilMs - (Number.isNaN(sinceMs) ? nowMs : sinceMs))

@@ -7,7 +7,7 @@ import type { Credentials } from '../config.ts'
 import { skipInterim } from './interim.ts'
 import { HandshakeEnded } from './networkFault.ts'
 
-/** PEM texts and the proxy. Without `ca`, Node's authorities. */
+/** PEM texts and the proxy. Without `ca`, Node's authorities are used. */
 export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectDeps {
@@ -23,16 +23,16 @@ type Connected = Parameters<Connect>[1]
 /** The wait for the service's verdict on our certificate is twice the handshake, within these bounds. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
-/** On a machine that is always late, requests must leave at last. */
+/** Bounded, because requests must leave even on a machine that is always late. */
 const waitsMax = 5
 
 /**
- * Connects with TLS 1.2 or 1.3 and a certificate that holds for the host, whatever NODE_OPTIONS or
+ * Connects with TLS 1.2 or 1.3 and a certificate that is valid for the host, whatever NODE_OPTIONS or
  * NODE_TLS_REJECT_UNAUTHORIZED say.
  *
- * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4): a request sent at once
- * might or might not arrive. So nothing leaves before the service has sent its session ticket. One that sends no
- * ticket is given twice the handshake's time.
+ * Under TLS 1.3 a service judges our certificate after our handshake is done (RFC 8446, 4.4), so a request sent at once
+ * might or might not arrive. So nothing leaves before the service has sent its session ticket. If it sends none, the
+ * wait is twice the handshake's time.
  *
  * @throws Error if a PEM text cannot be used
  */
@@ -70,7 +70,7 @@ function nameEnd(error: Error): Error {
     : error
 }
 
-/** A resumed session brings no certificate: the one before still counts. */
+/** A resumed session brings no certificate, so the one before still counts. */
 function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
   const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
   if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
@@ -80,8 +80,8 @@ const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
 /**
- * Hands the connection over when the service has accepted us, or had time to refuse. A process that was suspended
- * waits anew.
+ * Hands the connection over when the service has accepted us, or had time to refuse. After a suspension of the process
+ * the wait starts again.
  */
 function confirm(
   socket: Socket,
@@ -114,7 +114,7 @@ function confirm(
   }
 }
 
-/** Thrown before anything of the request has left. */
+/** Thrown before any byte of the request has left. */
 export class TunnelRefused extends Error {
   override name = 'TunnelRefused'
   /** `PROXY_` and an HTTP status, `TIMEOUT`, `CLOSED`, or the code of the fault. */

@@ -8,8 +8,8 @@ const anywhere = /\bE\d{3}\b/
  * Finds the error code: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the end of a problem's
  * `type` (RFC 9457). A code of the interface's own shape wins over a framework's.
  *
- * Running text counts only without JSON and with 5xx, because a gateway's page may quote E003. A refusal that
- * mentions "article E003-17" is about the record, and must not stop everyone.
+ * Running text counts only without JSON and with 5xx, because a gateway's page may quote E003. A refusal that mentions
+ * "article E003-17" is about the record, and must not stop all sending.
  *
  * @param json undefined if the body is not JSON
  * @see docs/reference/interface.md, 7.2
@@ -26,7 +26,7 @@ export const isServiceCode = (code: string | null): boolean => code !== null && 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
-  // A list may hold any words: only the interface's shape counts.
+  // A list may hold any words, so only the interface's shape counts.
   if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
@@ -54,8 +54,8 @@ const volatile =
   /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*|\b[0-9a-f]{12,}\b|\d{10,}/gi
 
 /**
- * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has a
- * code of the service's own.
+ * Hashes a refusal's status and body, so that equal refusals are recognised. Null if it is not a refusal, or has the
+ * service's own code.
  */
 export function fingerprintOf(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))

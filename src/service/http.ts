@@ -36,7 +36,7 @@ interface HttpDeps {
   clock: Clock
   /** From the call to the last byte of the answer. */
   timeoutMs: number
-  /** Per origin and method; a further request would wait while its deadline runs. */
+  /** Per origin and method. A further request would wait while its deadline runs. */
   connections: number
   answerMaxBytes: number
   /** Called for each request. The same object means the same settings. */
@@ -45,10 +45,10 @@ interface HttpDeps {
 }
 
 /**
- * HTTP for a service that must get nothing twice: HTTP/1.1, no repetition, no redirects, one deadline, a cap on what
- * is read.
+ * HTTP for a service that must get nothing twice: HTTP/1.1, no repetition, no redirects, one deadline, a cap on what is
+ * read.
  *
- * Each POST has its own connection. The service may be closing a kept one, and then it is unknown if the POST
+ * Each POST has its own connection, because the service may be closing a kept one, and then it is unknown if the POST
  * arrived.
  */
 export function createHttp(deps: HttpDeps): Http {
@@ -93,7 +93,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // A dripping answer would never end by these: the deadline below is the only clock.
+    // These would never end a dripping answer, so the deadline below is the only clock.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
@@ -110,7 +110,7 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
       resolve(judged && { ...judged, tookMs: tookMs() })
     })
-    // A process that wakes up runs its timers before it reads what came meanwhile: wait one turn of the loop.
+    // A process that wakes up runs its timers before it reads what has arrived, so it waits one turn of the loop.
     const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
     try {

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 
 export interface InterimFilter {
-  /** A request leaves: the head of an answer comes next. */
+  /** Called when a request leaves: the head of an answer comes next. */
   begin(): void
-  /** @returns the bytes, of these and of those held back, for the parser */
+  /** @returns the bytes for the parser, of this chunk and of those held back */
   pass(chunk: Buffer): Buffer
 }
 
@@ -11,13 +11,13 @@ const headMaxBytes = 16_384
 const interimStart = 'HTTP/1.1 1'
 const wholeInterim = /^HTTP\/1\.1 1(?!01)[\s\S]*?\r\n\r\n/
 
-/** Not 101, which ends the exchange and which no request asks for. */
+/** Excludes 101, which ends the exchange and which no request asks for. */
 const isBegun = (text: string) =>
   (text.startsWith(interimStart) || interimStart.startsWith(text)) && text.slice(9, 12) !== '101'
 
 /**
- * Drops 1xx answers, as clients must (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then it
- * is unknown if the POST arrived.
+ * Drops 1xx answers, as clients must (RFC 9110, 15.2). undici 8 closes the connection on `100 Continue`, and then it is
+ * unknown if the POST arrived.
  */
 export function createInterimFilter(): InterimFilter {
   let isHead = true

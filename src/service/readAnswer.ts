@@ -21,7 +21,7 @@ import { errorMessageIn, judgeTaken, submittedId, transactionStatus } from './re
 /**
  * Reads an answer to a POST. Never throws. Pure.
  *
- * 404, 405 and 410 without a code of the service's own pause, because nothing is served at that address.
+ * 404, 405 and 410 without the service's own code cause a pause, because nothing is served at that address.
  */
 export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(
@@ -68,8 +68,8 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
 /**
  * Judges the answer to a trial. Pure.
  *
- * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too: then the first
- * record, which goes alone, finds out.
+ * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too. Then the first record,
+ * which is sent alone, finds out.
  */
 export function judgeTrial(answer: Answer): TrialVerdict {
   const pause = pauseCall(answer)
@@ -100,8 +100,8 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /**
- * True if two answers differ only in ids, times, numbers and quotes of the question. A server that answers an
- * impossible address like the API's knows neither.
+ * True if two answers differ only in ids, times, numbers and quotes of the question. A server that gives the same
+ * answer for an impossible address knows neither.
  */
 export function isSameAnswer(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false
@@ -172,7 +172,7 @@ function pauseFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | G
 /** The longest Retry-After that counts (docs/why/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
-/** `ownWords` go into the log: without the service's texts. */
+/** `ownWords` go into the log, because they hold no texts of the service. */
 function called(answer: Answer & { kind: 'response' }, { reason, hint }: PauseRow, who = 'the service'): PauseCall {
   const { status, code, retryAfterMs } = answer
   const end = hint === undefined ? '' : `; ${hint}`

@@ -8,7 +8,7 @@ import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
  * - A number that a double would change becomes `JSON.rawJSON`.
  * - Values nested deeper than 100 levels become a text that says so.
  * - NUL and lone surrogates, which Postgres refuses, become U+FFFD.
- * - Echoed `secrets` become `[redacted]`. A short secret does not change ids: `test-95` stays if the secret is
+ * - Repeated `secrets` become `[redacted]`. A short secret does not change ids: `test-95` stays if the secret is
  *   `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
@@ -65,7 +65,7 @@ const usedFields: ReadonlySet<string> = new Set([
 /** Words of the interface stay, even if a secret is equal to one. */
 const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
 
-/** A shorter secret is part of an id by chance. */
+/** A shorter secret may be part of an id by chance. */
 const longSecretMin = 8
 
 function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
@@ -77,7 +77,7 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
 export function cleanText(text: string, secrets: readonly string[]): string {
   const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
-  // In one pass, the longest first: a secret may be part of another, or of our mark.
+  // Replaces in one pass, the longest first, because a secret may be part of another, or of our mark.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)
   return patterns.length === 0
     ? clean

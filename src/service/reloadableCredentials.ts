@@ -5,7 +5,7 @@ export interface ReloadableCredentials {
   /** The same object until something changes. */
   now(): Credentials
   /**
-   * Reads these parts again and uses those that are valid.
+   * Reads these parts again and uses the valid ones.
    *
    * @returns true if something changed
    */
@@ -52,7 +52,7 @@ export function createReloadableCredentials(deps: ReloadableCredentialsDeps): Re
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
 
-  /** The ledger belongs to one client: another may not see its transactions. */
+  /** Refuses another client, because the ledger belongs to one client and another may not see its transactions. */
   function otherClient({ clientId }: Partial<Credentials>): string | null {
     if (clientId === undefined || clientId === credentials.clientId) return null
     return 'SERVICE_CLIENT_ID is a different client. Stop all daemons, run `outboxd adopt --service --same`, and start them again'

@@ -7,8 +7,8 @@ import { isServiceCode } from './errorCode.ts'
 import { redactedMark, textOf } from './readJson.ts'
 
 /**
- * `.` and `..` are not ids, because they vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2).
- * Neither are control characters, redacted secrets, and texts such as `null`.
+ * Refuses `.` and `..`, because they vanish from a path even if percent-encoded (RFC 3986, 5.2.4 and 6.2.2). Also
+ * refuses control characters, redacted secrets, and texts such as `null`.
  */
 const id = z.preprocess(
   textOf,

@@ -6,16 +6,16 @@ import { decideToken } from './readAnswer.ts'
 /** The access token that all requests of this process share (docs/reference/interface.md, 5). */
 export interface Tokens {
   /**
-   * Returns the current token, or fetches one. Concurrent callers share one fetch. While a token is renewed, and as
-   * long as it lasts if that fails, the old one is returned.
+   * Returns the current token, or fetches one. Concurrent callers share one fetch. Returns the old token while it is
+   * renewed, and as long as it lasts if the renewal fails.
    */
   ready(): Promise<TokenVerdict>
   used(accessToken: string, answer: Answer): void
   /** True if a 401 may only mean that the token expired. After five such tokens in a row it means a refusal. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
-  /** True if a token that was fetched after a refusal is refused, too: another token will not help. */
+  /** True if a token that was fetched after a refusal is refused, too, so that a further token will not help. */
   isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
-  /** Drops a refused token, unless it was replaced meanwhile. */
+  /** Drops a refused token, unless it has already been replaced. */
   reject(accessToken: string): void
   expiresAtMs(): number | null
 }
@@ -27,7 +27,7 @@ export type TokenFetchReason = 'missing' | 'renewal'
 
 interface TokensDeps {
   clock: Clock
-  /** How long before its end a token is renewed; half of a shorter lifetime. */
+  /** A token is renewed this long before its end, or after half of a shorter lifetime. */
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   spendSlot(
@@ -36,7 +36,10 @@ interface TokensDeps {
   ): Promise<TokenAnswer | 'no-slot'>
   /** True if a token and a request never fit into one window. */
   isOneAtATime(): boolean
-  /** Reads id and secret again. @returns true if they changed */
+  /**
+   * Reads id and secret again.
+   * @returns true if they changed
+   */
   renewSecret(): boolean
   breached(kind: Breach): void
 }
@@ -60,7 +63,7 @@ interface Held {
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
-  /** Methods that this token, and the one before, was refused for and not yet accepted. */
+  /** Methods for which this token, and the one before, was refused and not accepted since. */
   refusedFor: Set<Method>
   unprovenFor: Set<Method>
 }
@@ -114,7 +117,9 @@ export function createTokens(deps: TokensDeps): Tokens {
     return fetching
   }
 
-  /** With a limit of 1, a token shorter than a window expires before its request may leave: so does the next. */
+  /**
+   * With a limit of 1, a token shorter than a window expires before its request may leave, and so does the next token.
+   */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
   }

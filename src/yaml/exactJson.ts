@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto'
 import { boundText } from '../boundText.ts'
 
-/** A JSON number as its own digits; `JSON.stringify` writes them back unchanged. */
+/** A JSON number with its own digits, which `JSON.stringify` writes unchanged. */
 export interface Digits {
   readonly rawJSON: string
 }
 
-/** A JSON value in which no number ever was a double. */
+/** A JSON value whose numbers were never doubles. */
 export type PayloadValue = string | boolean | null | Digits | readonly PayloadValue[] | PayloadObject
 export interface PayloadObject {
   readonly [key: string]: PayloadValue
 }
 
 declare global {
-  // TypeScript 7.0 does not know the JSON.parse source text access proposal (in Node since 21).
+  // TypeScript 7.0 lacks the JSON.parse source text access proposal (in Node since 21).
   interface JSON {
     rawJSON(text: string): Digits
     isRawJSON(value: unknown): value is Digits
@@ -26,10 +26,10 @@ const payloadCharactersMax = 10_000_000
 const quotedCharactersMax = 60
 
 /**
- * Reads a record's payload, every number as its own digits.
+ * Reads a record's payload, every number with its own digits.
  *
- * Refuses what JSON.parse would settle in silence: a key given twice in one object (which amount is meant?) and
- * `__proto__`. Refuses nesting deeper than 100, before anything recurses over it.
+ * Refuses what JSON.parse would accept silently: a repeated key in one object (which amount is right?) and `__proto__`.
+ * Refuses nesting deeper than 100, so that recursion is safe.
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
   if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
@@ -39,7 +39,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
   try {
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
-    // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
+    // V8 quotes the text around the place, and may cut a surrogate pair.
     return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
   if (keyFlaw !== null) return invalid(keyFlaw.message)
@@ -55,12 +55,11 @@ export function isObject(value: PayloadValue): value is PayloadObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isDigits(value)
 }
 
-/** JSON text of a value, numbers with their own digits. */
 export function writeJson(value: PayloadValue): string {
   return typeof value === 'object' && isDigits(value) ? value.rawJSON : JSON.stringify(value)
 }
 
-/** The value with its numbers as doubles: good enough to check its shape. */
+/** The value with its numbers as doubles, exact enough to check its shape. */
 export function toPlainValue(value: PayloadValue): unknown {
   if (isDigits(value)) return Number(value.rawJSON)
   if (Array.isArray(value)) return value.map(toPlainValue)
@@ -73,7 +72,7 @@ export function quote(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }
 
-/** What kind of value this is, in a sentence. */
+/** The kind of value, as a word in a sentence. */
 export function nameKind(value: PayloadValue): string {
   if (typeof value === 'string') return 'text'
   if (value === null || typeof value === 'boolean') return String(value)
@@ -85,13 +84,12 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
   return typeof value === 'number' && context.source !== undefined ? JSON.rawJSON(context.source) : value
 }
 
-/** What JSON.parse does not tell of a text. */
 export interface ExaminedJson {
-  /** Where the outermost values begin and end that are nested deeper than allowed: recursion may fail over them. */
+  /** Ranges of the outermost values that are nested too deeply, over which recursion may fail. */
   tooDeep: [start: number, end: number][]
-  /** The first key that an object has twice, or that is `__proto__`; null if there is none. */
+  /** The first repeated key, or `__proto__`; null if there is none. */
   keyFlaw: KeyFlaw | null
-  /** The first of them in the outermost object. */
+  /** The first such key in the outermost object. */
   topKeyFlaw: KeyFlaw | null
 }
 
@@ -101,8 +99,8 @@ interface KeyFlaw {
 }
 
 /**
- * Examines a text without recursion. Looks only at strings and brackets, so it makes sense of any JSON text and ends on
- * any other text too.
+ * Examines a text without recursion. Looks only at strings and brackets, so it works for any JSON text and ends on any
+ * other text.
  */
 export function examineJson(text: string, depthMax: number): ExaminedJson {
   const keysSeen: Set<string>[] = [] // one per open bracket that is not too deep; an array's stays empty
@@ -167,7 +165,7 @@ function unescapeKey(quoted: string): string {
   }
 }
 
-/** `message` continues a sentence that begins with the field's name; quoted values in it are cut short. */
+/** `message` continues a sentence that begins with the field's name. Quoted values in it are cut. */
 export interface Invalid {
   readonly kind: 'invalid'
   readonly message: string
@@ -178,7 +176,7 @@ export function invalid(message: string): Invalid {
 }
 
 /**
- * A short digest of what a document means: the order of keys, spaces and comments do not change it.
+ * A short digest of a document's meaning, independent of the order of keys, spaces and comments.
  *
  * @param value plain values, arrays, objects and maps
  */

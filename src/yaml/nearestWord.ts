@@ -1,7 +1,7 @@
 const charactersMax = 64
 
 /**
- * The candidate that `word` is most likely a slip of.
+ * Finds the candidate that is most likely meant by `word`.
  *
  * @param stepsMax letters that may differ: a third of them, or one of two
  */
@@ -21,7 +21,7 @@ export function nearestWord(
   return nearest
 }
 
-/** `; did you mean "x"?`, or nothing. */
+/** Returns `; did you mean "x"?`, or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const nearest = nearestWord(word, candidates)
   return nearest === null ? '' : `; did you mean "${nearest}"?`

@@ -3,7 +3,7 @@ import { isDigits, isObject, nameKind, type PayloadValue, quote } from './exactJ
 import { didYouMean } from './nearestWord.ts'
 import type { YamlPath } from './yamlDocument.ts'
 
-/** A schema's complaint in our words, about the value at `path` or about its key. */
+/** A schema's error in our words, about the value at `path` or about its key. */
 export interface SchemaProblem {
   readonly path: YamlPath
   readonly key: boolean
@@ -13,9 +13,9 @@ export interface SchemaProblem {
 type Issue = z.core.$ZodIssue
 
 /**
- * @param value what was checked
- * @param keys  the keys that are allowed at its top
- * @param optionsElsewhere keys that go with other types than the one that was written
+ * @param value the checked value
+ * @param keys the keys that are allowed at its top
+ * @param optionsElsewhere keys of other types than the written one
  */
 export function explainIssue(
   issue: Issue,
@@ -49,7 +49,7 @@ function explainKey(key: string, keys: readonly string[], optionsElsewhere: Read
   return `unknown key ${quote(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
 }
 
-/** What YAML makes of `{ type: decimal(10,2) }`: the one is the value, the other a key. */
+/** YAML reads `{ type: decimal(10,2) }` as two parts: a value and a key. */
 const isCutDecimal = /^decimal\(\s*\d+$/
 const isCutRest = /^\d+\s*\)$/
 

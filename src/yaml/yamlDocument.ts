@@ -9,21 +9,21 @@ const yamlErrorsMax = 10
 export type YamlPath = readonly (string | number)[]
 
 /**
- * A mapping file's YAML: its values, where each stands, and the problems found so far.
- * Numbers keep their own digits; what YAML has beyond JSON's values (anchors, tags, .nan) is a problem.
+ * A YAML file: its values, their positions, and the problems found so far. Numbers keep their own digits. YAML beyond
+ * JSON's values (anchors, tags, .nan) is a problem.
  */
 export class YamlDocument {
   readonly problems: FileProblem[] = []
-  /** Undefined where it is not YAML at all. What could not be read within it is null, and a problem. */
+  /** Undefined if it is not YAML at all. A part that could not be read is null, and a problem. */
   readonly content: PayloadValue | undefined
-  /** How problems name the file. */
+  /** The file's name in problems. */
   readonly file: string
   readonly #lines = new LineCounter()
-  /** Where something was refused; that it is null there is no second problem. */
+  /** Places that were refused already, so that their null is not a second problem. */
   readonly #refused = new Set<number>()
-  /** Offsets by path: of the value, and of its key where it has one. */
+  /** Offsets of the value, and of its key if there is one, by path. */
   readonly #offsets = new Map<string, { value: number; key: number }>()
-  /** What `outboxd describe` left for a person to say, by line. */
+  /** The parts that `outboxd describe` left for the user, by line. */
   readonly #toFillIn: ReadonlyMap<number, string>
 
   constructor(file: string, text: string) {
@@ -32,18 +32,18 @@ export class YamlDocument {
     this.content = this.#read(text)
   }
 
-  /** Notes what is wrong with the value at `path`, or with the nearest thing around it where there is none. */
+  /** Notes a problem with the value at `path`, or with the nearest existing value around it. */
   report(path: YamlPath, message: string): void {
     const offset = this.#offsetOf(path, 'value')
     if (!this.#refused.has(offset)) this.#reportAt(offset, message)
   }
 
-  /** Notes what is wrong with the key that `path` ends in. */
+  /** Notes a problem with the key at the end of `path`. */
   reportKey(path: YamlPath, message: string): void {
     this.#reportAt(this.#offsetOf(path, 'key'), message)
   }
 
-  /** A problem with the value at `path`, not noted. */
+  /** Makes a problem with the value at `path`, without noting it. */
   problemAt(path: YamlPath, message: string): FileProblem {
     return this.#problem(this.#offsetOf(path, 'value'), message)
   }
@@ -73,7 +73,7 @@ export class YamlDocument {
       return undefined
     }
     const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
-    // The first few tell what is wrong; where brackets are out of balance, hundreds would follow.
+    // The first few show what is wrong. If brackets are out of balance, hundreds would follow.
     for (const flaw of [...document.errors, ...document.warnings].slice(0, yamlErrorsMax)) {
       this.#reportAt(flaw.pos[0], explainYaml(flaw))
     }
@@ -135,7 +135,7 @@ export class YamlDocument {
   }
 }
 
-/** A key's text as it stands in the file, so that 1.0 and 1 stay two keys; null for an alias, a tag, an array, an object. */
+/** A key's text as in the file, so that 1.0 and 1 stay two keys; null for an alias, a tag, an array or an object. */
 function keyText(key: Node | null): string | null {
   if (!isScalar(key) || key.anchor !== undefined || key.tag !== undefined) return null
   return typeof key.value === 'string' ? key.value : (key.source ?? '')
@@ -148,7 +148,7 @@ function explainYaml(flaw: { code: string; message: string }): string {
   return `not readable as YAML: ${flaw.message.split('\n', 1)[0]}`
 }
 
-/** What is wrong with a file, and where. Lines and columns count from 1. */
+/** A problem of a file. Lines and columns count from 1. */
 export interface FileProblem {
   readonly file: string
   readonly line: number
@@ -156,7 +156,7 @@ export interface FileProblem {
   readonly message: string
 }
 
-/** Thrown with every problem of every file at once, so that one round of mending is enough. */
+/** Thrown with every problem of every file at once, so that you can fix them all together. */
 export class FilesInvalid extends Error {
   override name = 'FilesInvalid'
   /** Never empty; sorted by file, line, column. */

@@ -1,11 +1,11 @@
 /** A line of a YAML file for people to read and to fill in. */
 export interface YamlLine {
-  /** Without its comment; empty for a comment alone. */
+  /** Without its comment; empty for a line with only a comment. */
   readonly text: string
   readonly comment?: string
-  /** What a person has to say here: the file cannot be loaded before. */
+  /** The part that the user has to fill in before the file can be loaded. */
   readonly fillIn?: string
-  /** What may stand there instead to try the rest; without it, nothing. */
+  /** Replaces it to try the rest. Without it, the line is left out. */
   readonly trial?: string
 }
 
@@ -13,17 +13,17 @@ const commentColumn = 45
 const widthMax = 130
 const mark = 'FILL IN'
 
-/** The lines with their comments beside them, or above where these are long. */
+/** Writes the lines with short comments at the end, and long comments above. */
 export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
 }
 
-/** The same as it may be loaded, to try it: a line that is to be filled in says something, or is left out. */
+/** Writes the lines for a trial. A line to fill in has its trial value, or is left out. */
 export function writeTrialYaml(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
-/** The places of a YAML or SQL file that a person has to fill in, by line. */
+/** Finds the places of a YAML or SQL file that the user has to fill in, by line. */
 export function findFillIns(text: string): { line: number; what: string }[] {
   return text.split('\n').flatMap((line, i) => {
     const what = placeForm.exec(line)?.[1]
@@ -33,7 +33,7 @@ export function findFillIns(text: string): { line: number; what: string }[] {
 
 const placeForm = new RegExp(`(?:#|--) ${mark}: (.*)$`)
 
-/** A text as a YAML scalar, in quotes where it would be read as something else. */
+/** Writes a text as a YAML scalar, with quotes if it would be read differently. */
 export function quoteYaml(text: string): string {
   const isPlain = /^[A-Za-z_][\w-]*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(text)
   return isPlain ? text : JSON.stringify(text)
@@ -48,7 +48,7 @@ function writeLine({ text, comment = '', fillIn }: YamlLine): string {
   return beside.length <= widthMax || fillIn !== undefined ? beside : `${wrap(note, indent)}\n${text}`
 }
 
-/** A name from a catalog may hold what ends a line, and with it the comment. */
+/** A name from a catalog may contain a line break, which would end the comment. */
 const onOneLine = (note: string): string => note.replace(/[\s\p{Cc}]+/gu, ' ')
 
 function wrap(note: string, indent: string): string {

@@ -8,7 +8,7 @@ import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
-/** These create nothing, so production may be asked. */
+/** These questions create nothing, so production may be asked. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = [
   'token-unit',
@@ -82,7 +82,7 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** Why something other than the service seems to answer; null if it does not. */
+/** Says why something other than the service seems to answer; null if it does not. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]
@@ -95,7 +95,7 @@ function otherThanService(expected: Contract, said: Contract, answered: readonly
     : null
 }
 
-/** A service gives these different answers; a page in its place gives one. */
+/** A service gives these different answers. A page in its place gives one answer. */
 const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path'] as const
 
 function whyUnseen(answered: readonly Answered[]): string | null {

@@ -4,7 +4,7 @@ export interface Finding {
   message: string
 }
 
-/** `warning`: works, but may not be intended. `not-asked`: could not be checked. */
+/** `warning`: it works, but may not be intended. `not-asked`: it could not be checked. */
 export type Mark = keyof typeof marks
 
 /** How a mark is printed, and its value of `ok` in JSON. */
@@ -15,7 +15,7 @@ export const marks = {
   'not-asked': { shown: '-       ', ok: null },
 } as const satisfies Record<string, { shown: string; ok: boolean | null }>
 
-/** How far a clock is ahead of this host's: a range, because two clocks are never read at once. */
+/** A clock's lead over this host's clock: a range, because two clocks are never read at once. */
 export interface ClockReading {
   whose: string
   leastMs: number

@@ -50,7 +50,7 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   ]
 }
 
-/** What the first daemon would find in the ledger's history; null if nothing. */
+/** Reads the history problem that the first daemon would find; null if there is none. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })

@@ -215,7 +215,7 @@ async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, ta
   return finding(what, 'ok', waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, isMarkedOnCapture(table)))
 }
 
-/** Plans the queries that read contents, and runs them on waiting rows. Empty if there are none. */
+/** Plans the queries that read contents, and runs them on waiting rows. */
 async function checkSources(databases: Databases, { mappingsDir }: StoreConfig): Promise<Finding[]> {
   const mappings = mappingsHere(mappingsDir)
   if (mappings === null) return []

@@ -184,7 +184,10 @@ function names(clocks: readonly ClockReading[]): string {
   return `${whose.slice(0, -1).join(', ')} and ${whose.at(-1)}`
 }
 
-/** Reads the clock of the service from a Date header, which has whole seconds. @param nowMs when the answer was read */
+/**
+ * Reads the service's clock from a Date header, which has whole seconds.
+ * @param nowMs when the answer was read
+ */
 export function serviceClock(
   { dateMs, tookMs }: { dateMs: number | null; tookMs: number },
   nowMs: number,

@@ -14,8 +14,8 @@ import { type CertificateEnd, type Finding, finding, type Noticed, notAsked } fr
 import { serviceClock } from './servers.ts'
 
 /**
- * Requests a token and a transaction that does not exist, and a second path if that is answered 404. Pays from the
- * budget. Without a readable ledger it asks only with `askAnyway`.
+ * Requests a token and a transaction that does not exist. If that is answered 404, also requests a second path. Takes
+ * slots from the budget. Without a readable ledger it asks only with `askAnyway`.
  */
 export async function checkService(
   config: Config,
@@ -109,7 +109,7 @@ export function interpretCall(answer: Answer, beside: Answer | null): Finding {
 
 type Response = Answer & { kind: 'response' }
 
-/** Why an answer may not come from the service; null if it does. */
+/** Says why an answer may not come from the service; null if it does. */
 function foreign(answer: Response, beside: Answer | null): string | null {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))

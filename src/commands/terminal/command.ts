@@ -10,7 +10,7 @@ export type OptionRow = readonly [
 /** `<wanted>`, `[optional]` or `[many...]`, its help, and its allowed words if they are few. */
 export type ArgumentRow = readonly [name: string, help: string, choices?: readonly string[]]
 
-/** A module exports its command as `command`, and main.ts lists the module under the command's name. */
+/** A module exports its command as `command`. main.ts lists the module under the command's name. */
 export interface CommandModule extends Help {
   action(context: CommandContext, ...given: never[]): Promise<number>
 }
@@ -20,7 +20,7 @@ interface Help {
   arguments?: readonly ArgumentRow[]
   options?: readonly OptionRow[]
   help?: string
-  /** Changes nothing: stdout may close early (`| head`), and a read-only role is enough. */
+  /** The command changes nothing, so stdout may close early (`| head`), and a read-only role is enough. */
   onlyLooks?: true
   /** Reads no mapping files, or only those that it will write. */
   withoutMappings?: true
@@ -32,7 +32,7 @@ interface Definition<Arguments extends readonly ArgumentRow[], Options extends r
   action(context: CommandContext, ...given: [...ArgumentValues<Arguments>, OptionValues<Options>]): Promise<number>
 }
 
-/** Declares a command; its action's types follow from the rows. */
+/** Declares a command. The types of its action follow from the rows. */
 export const defineCommand = <
   const Arguments extends readonly ArgumentRow[] = [],
   const Options extends readonly OptionRow[] = [],

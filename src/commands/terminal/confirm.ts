@@ -17,14 +17,14 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
   return answer === 'yes'
 }
 
-/** True unless the operator says no. In a script, the command itself is the confirmation. */
+/** True unless the operator answers no. In a script, the command itself is the confirmation. */
 export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
   const answer = await confirm(context, question)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer !== 'no'
 }
 
-/** Anything but y or yes is a no. */
+/** Any answer but y or yes is a no. */
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })

@@ -19,7 +19,10 @@ export function endWithNpx(signal: AbortSignal, env: Record<string, string | und
   return AbortSignal.any([signal, gone.signal])
 }
 
-/** Names the parent process, and its parent if a shell of `npx` lies between: on Linux that shell outlives `npx`. */
+/**
+ * Names the parent process, and its parent if a shell of `npx` lies between, because on Linux that shell outlives
+ * `npx`.
+ */
 function startersNow(): string {
   try {
     const [, name, parent] = /\((.*)\) \S (\d+)/s.exec(readFileSync(`/proc/${process.ppid}/stat`, 'utf8')) ?? []

@@ -8,7 +8,7 @@ import { nearestWord } from '../../yaml/nearestWord.ts'
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
-  /** True if the file does not set MAPPINGS_DIR and a folder `mappings` lies beside it. */
+  /** True if the file does not set MAPPINGS_DIR and its folder has a folder `mappings`. */
   impliesMappings: boolean
 }
 
@@ -23,7 +23,10 @@ export function impliedBy(env: Environment, file: EnvironmentFile | null): strin
   return file?.impliesMappings && env.MAPPINGS_DIR === file.values.MAPPINGS_DIR ? file.path : null
 }
 
-/** Reads a file of variables. Relative paths in it, and `mappings`, start at its folder. @throws ConfigInvalid */
+/**
+ * Reads a file of variables. Relative paths in it, and `mappings`, start at its folder.
+ * @throws ConfigInvalid
+ */
 export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
@@ -45,7 +48,7 @@ function readText(path: string): string {
 
 const isPath = (name: string) => name === 'MAPPINGS_DIR' || name.endsWith('_FILE')
 
-/** Joins both. The variables of the process win unless they are empty. */
+/** Variables of the process win over the file unless they are empty. */
 export function withFile(env: Environment, file: EnvironmentFile | null): Environment {
   const set = Object.entries(env).filter(([, value]) => value !== '')
   return { ...file?.values, ...Object.fromEntries(set) }
@@ -56,7 +59,7 @@ export interface EnvironmentNotes {
   notes: string[]
 }
 
-/** Names variables without their values, which may hold a password. */
+/** Returns names without values, which may hold a password. */
 export function findEnvironmentNotes(env: Environment): EnvironmentNotes {
   const options = (env.NODE_OPTIONS ?? '').split(/\s+/).map((option) => option.replace(/=.*/s, ''))
   const has = (option: RegExp) => options.some((each) => option.test(each))
@@ -99,7 +102,7 @@ const known: readonly string[] = Object.entries(variables).flatMap(([name, { sec
 )
 
 /**
- * Names variables that look like a mistyped one of ours. They are only warnings, because other programs have variables,
+ * Finds variables that look like a mistyped one of ours. The caller only warns, because other programs have variables,
  * too.
  */
 export function findMistypedVariables(env: Environment): string[] {
@@ -112,7 +115,7 @@ export function findMistypedVariables(env: Environment): string[] {
     })
 }
 
-/** Finds the meant variable: two letters differ at most, a part is missing, or the unit differs. */
+/** Finds the intended variable: at most two letters differ, a part is missing, or the unit differs. */
 function meantBy(name: string): string | null {
   const steps = Math.min(2, Math.floor(name.length / 6))
   // Short names resemble many, so they must begin like ours.
@@ -123,7 +126,10 @@ function meantBy(name: string): string | null {
 const shortBelow = 11
 const firstPart = (name: string) => name.slice(0, name.indexOf('_') + 1)
 
-/** REQUEST_TIMEOUT or REQUEST_TIMEOUT_MS for REQUEST_TIMEOUT_SECONDS, SERVICE_URL for SERVICE_BASE_URL. */
+/**
+ * True for REQUEST_TIMEOUT or REQUEST_TIMEOUT_MS instead of REQUEST_TIMEOUT_SECONDS, or SERVICE_URL instead of
+ * SERVICE_BASE_URL.
+ */
 function isLeftOut(name: string, of: string): boolean {
   const parts = name.split('_')
   const whole = of.split('_')

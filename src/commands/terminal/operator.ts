@@ -16,7 +16,7 @@ export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: Ac
   return { who, reason: reason?.trim() || null }
 }
 
-/** The user who called sudo, or of this process. */
+/** The user who called sudo, or the user of this process. */
 function operatorName({ SUDO_USER }: CommandContext['env']): string {
   return `operator ${SUDO_USER || userName()}`
 }
@@ -49,7 +49,7 @@ export function actorProblems({ as, reason }: ActorOptions): string[] {
   ]
 }
 
-/** Opens the databases for one command. @returns the command's exit code */
+/** @returns the command's exit code */
 export async function withDatabases(
   context: CommandContext,
   work: (databases: Databases, config: StoreConfig) => Promise<number>,

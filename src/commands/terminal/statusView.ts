@@ -84,7 +84,7 @@ export function fitWindow(lines: readonly string[], { columns, rows }: { columns
   return [...fitting, '… more than the window shows'.slice(0, columns)]
 }
 
-/** The report for programs; its keys are promises. */
+/** The report for programs. Its keys must not change. */
 export function statusJson(report: StatusReport) {
   const { outbox } = report
   const [first] = report.diagnoses

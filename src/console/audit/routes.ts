@@ -65,7 +65,7 @@ async function beginCsv(databases: Databases, span: AuditSpan, parts: ConsolePar
   return csvOf(first, entries, parts)
 }
 
-/** If reading fails, the download breaks off, so that the browser notices. */
+/** If reading fails, breaks off the download, so that the browser notices. */
 async function* csvOf(
   first: IteratorResult<AuditEntry, void>,
   others: AsyncIterable<AuditEntry>,

@@ -14,12 +14,12 @@ import type { ConsoleParts } from '../parts.ts'
 export interface ChangeRequest {
   verb: BulkChange['verb']
   terms: ReplayTerms
-  /** The ticked records; empty for all that the filters match. */
+  /** The selected records; empty for all that the filters match. */
   ids: readonly string[]
   filters: FilterOptions
 }
 
-/** A bulk change from its preview to its end. Only the previewed records are changed. */
+/** A bulk change from its preview to its end. Changes only the previewed records. */
 export interface KeptChange {
   readonly token: string
   /** The token of the session that may confirm it. */
@@ -31,7 +31,7 @@ export interface KeptChange {
   readonly cost: Cost | null
   /** Number of records that were not mapped beforehand, because there are too many. */
   readonly untried: number
-  /** Set if a search did not look at all records. */
+  /** Set if a search did not read all records. */
   readonly cut: string | null
   progress: ChangeProgress
 }

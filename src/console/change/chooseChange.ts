@@ -16,7 +16,7 @@ type Choosing =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
-/** More would take too long for a preview; the rest is mapped when it is sent. */
+/** More records would take too long for a preview. The rest is mapped when it is sent. */
 const triedMax = 10_000
 const triedWithinMs = 15_000
 
@@ -67,7 +67,7 @@ const asSeen = ({ id, outboxId, revision, key, state }: ListedSubmission): Disca
   ...{ id, outboxId, revision, key, state },
 })
 
-/** Reads a list's form: `do` has verb and scope, `id` the ticked records. */
+/** Reads a list's form: `do` has verb and scope, `id` the selected records. */
 export function readChangeRequest(
   fields: Fields,
 ): { kind: 'value'; request: ChangeRequest } | { kind: 'invalid'; problem: string } {

@@ -11,7 +11,7 @@ interface Allowance {
 const perAddress: Allowance = { max: 5, everyMs: 60_000 }
 const ofAllAddresses: Allowance = { max: 30, everyMs: 2_000 }
 
-/** The oldest is dropped; `ofAllAddresses` still bounds it. */
+/** If full, the oldest is dropped. `ofAllAddresses` still bounds it. */
 const bucketsMax = 10_000
 
 interface Bucket {
@@ -21,7 +21,7 @@ interface Bucket {
 }
 
 /**
- * Bounds password tries per address and of all addresses. A browser that signed in before has its own tries (OWASP's
+ * Bounds password tries per address and of all addresses. A browser that signed in before has separate tries (OWASP's
  * device cookies), so that others cannot lock it out.
  */
 export interface Attempts {

@@ -21,9 +21,7 @@ const answersWaitingMax = 40
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
-/**
- * Guards every route: checks the Host, the sign-in, and for a form its origin, its token and `--read-only`.
- */
+/** Guards every route: checks the Host, the sign-in, and for a form its origin, its token and `--read-only`. */
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
   const tokenFor = createFormTokens()
@@ -101,7 +99,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
   }
 }
 
-/** Null if the header came twice: the proxy then let one of a browser through. */
+/** Null if the header came twice, because the proxy then passed one from a browser. */
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null

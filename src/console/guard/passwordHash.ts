@@ -11,10 +11,10 @@ export interface PasswordHash {
   tag: Buffer
 }
 
-/** OWASP's parameters: 0.1 s a try. */
+/** OWASP's parameters take 0.1 s per try. */
 const usual = { memoryKiB: 47_104, passes: 1, parallelism: 1 }
 
-/** Less is guessed too fast, more exhausts this host. */
+/** Less makes guessing too fast, more exhausts this host. */
 const memoryKiB = { least: 7_168, most: 1_048_576 }
 const passesMax = 20
 const parallelismMax = 16

@@ -30,7 +30,7 @@ export function refuseForeignHost(request: FastifyRequest, place: Place): void {
 export function refuseForeignForm(request: FastifyRequest, place: Place): void {
   const { origin, 'sec-fetch-site': site } = request.headers
   const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
-  // A proxy may use another Host than the browser did, so only Sec-Fetch-Site counts then.
+  // A proxy may use a different Host than the browser did, so only Sec-Fetch-Site counts then.
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
   if (!isOurs) throw new Refused(403, 'A page of another site sent this form. Nothing was changed.')
 }
@@ -57,9 +57,7 @@ function nameInHost(header: string | undefined): string | null {
   return bare(new URL(`http://${header}`).hostname)
 }
 
-/**
- * True for the names of this machine, the address of the connection, --host and CONSOLE_NAME, compared as a whole.
- */
+/** True for the names of this machine, the address of the connection, --host and CONSOLE_NAME, each as a whole. */
 export function namesUs(
   name: string,
   localAddress: string,

@@ -33,7 +33,7 @@ export function createSessions(clock: Pick<Clock, 'stopwatch'>) {
 /** Browsers send a host's cookies to all its ports, so each port has its own name. */
 const cookieName = ({ socket }: FastifyRequest) => `outboxd_console_${socket.localPort ?? 0}`
 
-/** Returns '' without a cookie, or if another process signed it. */
+/** Empty without a cookie, or if another process signed it. */
 export function sessionIdOf(request: FastifyRequest): string {
   const { valid, value } = request.unsignCookie(request.cookies[cookieName(request)] ?? '')
   return valid ? value : ''
@@ -62,7 +62,7 @@ export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | 
   return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
 }
 
-/** Marks a browser that signed in, for tries of its own (attempts.ts). */
+/** Marks a browser that signed in, so that it has separate tries (attempts.ts). */
 export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
   const device = deviceOf(request, hash) ?? randomBytes(18).toString('base64url')
   const value = `${device}.${deviceTag(device, hash)}`

@@ -17,7 +17,10 @@ export const empty = (words: HtmlValue): HtmlSafeString => html`<p class="empty"
 
 export type Column = string | { words: HtmlValue } | { number: string }
 
-/** A table that can be scrolled sideways, also by keyboard. @param name for screen readers */
+/**
+ * A table that scrolls sideways, also by keyboard.
+ * @param name for screen readers
+ */
 export function table(
   name: string,
   columns: readonly Column[],

@@ -5,7 +5,7 @@ interface FormHead {
   action: string
   viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
-  /** False if it changes nothing in the ledger: --read-only then shows it, too. */
+  /** False if it changes nothing in the ledger. Then it is shown with --read-only, too. */
   changes?: boolean
 }
 
@@ -44,12 +44,12 @@ export type OptionName = keyof typeof optionWords
 
 export const optionLabel = (name: OptionName): HtmlSafeString => html`${optionWords[name]} <code>--${name}</code>`
 
-/** Returns undefined if the field is empty or came twice. */
+/** Undefined if the field is empty or came twice. */
 export function formText(fields: unknown, name: string): string | undefined {
   return textAsTyped(fields, name).trim() || undefined
 }
 
-/** Keeps white space; '' if the field is missing or came twice. */
+/** Keeps white space. Returns '' if the field is missing or came twice. */
 export function textAsTyped(fields: unknown, name: string): string {
   const value = (fields as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' ? value : ''

@@ -30,7 +30,7 @@ export type MappingResult =
 export interface MappingView {
   dir: string
   files: MappingFiles
-  /** Types that only the daemon or only this machine has files for; null if unknown. */
+  /** Types whose files only the daemon or only this machine has; null if unknown. */
   differing: string[] | null
   waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
   form: MappingForm

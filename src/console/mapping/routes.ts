@@ -11,7 +11,7 @@ import { createShownRecords, logValuesShown } from '../valueAccess.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
-/** More would hold up other viewers for over 0.1 s. */
+/** More would delay other viewers for over 0.1 s. */
 const formMaxBytes = 500_000
 const payloadsMax = 1_000
 

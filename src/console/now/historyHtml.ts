@@ -47,7 +47,7 @@ ${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(downsamp
 <p class="scale"><span>0</span></p>`
 }
 
-/** SVG path with a gap for each unknown value; a value between two gaps becomes a dot. */
+/** Makes an SVG path with a gap for each unknown value. A value between two gaps becomes a dot. */
 export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
   const first = atMs[0] ?? 0
   const last = atMs.at(-1) ?? 0

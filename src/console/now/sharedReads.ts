@@ -4,7 +4,7 @@ import { type OutboxHalf, type OutboxReads, outboxReads, readOutboxHalf } from '
 import { BoundedMap } from '../boundedMap.ts'
 import type { ConsoleParts } from '../parts.ts'
 
-/** Shares a read that is under way or less than `forMs` old. A failed read is not kept. */
+/** Shares a read that is under way or less than `forMs` old. Drops a failed read. */
 export function shareRead<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   forMs: number,
@@ -44,7 +44,7 @@ export function shareReadsByKey<T>(
   }
 }
 
-/** Reads again if the count changed and the value is `minMs` old, or if it is `maxMs` old. Not for calls at once. */
+/** Reads again if the count changed and the value is `minMs` old, or if it is `maxMs` old. Not for concurrent calls. */
 export function rereadOnChange<T>(
   { stopwatch }: Pick<Clock, 'stopwatch'>,
   { minMs, maxMs }: { minMs: number; maxMs: number },
@@ -62,9 +62,9 @@ const outboxAgeMs = 5_000
 const hiddenAgeMs = 60_000
 const readOnlyAgeMs = 9_900
 const troubledAgeMs = 4_000
-/** The pause after a read, in multiples of its duration: counting millions of rows is slow. */
+/** The pause after a read, in multiples of its duration, because counting millions of rows is slow. */
 const restTimes = 40
-/** A page waits no longer for the outbox, whose table may be locked. */
+/** The longest wait of a page for the outbox, whose table may be locked. */
 const patienceMs = 150
 
 /** Reads the outbox's half of the status in the background. Pages get the last value. */

@@ -37,7 +37,10 @@ export interface RecordView {
   mappings: Mappings | null
 }
 
-/** @param mappings null if they cannot be read @returns null if the record was pruned meanwhile */
+/**
+ * @param mappings null if they cannot be read
+ * @returns null if the record was pruned
+ */
 export async function readRecord(
   databases: Databases,
   submission: ListedSubmission,

@@ -20,7 +20,7 @@ import {
 import type { Sleep } from './sleep.ts'
 
 export interface CaptureDeps extends CaptureRowsDeps {
-  /** The most queued submissions. A larger backlog stays in the outbox, where it is cheap. */
+  /** The most queued submissions. A larger backlog stays in the outbox, where it costs little. */
   windowMax: number
   knownTypes(): readonly string[]
   readAgenda(): Promise<CaptureAgenda>
@@ -29,7 +29,7 @@ export interface CaptureDeps extends CaptureRowsDeps {
   skip(rows: readonly FailedRow[]): Promise<void>
   forget(outboxId: string): Promise<void>
   onBatchFailed(count: number, error: unknown): void
-  /** Captures no row of the type for a while, because its query fails for all of them. */
+  /** Stops the capture of a type for a while, because its query fails for all its records. */
   holdType(type: string, error: unknown): Promise<void>
   releaseTypes(types: readonly string[]): Promise<void>
   onRowRejected(outboxId: string, error: unknown): void
@@ -39,14 +39,17 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  /** @returns whether the types changed */
+  /** @returns true if the types changed */
   publishTypes(types: readonly string[]): Promise<boolean>
   /** In [0, 1), new for each call. */
   random(): number
 }
 
 export interface CaptureRounds {
-  /** One round. @returns milliseconds until the next, unless woken before */
+  /**
+   * Runs one round.
+   * @returns milliseconds until the next round, which a wake shortens
+   */
   runOnce(): Promise<number>
 }
 
@@ -57,7 +60,7 @@ export function createCaptureRounds({ capture, sleep, publishTypes, random }: Ca
   let published: string | null = null
   let publishAgainAtMs = 0
 
-  /** Repeats it every 10 s, because other instances may have taken this one for dead. */
+  /** Repeats this every 10 s, because other instances may have taken this one for dead. */
   async function publishKnownTypes(types: readonly string[]): Promise<void> {
     const these = JSON.stringify(types)
     if (these === published && capture.elapsedMs() < publishAgainAtMs) return
@@ -88,12 +91,12 @@ function waitMs(round: CaptureRound, random: number): number {
   switch (round) {
     case 'again':
       return 0
-    // All hosts begin at the same moment, so without chance the same instance would always come second.
+    // All hosts begin at the same moment. Without a random wait the same instance would always come second.
     case 'busy':
       return 20 + 80 * random
     case 'waits':
       return 1_000
-    // A sweep or a NOTIFY wakes it before.
+    // A sweep or a NOTIFY ends the wait earlier.
     case 'idle':
       return 60_000
     default:
@@ -112,15 +115,15 @@ export interface Capture {
 }
 
 /**
- * Claims rows, maps them, inserts them into the ledger, marks them.
+ * Claims rows, maps them, inserts them into the ledger and marks them.
  *
  * If a batch fails because of a row, it is split until that row is alone, and the row is rejected with the reason. If
- * even that fails,
- * or only the mark of a captured row is refused, the row is skipped with its own backoff, and other rows go on.
+ * that fails, too, or only the mark of a captured row is refused, the row is skipped with its own backoff. Other rows
+ * go on.
  */
 export function createCapture(deps: CaptureDeps): Capture {
   let pace: Pace = fullPace
-  /** Captured rows whose mark took too long. The report writes to them; until then capture leaves them. */
+  /** Captured rows whose mark took too long. Capture leaves them until the report has written to them. */
   const leftUntilMs = new Map<string, number>()
 
   function leftToReport(): SkippedRow[] {
@@ -200,7 +203,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
       const heldTypes = session.heldTypes.filter(({ isDue }) => !isDue).map(({ type }) => type)
       triedTypes = session.heldTypes.filter(({ isDue }) => isDue).map(({ type }) => type)
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // A held type is left as one that only other instances know.
+      // A held type is left, like a type that only other instances know.
       const types = {
         known: known.filter((type) => !heldTypes.includes(type)),
         elsewhere: elsewhere && [...elsewhere, ...heldTypes],
@@ -223,7 +226,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: r
   })
   if (result.kind === 'busy' || result.kind === 'waits') return result
   if (result.kind === 'failed') {
-    // if the claim itself fails, no row is the cause
+    // if the claim itself fails, a row is not the cause
     if (result.outboxIds.length === 0) throw result.error
     return { ...result, rows: result.outboxIds.length }
   }
@@ -241,9 +244,9 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
 }
 
 /**
- * Tries one row as it is, then to reject it, then skips it.
+ * Tries one row unchanged, then tries to reject it, then skips it.
  *
- * @param failure null: the row was skipped before, and is due
+ * @param failure null if the row was skipped before, and is due
  */
 async function captureAlone(
   deps: CaptureDeps,
@@ -270,7 +273,7 @@ function selectUnchanged(deps: CaptureDeps, outboxId: string): RowSelection {
     claim: () => deps.claimOne(outboxId),
     async read(rows, session) {
       const { known, elsewhere } = typesIn(session, deps.knownTypes())
-      // An instance that knew its type may have skipped it. This instance leaves it to one that knows the type.
+      // An instance that knew the type may have skipped the row. This instance leaves it to one that knows the type.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
       return (await readRecords(deps, rows)).filter((record) => !isLeft(record))
     },

@@ -3,9 +3,9 @@ import type { WaitingKey } from '../../model.ts'
 /** The number of rows that are tried at once, and why. */
 export interface Pace {
   readonly limit: number
-  /** True while a failing row is searched for in ever smaller batches. */
+  /** True while ever smaller batches isolate a failing row. */
   readonly isNarrowing: boolean
-  /** True after a batch was too slow for one statement. Batches grow slowly from there. */
+  /** True after a batch was too slow for one statement. Batches then grow slowly. */
   readonly isSlow: boolean
 }
 
@@ -17,14 +17,13 @@ export type BatchOutcome =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
   | { kind: 'slow'; rows: number }
-  /** The failing row was alone, and has been rejected or skipped. */
+  /** The failing row was alone, and was rejected or skipped. */
   | { kind: 'found' }
 
 /**
  * Decides how many rows to try next. Batches take the lowest rows first, so halving isolates a failing row in nine
- * steps. Then batches
- * double again, because such rows seldom come alone. A slow batch says nothing about its rows, only about their number.
- * Pure.
+ * steps. Then batches double again, because such rows seldom come alone. A slow batch says nothing about its rows, only
+ * about their number. Pure.
  */
 export function nextPace(pace: Pace, end: BatchOutcome): Pace {
   switch (end.kind) {
@@ -52,9 +51,8 @@ function grown(limit: number, isSlow: boolean): Pace {
 }
 
 /**
- * Decides how many rows there is room for. Records behind a held one do not count, because they may stay for days. A
- * key whose records
- * fill a small part of the window gets no more. Pure.
+ * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
+ * whose records fill a small part of the window gets no more. Pure.
  */
 export function claimLimits(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },

@@ -12,11 +12,11 @@ import type {
 import type { Resource } from '../../resources.ts'
 
 export interface Fault {
-  /** The cause: it passes by itself, it is this row, its record type, or it concerns all rows. */
+  /** The cause: this moment, this row, its record type, or everything. */
   blame: 'moment' | 'piece' | 'type' | 'everyone'
   /** The record type that is the cause. */
   type: string | null
-  /** May quote the row: only for the ledger. */
+  /** May quote the row, so it goes only into the ledger. */
   message: string
   /** SQLSTATE or error class, without the row's data. */
   code: string
@@ -25,14 +25,14 @@ export interface Fault {
 export interface CaptureRowsDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
-  /** Reads the contents of records that a query gives. @returns the first ones, at least one */
+  /** @returns the first records with their contents, at least one */
   readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
   /** @param isMark true if a mark failed */
   faultOf(error: unknown, isMark: boolean): Fault
-  /** The records may be sent, but their rows are not marked yet. */
+  /** Called before the rows are marked: the records may be sent from now on. */
   onCaptured(records: readonly CapturedRecord[]): void
 }
 
@@ -53,7 +53,7 @@ export type CaptureRowsResult =
   | { kind: 'busy' }
   /** The ledger has lost data. */
   | { kind: 'waits' }
-  /** `read`: how many of the `claimed` rows were read. `unmarked`: captured rows whose mark the table ignored. */
+  /** `read`: number of the `claimed` rows that were read. `unmarked`: captured rows whose mark the table ignored. */
   | { kind: 'captured'; claimed: number; read: number; unmarked: readonly string[] }
   | ({ kind: 'failed'; outboxIds: readonly string[] } & CaptureFailure)
 
@@ -63,7 +63,7 @@ export type CaptureRowsResult =
  * The ledger commits before the outbox does. After a crash in between, rows are claimed again, and the ledger ignores
  * them.
  *
- * @throws errors that concern all rows, such as a database that is away
+ * @throws errors that concern all rows, such as a lost connection
  */
 export async function captureRows(deps: CaptureRowsDeps, { claim, read }: RowSelection): Promise<CaptureRowsResult> {
   await using claimed = new AsyncDisposableStack()
@@ -146,7 +146,7 @@ export function rejectUnreadableRow({ newId, newKey }: RecordMaker, outboxId: st
 }
 
 /**
- * For a record that the ledger had before, the report corrects the mark.
+ * If the ledger had the record before, the report corrects the mark.
  *
  * @param discarded why the record was discarded
  */

@@ -1,7 +1,7 @@
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 
 export interface SleepDeps {
-  /** Announces that the daemon sleeps: from then on inserts send a NOTIFY. */
+  /** Announces that the daemon sleeps. From then on inserts send a NOTIFY. */
   mark(): Promise<Mark>
   isMarked(): boolean
   unmark(): void
@@ -26,10 +26,8 @@ const againMaxMs = 100
  * while the daemon sleeps.
  *
  * After the mark is set, the outbox is read once more. By then every unannounced row is visible, because a transaction
- * that inserts
- * without a NOTIFY delays the mark (migrations/outbox_wake.sql). Nothing here is awaited, because a half-open
- * connection must not stop
- * capture.
+ * that inserts without a NOTIFY delays the mark (migrations/outbox_wake.sql). Nothing here is awaited, because a
+ * half-open connection must not stop capture.
  */
 export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }: SleepDeps) {
   let markedAtMs = Number.NEGATIVE_INFINITY
@@ -76,7 +74,7 @@ export function createSleep({ mark, isMarked, unmark, hasNew, wake, elapsedMs }:
       isInVain = false
       if (took > 0) return lookAgain(restMs)
       if (await hasNew()) {
-        // Seen twice, these rows may not be captured yet. The sweep will find them, and no NOTIFY is needed.
+        // Rows seen twice may not be captured yet. The sweep will find them without a NOTIFY.
         unmark()
         isInVain = true
         return wasInVain ? undefined : lookAgain(restMs)

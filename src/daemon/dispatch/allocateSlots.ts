@@ -6,15 +6,15 @@ export interface SlotDemand {
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
-  /** Polls of transactions long past their time; not among `pollsDue`. */
+  /** Polls of transactions long past their time, which `pollsDue` leaves out. */
   readonly rarePollsDue: number
   readonly oldestPollOverdueMs: number
   readonly balance: SlotBalance
 }
 
-/** Carried from decision to decision, so that shares hold even if slots come one at a time. */
+/** Kept from decision to decision, so that shares hold even if slots come one at a time. */
 export interface SlotBalance {
-  /** The part of a slot that polls are owed, in [0, 1]. */
+  /** The part of a slot that polls may still claim, in [0, 1]. */
   readonly owedToPolls: number
   readonly submissionsAllowed: number
   readonly rarePollsAllowed: number
@@ -35,7 +35,7 @@ export function initialBalance(capacity: number, nowMs: number): SlotBalance {
 }
 
 /**
- * Decides what free slots are spent on.
+ * Decides how free slots are spent.
  *
  * - Both wait: polls get 3 of 5 slots, more than they need, so that due polls do not pile up. They never get all, so
  *   that submissions move after an outage. Slots that one kind cannot use go to the other.
@@ -93,7 +93,7 @@ function spendOnRarePolls(waiting: SlotDemand): { polls: number; allowedLeft: nu
 const RARE_POLLS_SHARE = 0.05
 const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
-/** Half the capacity can be submissions: paced below that, slots would stay unused. */
+/** Half the capacity can be submissions. A lower pace would leave slots unused. */
 const PACE = 0.7
 const PACE_PER_FREE_SHARE = 3
 const ALLOWED_MAX_SHARE = 0.05

@@ -41,7 +41,7 @@ export interface DispatcherDeps {
   slotPool: SlotPool
   readDemand(countedMax: number): Promise<Demand>
   onDemand(demand: Demand): void
-  /** @param onCommit called as its COMMIT leaves; after an earlier failure nothing is claimed */
+  /** @param onCommit called when the COMMIT leaves; if it is not called, nothing is claimed */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   mayClaim(): boolean
   /** @returns false if it must be called again */
@@ -69,12 +69,12 @@ export interface AnswerSigns {
 }
 
 export interface Dispatcher {
-  /** @returns after how many milliseconds to begin the next round, unless woken before */
+  /** @returns milliseconds until the next round, which a wake shortens */
   runOnce(): Promise<number>
   pollsInFlight(): PollJob[]
   inFlight(): number
   unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
-  /** True if in flight here, or in a lost claim. */
+  /** True if it is in flight here, or in a lost claim. */
   holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
   lostClaims(): LostClaim[]
   pollOverdueMs(): number
@@ -82,7 +82,7 @@ export interface Dispatcher {
   drained(): Promise<void>
 }
 
-/** Counting more hardly changes the price of a poll, and would cost more than sending. */
+/** Counting more hardly changes the price of a poll, and costs more than sending. */
 export const readyCountMax = 1_000
 
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
@@ -158,7 +158,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.slotPool.add(claim.slots, ageMs)
-    // A claim that took too long counts as lost: the next round gives it back.
+    // A claim that took too long counts as lost, and the next round gives it back.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     const follow = (sent: SentAttempt, working: Promise<AttemptResult>) =>
@@ -217,7 +217,7 @@ interface Sent {
 interface SentAttempt extends Sent {
   submission: Submission
   job: PollJob | null
-  /** The answer decides whether the pauses are over. */
+  /** True if the answer decides whether the pauses are over. */
   trial: boolean
 }
 
@@ -225,7 +225,7 @@ interface AnswerHandling {
   ended(sent: SentAttempt, working: Promise<AttemptResult>): Promise<void>
   questionEnded(sent: Sent): Promise<void>
   pausesCalled(): number
-  /** True while a pause of ours is being written, at most 5 s: longer, a lock blocks it. */
+  /** True while a pause of ours is being written. After 5 s it counts as blocked by a lock. */
   isPausing(): boolean
   silentRecords(): number
 }
@@ -252,7 +252,7 @@ function createAnswerHandling(
     await deps.writeOutcome(interpretation.work).finally(() => {
       written += calls
     })
-    // Until the pause is written, no new records may replace the unanswered ones.
+    // Until the pause is written, no new records may follow the unanswered ones.
     if (interpretation.endsSilence) heard = clearSilence(heard)
   }
 

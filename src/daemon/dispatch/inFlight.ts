@@ -47,7 +47,7 @@ export function createInFlight({ onFailed, onRoom }: InFlightDeps) {
   }
 }
 
-/** A claim whose COMMIT was not answered in time. Nothing of it was or will be sent. */
+/** A claim whose COMMIT was not answered in time. None of its records was or will be sent. */
 export interface LostClaim {
   id: string
   submissions: readonly Submission[]
@@ -55,7 +55,7 @@ export interface LostClaim {
 }
 
 /**
- * A COMMIT can hang as long as a disk or a standby is away, and take effect long after.
+ * A COMMIT can hang while a disk or a standby is away, and take effect long after.
  *
  * @param unclaim returns true once the claim is given back or void
  */

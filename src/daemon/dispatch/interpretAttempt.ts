@@ -19,9 +19,9 @@ import { emptyWork, type OutcomeWork } from './outcomeWriter.ts'
 
 export interface Streaks {
   silentRequests: number
-  /** Unanswered records in a row, because a service may answer polls and hang on records. */
+  /** Unanswered records in a row, without polls, because a service may answer polls and hang on records. */
   silentRecords: number
-  /** Trials in a row whose token was refused, not counting expired tokens. */
+  /** Trials in a row whose token was refused. Leaves out expired tokens. */
   tokensRefused: number
 }
 
@@ -52,18 +52,18 @@ export interface Interpretation {
   work: OutcomeWork
   isTokenRefused: boolean
   heard: Streaks
-  /** The caller clears the streaks once `work` is written. */
+  /** If true, the caller clears the streaks once `work` is written. */
   endsSilence: boolean
 }
 
-/** For records at most as many as are in flight at once. */
+/** For records, at most as many as are in flight at once. */
 const silentMax = 5
 
-/** Derives what the answer says about its record and about all others. Pure. */
+/** Derives what the answer says about its record and about all other records. Pure. */
 export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumstances: AttemptContext): Interpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted
-  // A refused poll may be its transaction's fault: the next question decides.
+  // A refused poll may be due to its transaction only: the next question decides.
   const said =
     trial && job !== null
       ? { ...trialResult(judged, heard), pause: null }
@@ -158,13 +158,13 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Streaks): Streak
   }
 }
 
-/** Another client may be spending. */
+/** Finds out if another client may be spending the same budget. */
 function remainingIn(answer: Answer | null, { permitsFree, ageMs }: AttemptContext): RemainingRequests | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
   return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
-/** Without this pause a hanging service would leave one record after another in doubt. */
+/** Without this pause a hanging service would put one record after another in doubt. */
 const silence: PauseCall = callAfter('several requests in a row were not answered')
 
 function answeredInstead(summary: string, status: number): PauseCall {
@@ -179,8 +179,8 @@ function callAfter(seen: string): PauseCall & { ownWords: string } {
 }
 
 /**
- * True for a timeout, a lost connection, a gateway's 502, a success that is not JSON. A 503 or E003 that called for
- * no pause concerns one record only.
+ * True for a timeout, a lost connection, a gateway's 502, or a success that is not JSON. A 503 or E003 that caused no
+ * pause concerns one record only.
  */
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent && !wasSuspended(answer)

@@ -51,9 +51,9 @@ type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; err
 
 /**
  * Writes outcomes in groups: one write at a time, each with all that has gathered. A write that fails for every piece
- * is repeated until it succeeds; the fences make that harmless.
+ * is repeated until it succeeds. The fences make that harmless.
  *
- * If one piece may be why it fails, each is written alone. Its pauses go first, so that they do not wait for a
+ * If one piece may be the cause, each is written alone. Its pauses are written first, so that they do not wait for a
  * refused step.
  *
  *     fails in passing (a lock)   set aside and tried again each second
@@ -90,7 +90,7 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     if (!writingAside) void writeAside()
   }
 
-  /** One at a time, so that waiting for locks takes one connection. */
+  /** Writes one at a time, so that only one connection waits for locks. */
   async function writeAside(): Promise<void> {
     writingAside = true
     while (aside.length > 0) {
@@ -192,8 +192,8 @@ function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
 }
 
 /**
- * Keeps only codes and ids that any database can hold. A record that loses its id becomes uncertain, because it
- * cannot be polled.
+ * Keeps only codes and ids that any database can hold. A record that loses its id becomes uncertain, because it cannot
+ * be polled.
  */
 function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
   const why = `the ledger refused the words of the answer (${codeOf(error)}), so they are left out`

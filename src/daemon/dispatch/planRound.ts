@@ -12,7 +12,7 @@ export interface InstanceState {
   windowMs: number
   maxInFlight: number
   inFlight: number
-  /** The ledger counts these polls among those that are due. */
+  /** The ledger counts these polls as due, too. */
   recordsInFlight: number
   pollsInFlight: number
   rarePollsInFlight: number
@@ -25,10 +25,10 @@ export interface InstanceState {
   balance: SlotBalance | null
 }
 
-/** Bounds how late the work of other instances and operators is noticed. */
+/** Bounds how late this instance notices the work of other instances and operators. */
 export const lookAgainMs = 1_000
 
-/** The wait if other instances were quicker or hold the due polls: no signal tells when they are done. */
+/** The wait if other instances were quicker or hold the due polls, because no signal tells when they are done. */
 export const retrySoonMs = 50
 
 /** More lost claims would only withhold records from other instances. */
@@ -43,16 +43,16 @@ export function waitWithoutLookMs(own: InstanceState): number | null {
 /**
  * Plans one round: wait, send a trial, or send. Pure.
  *
- * Five things can say "not now", in this order:
+ * Five things can delay it, in this order:
  *
  * 1. a pause that this instance is still writing
  * 2. the heartbeat: claimed records must leave before other instances take this one for dead
  * 3. lost claims: 4 or more whose COMMIT may still take effect
- * 4. pauses in the ledger: when their time is over, only a trial goes
- * 5. the proof after a trial: one record goes alone, and unanswered records are not replaced by new ones
+ * 4. pauses in the ledger: when their time is over, only a trial is sent
+ * 5. the proof after a trial: one record is sent alone, and unanswered records are not followed by new ones
  *
- * A trial is a due poll and a question about an unknown id in turn, because one bad poll must not hold everyone. A
- * record could be lost as a trial, so it never is one.
+ * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up
+ * everything. A trial is never a record, because the record could be lost.
  */
 export function planRound(own: InstanceState, demand: Demand): RoundPlan {
   const { pauses, permitsFree, nextSlotMs } = demand

@@ -14,7 +14,7 @@ export interface SlotPool {
   add(slots: readonly Slot[], ageMs: () => number): void
   acquire(spentOn: SpentOn): Permit
   hasReturnable(): boolean
-  /** Takes out the slots that are used up and answered, expired, or unused. */
+  /** Removes the slots that are used up and answered, expired, or unused. */
   takeReturnable(): ReturnableSlot[]
 }
 

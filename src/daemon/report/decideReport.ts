@@ -3,7 +3,7 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 export type WriteBackOutcome =
   | RowOutcome
   | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
-  /** Its triggers take longer than one statement may. */
+  /** The row's triggers take longer than one statement may. */
   | { kind: 'slow' }
 
 export interface ReportDecision {
@@ -14,13 +14,12 @@ export interface ReportDecision {
 const lockedMaxMs = 30_000
 const refusedMinMs = 5_000
 const refusedMaxMs = 600_000
-/** A short lock is not a problem. */
+/** A shorter lock is not a problem. */
 const lockedLongMs = 5_000
 
 /**
  * Decides what follows from writing back to a row. A lock passes, so the next try comes soon. A refusal lasts until the
- * table is changed.
- * Pure.
+ * table is changed. Pure.
  *
  * @param failures failed tries in a row
  * @param isEnd false for a state on the way, which a later report replaces

@@ -10,7 +10,7 @@ export interface ReportDeps {
 }
 
 const limits = { freshMax: 500, againMax: 50 }
-/** No further part begins after this time; the rest stays due. */
+/** No further part begins after this time. The rest stays due. */
 const partsMaxMs = 10_000
 const parts = 10
 
@@ -26,7 +26,7 @@ export interface ReportRound {
 /**
  * Writes back to the rows whose reports are due. Rows that failed before come last.
  *
- * @param rowsAtOnce the result of the round before
+ * @param rowsAtOnce the result of the previous round
  */
 export async function reportOnce(deps: ReportDeps, rowsAtOnce = reportRowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
@@ -73,7 +73,7 @@ function resultOf(report: Report, outcome: WriteBackOutcome): ReportResult {
     report.failures,
     endStates.some((state) => state === report.state),
   )
-  // Thousands of edited rows get one problem of the whole table.
+  // Edited rows, which may be thousands, get one problem for the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null
   return { report, againInMs, code, problem: problem && { ...problem, subject } }
@@ -88,7 +88,7 @@ export interface ReportRoundsDeps extends ReportDeps {
 }
 
 export interface ReportRounds {
-  /** @returns milliseconds until the next round, unless woken before */
+  /** @returns milliseconds until the next round, which a wake shortens */
   runOnce(): Promise<number>
   /** Begins a round soon, for all steps that are written until then. */
   onWritten(written: readonly unknown[]): void

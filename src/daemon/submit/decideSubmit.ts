@@ -16,9 +16,9 @@ export interface SubmitCircumstances {
   policy: UncertainPolicy
   /** False if acceptance is the end (`track: false` in the mapping). */
   tracked: boolean
-  /** From 1. After an attempt in doubt the wait grows with it. */
+  /** From 1. After an attempt in doubt the wait grows with this number. */
   attempt: number
-  /** The token had expired by the answer: a 401 says no more than that. */
+  /** The token had expired when the answer came, so a 401 shows nothing else. */
   tokenOutlived: boolean
   limits: SubmitLimits
 }
@@ -39,13 +39,13 @@ export type SubmitVerdict =
   | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
   | { kind: 'retry'; afterMs: number; reason: string }
   | { kind: 'resend'; afterMs: number; reason: string }
-  /** Poll the id that Location names; null for the id that the mapping sends. */
+  /** Poll the id that Location names, or null for the id that the mapping sends. */
   | { kind: 'probe'; transactionId: string | null; reason: string }
-  /** Repeat with a new token. `ofAge`: the old one had expired, so this 401 does not count. */
+  /** Repeat with a new token. `ofAge`: the old token had expired, so this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * All pause and the record stays queued. `times`: how often it met this pause while others got through.
-   * `mayHaveArrived`: after a redirect.
+   * All sending pauses and the record stays queued. `times`: how often the record met this pause while others got
+   * through. `mayHaveArrived`: after a redirect.
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
@@ -62,8 +62,8 @@ const renewalsMax = 3
 /**
  * Decides what an answer to a POST means (docs/why/guarantee.md, "What each status means"). Never throws.
  *
- * A success with an id comes first, because an id or a text in it may look like an error's code. Then E002 and E003,
- * if the status heeds them; then the status.
+ * A success with an id comes first, because an id or a text in it may look like an error's code. Then come E002 and
+ * E003, if the status heeds them, then the status.
  *
  * @see docs/reference/interface.md, 7
  */
@@ -102,7 +102,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   }
 }
 
-/** What stands beside the id may say that it failed. */
+/** Other fields of an answer with an id may say that it failed. */
 function withId(
   transactionId: string,
   { code }: Answer & { kind: 'response' },
@@ -134,7 +134,7 @@ function performed({ locationId: transactionId }: Answer & { kind: 'response' },
   return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 
-/** Only `hold` never sends again by itself. */
+/** Only under `hold` a record is never sent again by itself. */
 function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstances): SubmitVerdict {
   const reason = `${summary}; it may or may not have arrived`
   switch (policy) {
@@ -151,7 +151,7 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 
 /**
  * E002: the service has this transaction. If no earlier attempt can have brought it, the id is another record's and a
- * new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send it twice.
+ * new key helps (docs/reference/interface.md, 7.2). Otherwise a new key would send the record twice.
  */
 function duplicate(
   summary: string,
@@ -170,8 +170,8 @@ function duplicate(
 }
 
 /**
- * A 400 judges the data, and would have refused an earlier attempt, too. Other refusals may mean that an earlier
- * attempt arrived. Those that name an id say so even of a first attempt.
+ * A 400 judges the data, and would have refused an earlier attempt, too. After other refusals an earlier attempt may
+ * have arrived. A refusal that names an id says so even of a first attempt.
  */
 function refused(
   { status, code }: Answer & { kind: 'response' },
@@ -203,7 +203,7 @@ function paused(
     : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
-/** If the pause of another record ended in between, the count begins again. */
+/** If the pause of another record ended in between, counts from 1 again. */
 function timesMet({ reason }: PauseCall, met: MetPause | null): number {
   if (met === null || met.reason !== reason || met.othersRecovered) return 1
   return met.othersThrough ? met.times + 1 : met.times

@@ -57,7 +57,7 @@ export function interpretAnswer(
       repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
       met: submission.met,
     },
-    // Only a mapping that sends our id can be polled by it.
+    // A record can be polled by our id only if its mapping sends the id.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
@@ -71,12 +71,12 @@ export function interpretAnswer(
   return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }
 
-/** A probed request may still be on its way for this long. */
+/** For this time a probed request may still be on its way. */
 const probeAfterMs = 5_000
 
 /**
- * @param firstPollMs when to poll an accepted transaction first
- * @param freshKey    the idempotency key to use if the verdict asks for a new one
+ * @param firstPollMs wait before the first poll of an accepted transaction
+ * @param freshKey the idempotency key to use if the verdict asks for a new one
  */
 export function advanceSubmit(
   submission: Submission,
@@ -114,14 +114,14 @@ export function advanceSubmit(
       return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
     }
     case 'retry': {
-      // The server may have stored the record before it failed: a later E002 must not get a new key.
+      // The server may have stored the record before it failed, so a later E002 must not get a new key.
       const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
       return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
     }
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
-      // The id is the one that the mapping sent: a GET that does not know it must not send the record again.
+      // The mapping sent this id, so a GET that does not know it must not cause another send.
       if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
         return accepted(verdict.transactionId)
       return step(

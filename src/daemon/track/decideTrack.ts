@@ -16,7 +16,7 @@ export interface TrackCircumstances {
   transactionId: string
   ageMs: number
   history: TrackHistory
-  /** The token had expired by the answer: a 401 says no more than that. */
+  /** The token had expired when the answer came, so a 401 shows nothing else. */
   tokenOutlived: boolean
   limits: TrackLimits
 }
@@ -34,10 +34,10 @@ export type TrackVerdict =
   | { kind: 'failed'; code: string | null; reason: string }
   /** The service has not known the transaction for too long, but never failed it. */
   | { kind: 'lost'; idByPerson: boolean; reason: string }
-  /** Perhaps a duplicate of an earlier attempt. */
+  /** The transaction may be a duplicate of an earlier attempt. */
   | { kind: 'uncertain'; code: string; reason: string }
   | { kind: 'pending' }
-  /** The poll went wrong. `refusedPolls`: set if only this transaction is refused. */
+  /** The poll went wrong. `refusedPolls` is set if only this transaction is refused. */
   | {
       kind: 'ask-again'
       afterMs: number
@@ -56,7 +56,7 @@ export interface TrackLimits {
   unavailableMs: number
   backoffMinMs: number
   backoffMaxMs: number
-  /** The longest wait for an old transaction, the shortest for a stuck one. */
+  /** The longest wait for an old transaction, and the shortest for a stuck one. */
   backoffOldMaxMs: number
   stuckAfterMs: number | null
 }
@@ -71,7 +71,7 @@ export const trackLimits: TrackLimits = {
 }
 
 const resubmissionsMax = 3
-/** Refused polls of one transaction, while others get through, before only it backs off. */
+/** After this many refused polls of one transaction while others get through, only that transaction backs off. */
 const refusedPollsMax = 2
 
 /**
@@ -97,7 +97,7 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
 }
 
-/** If others get through, only this transaction waits: its pause would come back for ever. */
+/** If others get through, only this transaction waits, because its pause would come back for ever. */
 function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
   const { times, othersThrough } = now.history.refusedPolls
   const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
@@ -130,8 +130,8 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 
 /**
  * Under its old key the service would repeat the failed transaction for ever. A duplicate of our own earlier attempt
- * gets no new key: it would be there twice. A transaction that an operator named may be another record's, so it sends
- * nothing again.
+ * gets no new key, because the service would have it twice. A transaction that an operator named is not sent again,
+ * because it may be another record's.
  */
 function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
   const { history, limits } = now
@@ -148,7 +148,7 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
 }
 
-/** An id that an operator gave may be a slip. */
+/** An id that an operator gave may be a mistake. */
 function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
@@ -159,7 +159,7 @@ function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
   return { kind: 'lost', idByPerson, reason }
 }
 
-/** A thousand old transactions must leave slots for new records. */
+/** Spreads polls of old transactions, because a thousand of them must leave slots for new records. */
 function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
   const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
   const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)

@@ -11,10 +11,10 @@ export interface Seen extends Pick<Pressure, 'capacity' | 'submissionsWaiting' |
 
 export type PollPlanner = ReturnType<typeof createPollPlanner>
 
-/** Exploration is drawn once per poll: drawn again at each replan, the earliest plan would win. */
+/** Exploration is drawn once per poll. Drawn again at each replan, the earliest plan would win. */
 const noChance = 1 - Number.EPSILON
 
-/** @param random in [0, 1), fresh for each call */
+/** @param random in [0, 1), new for each call */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number) {
   let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, submissionsWaiting: 0, accepted: 0, inflow: 0 }
@@ -84,7 +84,7 @@ export function createInflow(windowMs: number) {
 
 const worthwhileShare = 0.2
 
-/** Brings polls forward that were planned when slots were short. Never puts a poll off. Pure. */
+/** Moves polls forward that were planned when slots were short. Never delays a poll. Pure. */
 export function replan(
   polls: readonly PlannedPoll[],
   nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,

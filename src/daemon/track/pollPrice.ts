@@ -5,7 +5,7 @@ export interface Pressure {
   readonly capacity: number
   readonly submissionsWaiting: number
   readonly accepted: number
-  /** Records that come per window, a moving average. */
+  /** Records per window, a moving average. */
   readonly inflow: number
 }
 
@@ -16,7 +16,7 @@ export interface Pressure {
  * While submissions wait, the slot delays at least all of them by window / limit. Otherwise the price is the one at
  * which the polls of all accepted records fit the slots of their horizon.
  *
- * @param awaitedAgesMs ages at which accepted transactions were last seen pending, as far as known
+ * @param awaitedAgesMs ages at which accepted transactions were last seen pending, if known
  */
 export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[], model: ProcessingTimes): number {
   const { submissionsWaiting, accepted } = pressure
@@ -35,9 +35,9 @@ export function pollPriceMs(pressure: Pressure, awaitedAgesMs: readonly number[]
   return enough
 }
 
-/** 0.24 s at a window of 60 s: right if a batch comes every 125 windows. */
+/** 0.24 s at a window of 60 s, right if a batch comes every 125 windows. */
 const FLOOR_WINDOWS = 1 / 250
-/** As many slots as the dispatcher keeps from polls. */
+/** The same share of slots that the dispatcher reserves for submissions. */
 const RESERVE_SHARE = 0.1
 const HORIZON_SHARE = 0.95
 const LOAD_MAX = 0.9
@@ -54,7 +54,7 @@ function slotsInSight({ capacity }: Pressure, model: ProcessingTimes): number {
   return capacity * horizonWindows(model) * (1 - RESERVE_SHARE)
 }
 
-/** Requests in that time: for the usual inflow, and the polls of a batch beyond it. */
+/** Requests in that time: for the usual inflow, and for the polls of a batch above it. */
 function slotsWanted(
   { submissionsWaiting, accepted, inflow }: Pressure,
   awaitedAgesMs: readonly number[],

@@ -1,6 +1,6 @@
 /**
- * One transaction's processing time: pending at age `afterMs` (0 if never seen pending), done at `untilMs` (Infinity
- * if not yet).
+ * One transaction's processing time: pending at age `afterMs` (0 if never seen pending), done at `untilMs` (Infinity if
+ * not yet).
  */
 export interface Observation {
   readonly afterMs: number
@@ -19,11 +19,11 @@ export interface ProcessingTimes {
 /**
  * Learns the processing times of one endpoint: a weighted empirical distribution over logarithmic bins.
  *
- * Each observation is an interval, spread over its bins in proportion to what is known so far: a late poll teaches no
- * slowness. Each keeps 98.5 % of its weight when the next comes, so 50 to 100 follow a change. The prior's slow tail
- * keeps "certainly done" from being concluded.
+ * Each observation is an interval, spread over its bins in proportion to what is known so far, so that a late poll
+ * teaches no slowness. Each keeps 98.5 % of its weight when the next comes, so 50 to 100 follow a change. The prior's
+ * slow tail keeps "certainly done" from being concluded.
  *
- * @param observations newest last; the newest 300 count, impossible ones are ignored
+ * @param observations newest last; uses the newest 300 and ignores impossible ones
  */
 export function fitProcessingTimes(observations: readonly Observation[], windowMs: number): ProcessingTimes {
   const edgesMs = Array.from({ length: BINS + 1 }, (_, i) => (i === 0 ? 0 : edgeMs(i, windowMs)))
@@ -58,7 +58,7 @@ export function meanMs({ mass, edgesMs }: ProcessingTimes): number {
   return mass.reduce((sum, share, i) => sum + (share * ((edgesMs[i] ?? 0) + (edgesMs[i + 1] ?? 0))) / 2, 0)
 }
 
-/** An age's place on the scale of bins: 3.5 is the middle of bin 3. */
+/** An age's position on the scale of bins: 3.5 is the middle of bin 3. */
 export function binPosition(ageMs: number, windowMs: number): number {
   const firstMs = windowMs * FIRST_EDGE_WINDOWS
   if (ageMs <= firstMs) return Math.max(0, ageMs) / firstMs

@@ -2,11 +2,11 @@ import { ageAtPosition, binPosition, type ProcessingTimes } from './processingTi
 
 /**
  * Returns how long to wait before the next poll, in milliseconds after the transaction was seen pending at
- * `notDoneAgeMs`. Minimises delay plus price: polls as many early as the price allows, the others late.
+ * `notDoneAgeMs`. Minimises delay plus price: polls as early as the price allows, or later.
  *
  * @param notDoneAgeMs age since acceptance; 0 before the first poll
  * @param priceMs a poll in milliseconds of delay; see docs/why/schedule.md
- * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and lets 2 % of first polls explore
+ * @param random in [0, 1), new for each call: mixes neighbouring plans, and lets 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  */
 export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
@@ -37,14 +37,14 @@ const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
 
 interface Plan {
-  /** By bin: polls still to expect from its lower edge on, and the edge to poll at next. */
+  /** By bin: the expected number of polls from its lower edge on, and the edge of the next poll. */
   readonly polls: readonly number[]
   readonly next: readonly number[]
 }
 
 const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** Depends on the model only, so polls share it. */
+/** Depends on the model only, so that polls share it. */
 function planFor(model: ProcessingTimes, step: number): Plan {
   const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)
@@ -74,7 +74,8 @@ const STEPS_PER_DOUBLING = 2
 const STEPS = 25 * STEPS_PER_DOUBLING + 1
 
 /**
- * The schedule with the least expected sum of delay and `priceMs` a poll, by dynamic programming from the last edge.
+ * Makes the schedule with the least expected sum of delay and `priceMs` per poll, by dynamic programming from the last
+ * edge.
  *
  * cost(i) = the least over j > i of  priceMs * P(not done at i) + E[delay of those done between i and j] + cost(j)
  *

@@ -82,7 +82,7 @@ export function advanceTrack(
       )
     case 'lost': {
       if (submission.probing) return notKnown(submission)
-      // A forgotten transaction says nothing about processing times.
+      // A lost transaction says nothing about processing times.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson

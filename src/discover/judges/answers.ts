@@ -3,7 +3,7 @@ import { certaintyOf, type Finding, found, likely, showMs, unknown } from '../fi
 import { addressSample } from '../firstCall.ts'
 import type { Parts } from '../question.ts'
 
-/** What all answers so far show together. */
+/** Judges what all answers so far show together. */
 
 const responsesOf = (exchanges: readonly Exchange[]) =>
   exchanges.flatMap(({ answer }) => (answer.kind === 'response' ? [answer] : []))
@@ -44,7 +44,7 @@ function judgeRedirects(exchanges: readonly Exchange[]): Finding {
   return found(certaintyOf(redirected.length), String(first.answer.status), why, { assumed, differs: true, cannot })
 }
 
-/** Date has whole seconds and was written between request and answer, so that each answer bounds the difference. */
+/** Date has whole seconds and was written between request and answer, so each answer bounds the difference. */
 export function judgeClock(exchanges: readonly Exchange[]): Finding {
   const assumed = 'within 2 s'
   const bounds = exchanges.flatMap((exchange) => {

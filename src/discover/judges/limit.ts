@@ -7,10 +7,16 @@ import { shortWaitMs } from '../sender.ts'
 import { acceptedShape, keyHeaders, recordBody } from '../testRecord.ts'
 import { doubtOf, headerSample, judgeCounted, limitByHeader, usedRequests, visiblePath } from './limitHeader.ts'
 
-/** How large the limit is: by requests at once for one of a second, by counting to it twice for that of the window. */
+/**
+ * Finds how large the limit is. A limit of a second shows itself with requests at once; the limit of the window is
+ * counted twice.
+ */
 
 const atOnce = 20
-/** Before each burst. A limit of a second lets through the same after each pause; one that refills does not. */
+/**
+ * Pauses before the bursts. A limit of a second lets the same number through after each pause; one that refills does
+ * not.
+ */
 const pausesMs = [shortWaitMs, 1_300, shortWaitMs]
 
 export const burstsSample: Sample<readonly number[]> = {
@@ -73,7 +79,7 @@ export async function askRateSecond(parts: Parts): Promise<Finding> {
 /** Requests until the limit of the window, after a window without any. */
 export interface Count {
   taken: number
-  /** Requests for a token meanwhile, which may count too. */
+  /** Requests for a token between the counts, which may count too. */
   tokens: number
   refused: boolean
 }
@@ -81,13 +87,16 @@ export interface Count {
 /** Two counts to the limit with 429s between them, and a third if the two leave a doubt. */
 export interface Counts {
   counts: readonly Count[]
-  /** Requests sent while nothing was free; how many of them were refused; and if they were in the window throughout the next count. */
+  /**
+   * Requests sent while nothing was free, and how many of them were refused. `stayed`: they were in the window
+   * throughout the next count.
+   */
   between: { sent: number; refused: number; tokens: number; stayed: boolean }
 }
 
 const betweenCounts = 4
 const countMaxOf = (requests: number) => Math.max(130, Math.ceil(requests * 1.3))
-/** With the default limit of 100. For a larger one --budget ends the count. */
+/** For the default limit of 100. If the limit is larger, --budget ends the count. */
 const countMax = countMaxOf(100)
 
 export const countsSample: Sample<Counts> = {
@@ -105,7 +114,8 @@ export const countsSample: Sample<Counts> = {
     await waitUntilMs(lastEndMs() + windowMs + 1_000)
     let startedMs = parts.nowMs()
     let first = await countToLimit(parts, send, gapMs)
-    // A fixed window that ends during the count lets twice as many in: only a second count in a row shows that there is no limit.
+    // A fixed window that ends during the count lets twice as many in. So only a second count in a row shows that there
+    // is no limit.
     if (!first.refused && (await countToLimit(parts, send, gapMs)).refused) {
       await waitUntilMs(lastEndMs() + windowMs + 1_000)
       startedMs = parts.nowMs()
@@ -114,7 +124,8 @@ export const countsSample: Sample<Counts> = {
     if (!first.refused) return { counts: [first], between: { sent: 0, refused: 0, tokens: 0, stayed: false } }
     const tookMs = lastEndMs() - startedMs
     const secondMs = nextStartMs(startedMs, 1 / 2, lastEndMs(), windowMs)
-    // Late enough that these, if they count, are in the window throughout the second count, and before the first count leaves it.
+    // Late enough that these requests, if they count, are in the window throughout the second count, and before the
+    // first count leaves it.
     const slackMs = windowMs / 15
     await waitUntilMs(Math.min(startedMs + windowMs - slackMs, secondMs - windowMs + 2 * tookMs + slackMs))
     const [betweenMs, before] = [parts.nowMs(), grantsIn(parts)]
@@ -132,15 +143,15 @@ export const countsSample: Sample<Counts> = {
 }
 
 /**
- * When to count again: a window after the last request, and in another part of a fixed window than the count before. Counts in which
- * a window ends at the same point come to the same number, and both are too large.
+ * Chooses the start of the next count: a window after the last request, and in another part of a fixed window than the
+ * previous count. Counts in which a window ends at the same point give the same number, and both are too large.
  */
 function nextStartMs(startedMs: number, share: number, lastEndMs: number, windowMs: number): number {
   const windows = Math.ceil((lastEndMs + 1_000 - startedMs) / windowMs + 1 - share)
   return startedMs + (windows + share) * windowMs
 }
 
-/** Ends after a window, too: a count that takes longer is not of one window. */
+/** Ends after a window, because a longer count is not of one window. */
 async function countToLimit(parts: Parts, send: () => Promise<Exchange>, gapMs: number): Promise<Count> {
   const { requests, windowMs } = parts.config.rateLimit
   const before = grantsIn(parts)
@@ -167,14 +178,14 @@ interface CountsRead {
   limit: number
   /** Both counts fit this limit only, or several of which it is the smallest, or none. */
   fit: 'one' | 'several' | 'none'
-  /** True if the 429s between them counted; null if that cannot be seen. */
+  /** True if the 429s between the counts counted; null if that cannot be seen. */
   throttledCount: boolean | null
 }
 
 /**
- * The limit that explains both counts, with or without the tokens and the requests between them. If there is a third count, the
- * smallest must have come twice, because a window that ends in between makes a count too large. If no limit explains them, the
- * smallest count. Null if the limit was not reached. Pure.
+ * Finds the limit that explains both counts, with or without the tokens and the requests between them. If there is a
+ * third count, the smallest must have come twice, because a window that ends in between makes a count too large. If no
+ * limit explains them, returns the smallest count. Null if the limit was not reached. Pure.
  */
 export function readCounts({ counts, between }: Counts): CountsRead | null {
   const [first, second, third] = counts
@@ -190,7 +201,7 @@ export function readCounts({ counts, between }: Counts): CountsRead | null {
     return { limit, fit, throttledCount: null }
   }
   if (!second.refused) return { limit: first.taken, fit: 'none', throttledCount: null }
-  // What was let in between the counts may have left the window, and what was refused may have counted.
+  // Accepted requests between the counts may have left the window, and refused ones may have counted.
   const more = [...new Set([0, between.sent - between.refused, between.sent])]
   const fits = [0, 1].flatMap((token) =>
     more.flatMap((sent) => {
@@ -236,13 +247,13 @@ function bothLimits(limit: number, second: number, windowMs: number): Setting[] 
 
 interface LimitSeen {
   counts: Counts | null
-  /** What the header allows for; null if it is missing or contradicts itself. */
+  /** The limits that the header allows; null if it is missing or contradicts itself. */
   range: { min: number; max: number } | null
   doubt: string | null
   configured: { requests: number; windowMs: number }
 }
 
-/** What was counted wins. Without a count, the limit that explains every header. */
+/** A count wins. Without a count, takes the limit that explains every header. */
 export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen): Finding {
   const { requests, windowMs } = configured
   const assumed = `${requests} (RATE_LIMIT_REQUESTS)`
@@ -253,7 +264,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
       assumed,
       differs: limit !== requests,
       set: lowered(limit, why),
-      // A limit that is too high brings refusals in production; one that is too low only costs time.
+      // A limit that is too high brings refusals in production. One that is too low only costs time.
       advice: limit > requests ? [`production may allow ${limit} too: ask, then set RATE_LIMIT_REQUESTS`] : [],
     })
   if (counts === null) {
@@ -281,7 +292,7 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
   return unknown(`${why}, ${open}`, { assumed, set: lowered(read.limit, why) })
 }
 
-/** A 429 of the window's limit right after a header that said that requests remain. */
+/** True if a 429 of the window's limit came right after a header that said that requests remain. */
 function isContradicted(parts: Parts): boolean {
   const all = parts.exchanges()
   return parts.throttles().some(({ refused, waitedMs }) => {
@@ -290,7 +301,7 @@ function isContradicted(parts: Parts): boolean {
   })
 }
 
-/** @param windowMs as it is configured, which is how long the second count waited */
+/** @param windowMs the configured window, for which the second count waited */
 export function judgeRateWindow(counts: Counts | null, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const assumed = `${seconds} s or less (RATE_LIMIT_WINDOW_SECONDS)`
@@ -325,7 +336,7 @@ export function judgeRateThrottled(counts: Counts | null): Finding {
 
 export const askRateThrottled = async (parts: Parts): Promise<Finding> => judgeRateThrottled(await countsOf(parts))
 
-/** @param throttles those that were waited for */
+/** @param throttles the 429s after which the sender waited */
 export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: readonly Throttle[]): Finding {
   const assumed = '429, with Retry-After or without'
   const refused = exchanges.flatMap(({ answer }) => (isThrottled(answer) && answer.kind === 'response' ? [answer] : []))

@@ -8,8 +8,8 @@ import { orderSample, postOrder } from './orders.ts'
 import { livesSample } from './records.ts'
 
 /**
- * What the limit counts, read from X-RateLimit-Remaining on records that are accepted: by how much less remains after requests of
- * one kind than before them. A header that does not fall by one with each record is not believed.
+ * Reads what the limit counts from X-RateLimit-Remaining on accepted records: how much less remains after requests of
+ * one kind than before. A header that does not fall by one with each record is not trusted.
  */
 
 type Kind = 'poll' | 'order' | 'refused'
@@ -34,7 +34,7 @@ export const headerSample: Sample<Header> = {
   samples: [livesSample],
   async take(parts) {
     const first = await watchHeader(parts)
-    // If a window ended meanwhile, it freed what had been used: look again.
+    // If a window ended since, it freed what had been used, so this is repeated.
     const isRisen = [...first.falls, ...first.counted.map(({ less }) => less)].some((fall) => (fall ?? 0) < 0)
     return isRisen ? watchHeader(parts) : first
   },
@@ -89,7 +89,7 @@ export async function visiblePath(parts: Parts): Promise<string | null> {
   return shown?.path.slice(prefix.length) ?? null
 }
 
-/** The reason why the header is not believed; null if it is. */
+/** The reason why the header is not trusted; null if it is. */
 export function doubtOf({ falls }: Pick<Header, 'falls'>): string | null {
   if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
   return falls.every((fall) => fall === 1)
@@ -125,7 +125,7 @@ interface OfTokens {
   why: string
 }
 
-/** Reads whether the count goes on with a new token, twice. */
+/** Checks twice whether the count goes on with a new token. */
 function readTokens({ tokens }: Header): OfTokens {
   const { first, second, third, firstAgain } = tokens
   const [one, two] = second
@@ -167,11 +167,11 @@ export interface Observation {
   toMs: number
   /** True if the limit counts it; null if that is not known. */
   counts: boolean | null
-  /** Null if the answer does not say it, or not of the first token. */
+  /** Null if the answer does not show it, or not for the first token. */
   remaining: number | null
 }
 
-/** If each token has a limit, that of the first token. */
+/** If each token has a limit, uses that of the first token. */
 export function usedRequests(exchanges: readonly Exchange[], header: Header): Observation[] {
   const counts = (kind: Kind) => {
     const { found } = judgeCounted(header, kind)
@@ -205,7 +205,7 @@ export function usedRequests(exchanges: readonly Exchange[], header: Header): Ob
   })
 }
 
-/** The limits that explain what remained and what had been used, within the first window; null if none does. */
+/** The limits that explain what remained and what had been used, within the first window; null if no limit does. */
 export function limitByHeader(seen: readonly Observation[], windowMs: number): { min: number; max: number } | null {
   const sinceMs = seen[0]?.fromMs ?? 0
   let [min, max] = [0, Number.POSITIVE_INFINITY]

@@ -23,7 +23,7 @@ interface OrderControl {
 export const itemsText = ({ given, run }: Pick<Parts, 'given' | 'run'>): string =>
   given.order === null ? `[{"sku":"outboxd${run}","quantity":1,"price":12.30}]` : JSON.stringify(given.order.items)
 
-/** As `controlSample`, for orders (docs/reference/interface.md, 4.4). */
+/** The same as `controlSample`, for orders (docs/reference/interface.md, 4.4). */
 export const orderSample: Sample<OrderControl> = {
   name: 'a test order',
   requestsMax: 6,
@@ -62,7 +62,10 @@ function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<A
   })
 }
 
-/** Sends an order in the accepted shape, with one change. @throws {CannotAsk} if none was accepted */
+/**
+ * Sends an order in the accepted shape, with one change.
+ * @throws {CannotAsk} if none was accepted
+ */
 export async function postOrder(parts: Parts, change: OrderChange = {}): Promise<AnsweredExchange> {
   const { shape, tried } = await parts.sample(orderSample)
   if (shape === null) throw new CannotAsk(explainRefused(tried.at(-1)?.answer))
@@ -92,7 +95,10 @@ export async function askOrder(parts: Parts): Promise<Finding> {
   })
 }
 
-/** @param lives the polls of equal orders @param sent their items as JSON text */
+/**
+ * @param lives the polls of equal orders
+ * @param sent their items as JSON text
+ */
 export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[], sent: string): Finding {
   const assumed = 'any JSON'
   const read = lives.flatMap((polls) => polls.find((each) => statusIn(each) !== null) ?? [])

@@ -89,7 +89,7 @@ export function judgeAccepted(
   return found(certainty, `${seen.status} without ${idField}`, why, { assumed, differs: true, cannot })
 }
 
-/** What the daemon reads as pending, and as an end (docs/why/contract.md). */
+/** The statuses that the daemon reads as pending or as an end (docs/why/contract.md). */
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
@@ -97,7 +97,7 @@ const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const assumed = 'accepted or pending, then completed or failed'
   const said = lives.map((polls) => polls.map(statusIn).filter((status) => status !== null))
-  // The life that showed most comes first, because it has the order.
+  // The transaction that showed most statuses comes first, because it has their order.
   const statuses = [...new Set(said.toSorted((a, b) => new Set(b).size - new Set(a).size).flat())]
   const last = lives.flat().at(-1)
   if (last === undefined) return unknown('no status was asked for', { assumed })
@@ -109,7 +109,7 @@ export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[
     })
   const foreign = statuses.filter((status) => !readStatuses.has(status.trim().toLowerCase()))
   const ended = said.filter((each) => each.slice(-1).some((status) => isEnd(status) || foreign.includes(status)))
-  // The first statuses may have passed unseen if a life begins with an end.
+  // If a transaction begins with an end, its first statuses may have passed unseen.
   const isWhole = (each: readonly string[]) => new Set(each).size === statuses.length && !isEnd(each[0] ?? '')
   const agree = said.length > 1 && said.every(isWhole) && ended.length === said.length
   const why = said.map((each) => each.join(', ')).join('; ') + (ended.length === 0 ? '; the end was not seen' : '')
@@ -126,7 +126,7 @@ interface PlaceSeen {
   wrong: boolean | null
 }
 
-/** Where the service reads the fields of docs/reference/interface.md, 2.5. */
+/** The place where the service reads the fields of docs/reference/interface.md, 2.5. */
 interface Mapped {
   data: PlaceSeen
   beside: PlaceSeen | null
@@ -134,7 +134,7 @@ interface Mapped {
   why: string
 }
 
-/** A field that the service does not read may hold anything: a wrong amount shows the place where it is read. */
+/** A field that the service does not read may hold anything, so a wrong amount shows the place where it is read. */
 export const mappedSample: Sample<Mapped> = {
   name: 'records with a wrong amount, here and there',
   requestsMax: 6 * observeMax,
@@ -244,10 +244,10 @@ export async function askOrderDate(parts: Parts): Promise<Finding> {
 
 export const customerLengthMax = 5 * observeMax
 
-/** Sends ids as long as may be by different ways to count, and ids that are short by all of them. */
+/** Sends the longest ids by different ways to count, and ids that are short by all of them. */
 export async function askCustomerLength(parts: Parts): Promise<Finding> {
   const customer = customerOf(parts.given)
-  // The first characters of a known customer, in case the service asks for them.
+  // The first characters of a known customer, in case the service checks them.
   const prefix = customer.slice(0, 2)
   const withId = (customerId: string) => observeRecord(parts, { customerId })
   const withLetters = (letter: string, length: number) => withId(prefix + letter.repeat(length - prefix.length))
@@ -279,12 +279,12 @@ interface LengthsSeen {
   fewHalves: Observed | null
 }
 
-/** True if an id was answered like the one of ten characters, which fits. */
+/** True if an id got the same answer as the one of ten characters, which fits. */
 function isLike(seen: Observed, ten: Observed): boolean {
   return seen.taken === ten.taken && (seen.taken || (seen.name === ten.name && wordsOf(seen) === wordsOf(ten)))
 }
 
-/** The words of a refusal without the customer's id, and without what changes from answer to answer. */
+/** The words of a refusal without the customer's id and without volatile parts. */
 function wordsOf({ exchange }: Observed): string {
   const id = textOf(fieldOf(JSON.parse(exchange.body ?? 'null'), 'customerId')) ?? ''
   return exchange.answer.text.replaceAll(id, '#').replaceAll(/[0-9a-f-]{12,}|\d{4,}|[\d:.]+Z/gi, '#')
@@ -350,11 +350,11 @@ export async function askField2(parts: Parts): Promise<Finding> {
   return sure(limits.join(', '), why, { assumed, differs: true, advice })
 }
 
-/** As long as the control's text, with characters that a rule may refuse. */
+/** A text as long as the control's, with characters that a rule may refuse. */
 export const oddText = (length: number): string => 'Ä ;"é'.repeat(Math.ceil(length / 5)).slice(0, length)
 
 const largestBytes = 16 * 1_048_576
-/** Without padding, ten that double from 32 kB, two between, and a control. */
+/** One without padding, ten that double from 32 kB, two between, and a control. */
 export const sizeStepsMax = 1 + 10 + 2 + 1
 
 /** Doubles the body until it is refused, then halves the difference. */

@@ -19,7 +19,7 @@ import { acceptedRecord, customerOf, idIn, observeRecord } from '../testRecord.t
 
 export const askFor = (parts: Parts, path: () => string): Promise<AnsweredExchange> => askTwice(() => parts.get(path()))
 
-/** Asks with an id in the form of the service's own, too, because a lost transaction has one of those. */
+/** Also asks with an id in the form of the service's own ids, because a lost transaction has such an id. */
 export async function askUnknownId(parts: Parts): Promise<Finding> {
   const other = await askFor(parts, () => `${resources.data.path}/${randomUUID()}`)
   const finding = judgeUnknownId(other.answer, 'status_unknown')
@@ -37,8 +37,8 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
 }
 
 /**
- * An id of the same form that the service has not given: another uuid, or one with many nines, because a service that counts may
- * have given a short one. Pure.
+ * Makes an id of the same form that the service has not given: another uuid, or one with many nines, because a service
+ * that counts may have given a short one. Pure.
  *
  * @returns null if the id has no digit
  */
@@ -76,7 +76,7 @@ export async function askUnknownCustomer(parts: Parts): Promise<Finding> {
   return likely('taken', why, { ...more, advice })
 }
 
-/** @param observed a refusal beside a control for a known customer, so that only the customer can be the reason */
+/** @param observed a refusal with a control for a known customer, so that only the customer can be the reason */
 export function judgeUnknownCustomer({ name, exchange }: Observed): Finding {
   const { status, code } = exchange.answer
   const hasCode = code === 'E001'
@@ -132,7 +132,7 @@ export function judgeErrorBody(exchanges: readonly Exchange[]): Finding {
   return found(certainty, shape, `${place}: ${shown}`, { assumed })
 }
 
-/** A transaction whose status is failed is not a refusal of the question for it. */
+/** A poll answered with status failed was not itself refused. */
 const isFailedTransaction = (exchange: Exchange) =>
   exchange.method === 'GET' && /^failed$/i.test(statusIn(exchange) ?? '')
 

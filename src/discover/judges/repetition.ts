@@ -15,7 +15,10 @@ import {
   usualHeaders,
 } from '../testRecord.ts'
 
-/** Whether the service recognises a record that it got before: by its key, its content, or an id that it brings. */
+/**
+ * Finds out if the service recognises a record that it got before: by its key, its content, or an id that the record
+ * brings.
+ */
 
 /** A record sent three times under one key, then under another key, which shows a service that knows the content. */
 interface Repeats {
@@ -37,7 +40,10 @@ interface RepeatsSeen extends Repeats {
 const ofOneKeyMax = 5
 const repeatsMax = 6 * ofOneKeyMax + usualHeaders.length * ofOneKeyMax
 
-/** As the daemon sends the key; if the service does not recognise it, in the other form and in the other usual headers. */
+/**
+ * Sends the key as the daemon does. If the service does not recognise it, tries the other form and the other usual
+ * headers.
+ */
 export const repeatsSample: Sample<RepeatsSeen> = {
   name: 'a record again under its idempotency key',
   requestsMax: repeatsMax,
@@ -48,7 +54,7 @@ export const repeatsSample: Sample<RepeatsSeen> = {
     const [own = key, ...others] = keyShapes(key)
     const tried = [own]
     const asDaemon = await repeat(parts, own)
-    // With a new id each time, a repetition can be recognised by its key only.
+    // With a new id each time, the service can recognise a repetition by its key only.
     const asSent = ownId ? await repeat(parts, own, true) : asDaemon
     if (recognised(asSent) !== 'no') return { ...asDaemon, tried, ownId, isById: false }
     for (const other of others) {
@@ -73,7 +79,7 @@ async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean
 }
 
 async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repeats> {
-  // A repetition has the same content as the first.
+  // A repetition has the same content as the first record.
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}same` } : {}
   let [keyText, id] = [randomUUID(), randomUUID()]
   const send = (text: string) => submit(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
@@ -93,7 +99,7 @@ async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repe
   return { key, first, again, otherKey }
 }
 
-/** How the service recognised a repetition; null if that cannot be told. */
+/** How the service recognised a repetition; null if that is unknown. */
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
 /** Null, too, if the repetitions were answered differently. */

@@ -33,7 +33,7 @@ export async function askTokenUnit(parts: Parts): Promise<Finding> {
  * Sure if the token itself agrees with expires_in; likely if the number makes sense in one unit only. Pure.
  *
  * @param expiresIn NaN if there is no number
- * @param byToken seconds that the token itself says; null if it is not a JWT that says them
+ * @param byToken lifetime in seconds from the token itself; null if it is not a JWT with times
  */
 function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit): Finding {
   if (!(expiresIn > 0))
@@ -85,7 +85,7 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
 
 const unknownIdPath = () => `${resources.data.path}/${randomUUID()}`
 
-/** A token before and after a newer one came. Nothing renews a token meanwhile. */
+/** A token before and after a newer one came. No other request renews a token in between. */
 interface TokenPair {
   former: string
   newer: string | null
@@ -138,7 +138,7 @@ interface Assumed {
   tokenRefreshMs: number
 }
 
-/** Between the last use at which a token was accepted and the first at which it was refused, while no newer one came. */
+/** The lifetime is between the last accepted use of a token and the first refused one, while no newer token came. */
 export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assumed): Finding {
   const lives = exchanges.flatMap((grant) => lifeOf(grant, exchanges) ?? [])
   const [first] = lives
@@ -157,7 +157,7 @@ export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assu
   return judgeByUnit(life, assumed, certainty, what, why) ?? judgeEarlyEnd(life, assumed, certainty, what, why)
 }
 
-/** Ages from the request for the token. */
+/** Ages, counted from the request for the token. */
 interface HeldFor {
   expiresIn: number
   goodForMs: number
@@ -168,7 +168,7 @@ function lifeOf(grant: Exchange, exchanges: readonly Exchange[]): HeldFor | null
   const token = accessTokenIn(grant.answer)
   if (token === null) return null
   const after = exchanges.slice(exchanges.indexOf(grant) + 1)
-  // A newer token may have ended this one, so uses after it do not show this one's age.
+  // A newer token may have ended this one, so later uses do not show this one's age.
   const newer = after.findIndex((each) => accessTokenIn(each.answer) !== null)
   const uses = (newer === -1 ? after : after.slice(0, newer)).filter(
     (each) => each.accessToken === token && each.answer.kind === 'response' && !isRefusedAnyway(each, exchanges),
@@ -183,7 +183,7 @@ function lifeOf(grant: Exchange, exchanges: readonly Exchange[]): HeldFor | null
   }
 }
 
-/** A 401 that is not about the token's age: it has a code of the service, or the next token gets it too. */
+/** True if a 401 is not about the token's age: it has a code of the service, or the next token gets it too. */
 function isRefusedAnyway(use: Exchange, exchanges: readonly Exchange[]): boolean {
   const { answer } = use
   if (answer.kind === 'no-answer' || answer.status !== 401) return false
@@ -194,10 +194,12 @@ function isRefusedAnyway(use: Exchange, exchanges: readonly Exchange[]): boolean
   return again?.answer.kind === 'response' && again.answer.status === 401
 }
 
-/** A service that counts in whole seconds lets a token last this much longer at most. */
+/** If a service counts in whole seconds, a token may last longer by up to this time. */
 const roundedMs = 1_500
 
-/** A token that ended when expires_in says, in the configured unit or in another, settles the unit. Else null. */
+/**
+ * If a token ended when expires_in says, in the configured unit or in another, that settles the unit. Null otherwise.
+ */
 function judgeByUnit(
   { expiresIn, goodForMs, overAfterMs }: HeldFor,
   { expiresInUnitMs }: Assumed,
@@ -229,7 +231,7 @@ function judgeEarlyEnd(
 ): Finding {
   const saidMs = expiresIn * expiresInUnitMs
   const assumed = Number.isNaN(saidMs) ? 'five minutes' : `${showMs(saidMs)}, as expires_in says`
-  // The daemon renews a token at half its life at the latest.
+  // The daemon renews a token after half its life or earlier.
   if (Math.max(saidMs - tokenRefreshMs, saidMs / 2) < goodForMs) return found(certainty, what, why, { assumed })
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {
@@ -246,7 +248,7 @@ const looksMax = 12
 /** A token that lasts longer is not held to its end. */
 const heldMaxMs = 75 * 60_000
 
-/** A token of its own, tried until it is refused: at the end that it would have in each unit, and before. */
+/** Gets a separate token and tries it until it is refused, before and at the end that it would have in each unit. */
 export const heldTokenSample: Sample<null> = {
   name: 'a token held to its end',
   requestsMax: 1 + looksMax,
@@ -297,7 +299,7 @@ function judgeBadToken(seen: Response): Finding {
   return sure(nameOf(seen), why, { ...more, differs: true, cannot })
 }
 
-/** One try only, because an issuer may lock a client out. */
+/** Tries once only, because an issuer may lock a client out. */
 export function judgeWrongSecret(seen: Seen): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   const unanswered = seen.kind === 'response' && seen.status === 401 ? null : whyNoAnswer(seen)

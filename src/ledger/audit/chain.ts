@@ -4,13 +4,12 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { tableWritersSql } from '../../postgres/locks.ts'
 
-/** An entry of one of the two logs, as the chain covers it. */
 export interface ChainEntry {
   kind: 'event' | 'act'
   id: string
   submissionId: string
   leaf: Buffer
-  /** Set if the digest says that a part is gone, but the part is there. */
+  /** Set if the digest says that a part is gone, but the part exists. */
   pretence: string | null
   isReduced: boolean
 }
@@ -51,7 +50,7 @@ export async function readEventEntries(
   return rows.map(eventEntry)
 }
 
-/** What may be emptied or erased enters the leaf as a digest, so that the leaf outlives it. */
+/** Texts that may be emptied or erased enter the leaf as digests, so that the leaf stays valid. */
 function eventEntry(row: EventRow): ChainEntry {
   const { id, submissionId, at, from, to, attempt, who, cause, amounts } = row
   const keptCause = who.startsWith('operator') ? (cause.split(':')[0] ?? '') : ''
@@ -144,29 +143,29 @@ export interface BlockHead {
 export const blockHash = (before: Buffer, { number, lastEvent, lastAct, events, acts, digest }: BlockHead): Buffer =>
   sha256(Buffer.concat([before, Buffer.from(JSON.stringify([number, lastEvent, lastAct, events, acts])), digest]))
 
-/** The end of the chain. Note it elsewhere, because the database's owner can rewrite the chain. */
+/** The end of the chain. Store it elsewhere, because the database's owner can rewrite the chain. */
 export interface ChainHead {
   number: string
   hash: string
 }
 
 export interface ChainRound {
-  /** `elsewhere`: another instance chains. */
+  /** `elsewhere`: another instance extends the chain. */
   end: 'through' | 'begun' | 'elsewhere'
   blocks: number
-  /** The last head of a UTC day, if this round began the next. */
+  /** The last head of a UTC day, if this round began the next day. */
   endOfDay: ChainHead | null
-  /** Age of the oldest entry that is not chained. */
+  /** Age of the oldest entry outside the chain. */
   behindMs: number
 }
 
-/** Of each log, in one block. */
+/** In one block, from each log. */
 const entriesMax = 500
 
 const waitMaxMs = 2_000
 const lookAgainMs = 20
 
-/** Appending to the logs never waits for this. */
+/** Never delays appending to the logs. */
 export async function chainLogs(ledger: pg.Pool, goOn: () => boolean): Promise<ChainRound> {
   const settled = await readSettled(ledger, goOn)
   let blocks = 0
@@ -188,7 +187,7 @@ interface Ids {
   act: string
 }
 
-/** Up to which ids no open transaction can still commit a lower id (see `tableWritersSql`). */
+/** Reads the ids below which no open transaction can still commit (see `tableWritersSql`). */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
@@ -218,7 +217,7 @@ interface Last extends Ids {
 
 type Appended = { kind: 'appended'; endOfDay: ChainHead | null } | { kind: 'through' } | { kind: 'elsewhere' }
 
-/** 7166: one instance chains at a time. */
+/** Lock 7166: one instance extends the chain at a time. */
 async function appendBlock(db: Database, settled: Ids): Promise<Appended> {
   const { rows: locked } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7166) as mine')
   if (!locked[0]?.mine) return { kind: 'elsewhere' }
@@ -262,7 +261,7 @@ async function readLast(db: Database): Promise<Last> {
   return rows[0] ?? { number: '0', event: '0', act: '0', hash: Buffer.alloc(0), isOfToday: true }
 }
 
-/** A block without remaining events needs only its digest. */
+/** A block whose events are all gone needs only its digest. */
 async function compact(db: Database): Promise<void> {
   await db.query(
     `with due as (

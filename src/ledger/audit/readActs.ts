@@ -22,7 +22,7 @@ export interface AuditedAct {
   who: string
   reason: string | null
   account: string | null
-  /** When a pause ends by itself. */
+  /** The time when a pause ends by itself. */
   untilMs: number | null
   detail: Record<string, unknown> | null
   /** Records whose values were shown, searched or downloaded. */
@@ -35,8 +35,8 @@ export interface ActFilter {
 }
 
 /**
- * SQL: joins the records that act `a` names as `named.records`, and `named.fits` if one of them is wanted. An act that
- * saw more records than it names always fits.
+ * Joins the records that act `a` names as `named.records`, and `named.fits` if one of them is wanted. An act that saw
+ * more records than it names always fits.
  */
 export const namedRecordsSql = (first: number): string => `cross join lateral (
   select coalesce(json_agg(json_build_object('id', coalesce(s.id::text, r.id), 'outboxId', r."outboxId", 'type', r.type, 'key', s.key)
@@ -62,7 +62,6 @@ export const recordValues = (record: RecordName | null): [id: string | null, out
 
 const pageRows = 500
 
-/** Oldest first. */
 export async function* readActs(
   db: Database,
   { sinceMs, untilMs, ...filter }: { sinceMs: number | null; untilMs: number | null } & ActFilter,
@@ -100,11 +99,11 @@ export interface OperatorLogEntry {
   what: string
   reason: string | null
   account: string | null
-  /** When a pause ends by itself. */
+  /** The time when a pause ends by itself. */
   untilMs: number | null
   /** Records that it changed, or whose values it showed. */
   records: ActRecord[]
-  /** How many more records it showed: a number, or `all`. */
+  /** Number of further records that it showed, or `all`. */
   unnamed: string | null
 }
 
@@ -113,7 +112,11 @@ export interface OperatorLogPosition {
   act: string
 }
 
-/** Newest first. @param before null: from the newest @returns `next`: null at the end */
+/**
+ * Newest first.
+ * @param before null: from the newest
+ * @returns `next`: null at the end
+ */
 export async function readOperatorLog(
   db: Database,
   filter: OperatorLogFilter,

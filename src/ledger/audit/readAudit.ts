@@ -5,16 +5,15 @@ import { patternsOf } from '../operator/search.ts'
 import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
-/** Times are epoch milliseconds. */
 export interface AuditSpan {
   sinceMs: number | null
-  /** Of the record's end. Records without an end belong to now. */
+  /** Upper bound of the record's end. Open records count as ending now. */
   untilMs: number | null
   key: string | null
   record: RecordName | null
-  /** Without acts. */
+  /** Excludes acts. */
   type: string | null
-  /** Text in key, payload or body. Without acts. */
+  /** Text in key, payload or body. Excludes acts. */
   containing: string | null
 }
 
@@ -53,8 +52,8 @@ export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
 const pageRows = 100
 
 /**
- * Yields pruned records, then ended records and acts in the order of time, then open records. Each page is one
- * statement by an index, so daemons go on meanwhile.
+ * Yields pruned records, then ended records and acts by time, then open records. Each page is one short statement by an
+ * index, so daemons go on.
  */
 export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
@@ -84,7 +83,7 @@ async function* readRecords(
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
 /**
- * A page is read whole, so that its statement is short. Rows without the text are left out afterwards.
+ * Selects whole rows, so that the statement is short. The caller leaves out rows without the text.
  * @param patterns the number of the placeholder with the text's patterns
  */
 const columnsWith = (
@@ -113,7 +112,7 @@ type Asked = Pick<AuditSpan, 'type' | 'containing'>
 
 const patternsFor = ({ containing }: Asked) => (containing === null ? null : patternsOf(containing))
 
-/** One lower bound: with two, Postgres begins at the lower one. */
+/** Has one lower bound, because with two Postgres begins at the lower one. */
 const endedSql = `select ${columnsWith(5)} from (
     select * from outboxd.submission s
     where s.state = $1 and s.ended_at < $2::timestamptz and (s.ended_at, s.seq) > ($3::timestamptz, $4::bigint)
@@ -187,7 +186,7 @@ async function* inPages(
   }
 }
 
-/** Pruned records have no order but the primary key. */
+/** Pruned records are ordered by their primary key only. */
 const prunedRows = 5_000
 
 async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {
@@ -209,7 +208,6 @@ async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan):
   }
 }
 
-/** Merges sources in the order of time. */
 async function* inOrder(sources: AsyncGenerator<AuditedRecord | AuditedAct>[]) {
   const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })))
   for (;;) {

@@ -15,13 +15,13 @@ export interface ChainVerdict {
   broken: string | null
   head: ChainHead | null
   blocks: number
-  /** Unchanged ones. */
+  /** Unchanged entries. */
   entries: number
   /** Unchanged events with an emptied or erased part. */
   reduced: number
-  /** Events that went with their submissions. */
+  /** Events that were deleted with their submissions. */
   gone: number
-  /** Entries that are not chained yet. */
+  /** Entries outside the chain. */
   waiting: number
 }
 
@@ -76,9 +76,9 @@ export async function verifyChain(
 export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
 
 /**
- * Verifies the last 25 hours in parts. Each part goes on after the last one, until `goOn` says false.
+ * Verifies the last 25 hours in parts. Each part continues after the last one, until `goOn` returns false.
  *
- * A break is reported only if a second verification finds one, too: a restore between two statements looks like a
+ * Reports a break only if a second verification finds one, too, because a restore between two statements looks like a
  * break.
  */
 export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
@@ -100,7 +100,7 @@ export function createDayVerification(db: Database): (goOn: () => boolean) => Pr
   }
 }
 
-/** Yields compared blocks. Adds findings to `verdict`. */
+/** Yields compared blocks and adds findings to `verdict`. */
 async function* verifyBlocks(db: Database, from: BlockBefore, verdict: ChainVerdict): AsyncGenerator<Block> {
   let before = from
   for (;;) {
@@ -156,7 +156,7 @@ async function findBreak(
   return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
 }
 
-/** Compares bodies with the digests of when they were last sent, except after a replay. */
+/** Compares each body with its digest from when it was last sent, except after a replay. */
 async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
   const { rows } = await db.query<{ id: string; submissionId: string }>(
     `select e.id::text, e.submission_id::text as "submissionId"
@@ -209,7 +209,7 @@ async function compareEntries(
 const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
   kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
 
-/** An event goes only with its submission. A submission that came back after pruning has a new log. */
+/** An event is deleted only with its submission. A pruned submission that came back has a new log. */
 async function findDeleted(
   db: Database,
   missing: readonly { id: string; submissionId: string }[],

@@ -14,7 +14,7 @@ import { agreeByDaemon, markHistory, raiseHistoryProblem, writeStandbyMissing } 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
   | { kind: 'found'; detail: string }
-  /** A declared standby was promoted. Sending goes on. */
+  /** A declared standby was promoted. Sending continues. */
   | { kind: 'went-on' }
 
 /**
@@ -37,7 +37,7 @@ export interface History {
 }
 
 /**
- * Looks for a row of the outbox that names a transaction. Each call takes about a second and goes on where the last one
+ * Finds a row of the outbox that names a transaction. Each call takes about a second and continues where the last one
  * stopped.
  */
 export interface NamedRowSearch {
@@ -73,7 +73,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
     }
   }
 
-  /** Without a standby to wait for, Postgres lets a waiting COMMIT succeed. */
+  /** Without a connected standby, Postgres lets a waiting COMMIT succeed. */
   const isMissed = ({ isSynchronous }: HistoryView) => standby === 'synchronous' && !isSynchronous
 
   async function attend(view: HistoryView): Promise<void> {

@@ -1,4 +1,4 @@
-/** Identifies a server's ledger. Null: our role has no permission to read it. */
+/** Identifies a server's ledger. Null if our role may not read it. */
 export interface HistoryIdentity {
   systemId: string | null
   timeline: number | null
@@ -6,27 +6,27 @@ export interface HistoryIdentity {
   ledgerOid: number
 }
 
-/** The ledger's history at one look, by the database's clock. */
+/** The ledger's history as read once, by the database's clock. */
 export interface HistoryView {
   agreed: HistoryIdentity
   agreedAtMs: number
   isByPerson: boolean
   now: HistoryIdentity
-  /** Since a daemon last found the history unchanged. */
+  /** Milliseconds since a daemon last found the history unchanged. */
   markedForMs: number
-  /** The write-ahead log survives a crash up to here. Null: our role has no permission to read it. */
+  /** Position in the write-ahead log that survives a crash. Null if our role may not read it. */
   safeLsn: string | null
-  /** Rows of a backup were put back: another program wrote the history's row, or the event that it names is gone. */
+  /** Rows of a backup were restored: another program wrote the history's row, or the event that it names is gone. */
   isPutBack: boolean
-  /** Recovered to a point in time, not to the end of the archive. */
+  /** True if the server was recovered to a point in time, not to the end of the archive. */
   hasTarget: boolean
-  /** This session's COMMIT waits for a synchronous standby. */
+  /** True if this session's COMMIT waits for a synchronous standby. */
   isSynchronous: boolean
-  /** Waits for an operator. */
+  /** True if a finding waits for an operator. */
   isFound: boolean
-  /** The ledger has this instance's last claim, or there is none. */
+  /** True if the ledger has this instance's last claim, or there is none. */
   hasLastClaim: boolean
-  /** The log is as long as this instance has seen it. */
+  /** True if the log is as long as this instance has seen it. */
   isPastSeen: boolean
   isUnused: boolean
   isEmpty: boolean
@@ -48,21 +48,21 @@ export type HistoryVerdict =
   | { kind: 'stands' }
   /** The ledger is unused, or a declared standby was promoted. */
   | { kind: 'agrees'; isPromoted: boolean }
-  /** The ledger has no records. The outbox's rows decide. */
+  /** The ledger has no records, so the outbox's rows decide. */
   | { kind: 'asks' }
   | { kind: 'found'; detail: string }
   /** An operator must decide. */
   | { kind: 'waits' }
 
-/** After a longer time without a daemon's mark, the new server may be a restored backup. */
+/** If no daemon has marked the history for longer, the new server may be a restored backup. */
 const promotedWithinMs = 120_000
 
 /**
  * Decides whether the ledger still has all that was committed.
  *
  * A promoted standby has a later timeline, and so has a backup that was recovered to the end of the archive. Neither
- * says whether the last commits are there. So sending goes on only if LEDGER_STANDBY is synchronous, and no instance
- * misses its own last claim.
+ * shows whether the last commits are there. So sending continues only if LEDGER_STANDBY is synchronous and each
+ * instance finds its own last claim.
  *
  * A ledger without records is new, or older than its first record. In the second case rows of the outbox name
  * transactions.

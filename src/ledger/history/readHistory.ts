@@ -16,18 +16,17 @@ export interface LastClaim {
   attempt: number
 }
 
-/** What the ledger must still have, as this instance knows it. */
+/** The data that the ledger must still have, as this instance knows it. */
 export interface InstanceMemory {
   memory: HistoryMemory | null
   claim: LastClaim | null
-  /** The log was safe up to here. */
   safeLsn: string | null
   hasRecords: boolean
 }
 
 export const emptyMemory: InstanceMemory = { memory: null, claim: null, safeLsn: null, hasRecords: false }
 
-/** SQL: COMMITs wait until a standby has them on disk. */
+/** True if COMMITs wait until a standby has them on disk. */
 const commitsWaitSql = `(current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') in ('on', 'remote_apply'))`
 
@@ -35,8 +34,8 @@ const identitySql = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
 
 /**
- * SQL: `HistoryView`. A record that was pruned and came back has no attempts. Slots come before records, because that
- * search reads past pruned rows that are not vacuumed yet.
+ * Selects a `HistoryView`. A record that was pruned and came back has no attempts. Slots come first, because the search
+ * for records reads past pruned rows that are not vacuumed yet.
  */
 const viewSql = `
   ${identitySql('h')} as agreed, ${identitySql('n')} as now,
@@ -74,7 +73,7 @@ export interface JudgedHistory {
   verdict: HistoryVerdict
 }
 
-/** Decides, and reads the outbox's rows only if they matter. */
+/** Reads the outbox's rows only if they matter. */
 export async function judgeHistory(
   db: Database,
   remembered: InstanceMemory,
@@ -95,14 +94,13 @@ export async function readCommitsWait(db: Database): Promise<boolean> {
   return rows[0]?.wait ?? false
 }
 
-/** SQL: the ledger may have lost data, and no operator has decided yet. */
+/** True if the ledger may have lost data, and no operator has decided yet. */
 export const isHistoryFoundSql = 'exists (select from outboxd.history where id and found_at is not null)'
 
 export interface FoundHistory {
   detail: string
   by: string
   atMs: number
-  /** When a daemon last found the history unchanged. */
   lastMarkMs: number
   agreed: HistoryIdentity
   now: HistoryIdentity

@@ -4,7 +4,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
-/** Notes that the history is unchanged, and the last event, which must exist from now on. */
+/** Records that the history is unchanged, and the last event, which must exist from now on. */
 export async function markHistory(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
@@ -22,15 +22,15 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
   })
 }
 
-/** If this write is lost, the next look repeats it. */
+/** If this write is lost, the next check repeats it. */
 const waitForNoStandby = 'set local synchronous_commit = local'
 
 const kind = 'ledger_history'
 const standby = 'standby'
 
 /**
- * Stops all instances, because a ledger that may have lost what was sent must not send. The budget may be lost, too, so
- * all slots count as spent for a whole window after the last possible request. In a transaction.
+ * Stops all instances, because a ledger that may have lost sent records must not send. All slots count as spent for a
+ * window after the last possible request, because the budget may be lost, too. Runs in a transaction.
  */
 export async function raiseHistoryProblem(
   db: Database,
@@ -96,7 +96,7 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
 export const clockSkewMaxMs = 5_000
 export const clockSkewSql = `interval '${clockSkewMaxMs} ms'`
 
-/** Instances go by the order of agreements, so it must rise even if a clock was set back. */
+/** Instances compare agreements by their order, so it must rise even if a clock was set back. */
 const agreedSql = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(),
   marked_event = null, found_at = null, found = null, found_by = null`
@@ -121,7 +121,7 @@ async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
   )
 }
 
-/** @param subjects problems that end with the pause; null: all */
+/** @param subjects problems that end with the pause; null for all */
 async function endHistoryPause(db: Database, subjects: string[] | null): Promise<void> {
   await db.query(`delete from outboxd.pause where reason = 'history'`)
   await clearProblems(db, kind, subjects)

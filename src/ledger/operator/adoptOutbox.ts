@@ -19,12 +19,11 @@ export interface Adoption {
   start: StartPosition | null
 }
 
-/** Work for rows of the served outbox. */
 export interface UnderWay {
   submissions: number
   /** Outcomes to write back. They are lost if the ledger serves a different outbox. */
   reports: number
-  /** Each is sent again if its row waits and counts as new. */
+  /** Number of records that are sent again if their row waits and counts as new. */
   sent: number
 }
 
@@ -42,7 +41,7 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
   return rows[0] as UnderWay
 }
 
-/** Waits for the instance that captures, so that all see the new outbox before they take a row. */
+/** Waits for the instance that captures, so that all instances know the new outbox before they take a row. */
 export function adoptOutbox({ ledger, actor }: Pick<Operator, 'ledger' | 'actor'>, adoption: Adoption): Promise<void> {
   return inTransaction(ledger, (db) => writeAdoption(db, adoption, actor))
 }
@@ -66,7 +65,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   await db.query('delete from outboxd.edited_row')
-  // Problems of rows were about the former outbox. Those that remain are found again.
+  // Problems of rows were about the former outbox. Those that still exist are found again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
@@ -75,7 +74,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
 }
 
-/** Compares earlier rows no more. A conflict means that the ERP edits rows. */
+/** Earlier rows are compared no more. A later conflict means that the ERP edits rows. */
 async function declareRowsSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
@@ -86,17 +85,17 @@ async function declareRowsSame(db: Database): Promise<void> {
   )
 }
 
-/** What a service is used for while it may change. */
+/** What the present service is used for, read before the service changes. */
 export interface ServiceUse {
   served: ServedService | null
   configured: ServedService
-  /** As `abcd1234 on erp-1`. */
+  /** Such as `abcd1234 on erp-1`. */
   daemons: string[]
   /** Records that the service may have, by state. */
   records: Record<string, number>
 }
 
-/** @param isAdopting keeps daemons from starting until the COMMIT */
+/** @param isAdopting prevents daemons from starting until the COMMIT */
 export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
   if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
   const { id, served } = await readLedgerRow(db)
@@ -118,7 +117,8 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
 
 export interface ServiceAdoption {
   /**
-   * Anything but `adopted` is why not. `served`: it is the same service. `records`: the new service does not know them.
+   * Any kind but `adopted` is a refusal. `served`: the service is the same. `records`: the new service does not know
+   * them.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
   use: ServiceUse
@@ -140,7 +140,6 @@ export function adoptService(
   })
 }
 
-/** Pure. */
 export function judgeServiceUse(
   { served, configured, daemons, records }: ServiceUse,
   isSame: boolean,

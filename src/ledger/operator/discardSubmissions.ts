@@ -10,7 +10,7 @@ import {
   withSubmissionsLocked,
 } from './operator.ts'
 
-/** Accepted ones are no longer polled. Error and transaction id stay. */
+/** Stops the polls of accepted records. Keeps error and transaction id. */
 export async function writeDiscards(
   operator: Operator,
   seen: readonly (SeenRecord & { state: State })[],
@@ -25,7 +25,7 @@ export async function writeDiscards(
   return seen.some(({ state }) => state === 'accepted') ? withQueue(operator, discard) : discard(null)
 }
 
-/** @returns the polls to remove, too */
+/** @returns also the polls to remove */
 async function discardLocked(
   db: Database,
   seen: readonly SeenRecord[],

@@ -12,7 +12,7 @@ interface Changes {
 }
 
 /**
- * What daemons and commands change, by table. They may read every table of our schemas.
+ * The tables that daemons and commands change. They may read every table of our schemas.
  * `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
  */
 export const changesByTable: Readonly<Record<string, Changes>> = {
@@ -73,7 +73,7 @@ const actsByTable = JSON.stringify(
   Object.fromEntries(Object.entries(changesByTable).map(([name, { acts }]) => [name, acts])),
 )
 
-/** SQL: what a role of kind $2 needs; $3 has the changes by table. */
+/** The privileges that a role of kind $2 needs. $3 has the changes by table. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
   ours_table as (
@@ -92,7 +92,10 @@ const wanted = `
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- an identity column needs no grant
   )`
 
-/** SQL: one statement for all tables with the same grants. @param role SQL */
+/**
+ * Makes one statement for all tables with the same grants.
+ * @param role SQL
+ */
 const statements = (role: string) => `
   select pg_catalog.format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
   union select pg_catalog.format('grant %s on %s to %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
@@ -100,7 +103,7 @@ const statements = (role: string) => `
   ) tables group by schema, acts
   union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
 
-/** @returns statements for what our role lacks to run a daemon */
+/** @returns the grants that our role lacks to run a daemon */
 export async function readMissingGrants(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},

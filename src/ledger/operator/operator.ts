@@ -3,7 +3,7 @@ import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
-/** The ledger, for an operator's change. */
+/** The ledger and the operator who changes it. */
 export interface Operator {
   readonly ledger: Pool
   /** For the queue. */
@@ -12,7 +12,7 @@ export interface Operator {
   readonly actor: Actor
 }
 
-/** A submission as the operator saw it. If it took a step since, nothing happens. */
+/** A submission as the operator saw it. A change does nothing if the submission took a step since. */
 export interface SeenRecord {
   id: string
   revision: number
@@ -27,7 +27,7 @@ export interface Actor {
   account: string
 }
 
-/** `operatorOf` adds the account. */
+/** An actor to which `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
 /** Acts that are not steps of a submission: commands without `outboxd`, or acts of the console. */
@@ -48,9 +48,9 @@ export type Act =
 export interface ValueAccess {
   act: 'show' | 'search' | 'download'
   records: readonly { id: string; outboxId: string; type: string }[]
-  /** How many more records. */
+  /** Number of further records. */
   unnamed: number | 'all'
-  /** Without the text of a search. */
+  /** Leaves out the text of a search. */
   detail?: Record<string, string | number | null>
 }
 
@@ -75,7 +75,7 @@ export async function logAct(
   )
 }
 
-/** SQL: for an event's detail. */
+/** For an event's detail. */
 export const actorDetailSql = (reason: string, account: string): string =>
   `jsonb_strip_nulls(jsonb_build_object('reason', ${reason}::text, 'account', ${account}::text))`
 
@@ -93,7 +93,7 @@ export function withSubmissionsLocked<T>(
     await lockJobsOf(db, seen)
     if (ids.length > 0) await lockTransactionIds(db, ids)
     const locked = await lockSubmissions(db, seen)
-    // A replay can change a record's key: lock both.
+    // A replay can change a record's key, so both keys are locked.
     return withKeysLocked(db, [...seen, ...locked], keyOnFailure, () => work(db))
   })
 }

@@ -38,7 +38,7 @@ export async function endOperatorPause({ ledger, actor: { who, account, reason }
   return rows[0]?.isOn ? rows[0].detail : null
 }
 
-/** Ends the other pauses now. A trial goes first, as always. */
+/** Ends all pauses but the operator's. As always, a trial goes first. */
 export async function shortenPauses({ ledger, actor: { who, account, reason } }: Operator): Promise<PauseReason[]> {
   const { rows } = await ledger.query<{ reason: PauseReason }>(
     `with shortened as (
@@ -55,7 +55,6 @@ export async function shortenPauses({ ledger, actor: { who, account, reason } }:
   return rows.map((row) => row.reason)
 }
 
-/** @returns the texts of the refusals */
 export function believeMassRefusals({ ledger, actor }: Operator, forMs: number): Promise<string[]> {
   return inTransaction(ledger, async (db) => {
     const said = await believeRefusals(db, forMs)

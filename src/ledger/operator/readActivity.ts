@@ -3,21 +3,20 @@ import { daemonSessions } from '../../postgres/sessionSettings.ts'
 import { isAliveSql } from '../instances.ts'
 import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
-/** Times are epoch milliseconds. */
 export interface Activity {
-  /** Live ones. */
+  /** Live instances. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   /** The last heartbeat of a silent instance. */
   lastSilentMs: number | null
-  /** A daemon has a session. One behind a pooler may not be seen. */
+  /** True if a daemon has a session. Behind a pooler a session may not be visible. */
   daemonConnected: boolean
   /** Null if a slot is free now. */
   nextSlotMs: number | null
-  /** Of the last completed records. */
+  /** Average of the last completed records. */
   pollsPerRecord: number | null
-  /** Records behind one of their key that needs attention. */
+  /** Records that wait behind one of their key that needs attention. */
   heldForPerson: number
-  /** Of the queued records that are not held. */
+  /** Latest due time of the queued records that are not held. */
   lastDueMs: number | null
   nowMs: number
 }
@@ -59,19 +58,18 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
 
 export interface BusySlot {
   permits: number
-  /** When it was taken, given back or held back. */
+  /** The time when it was taken, given back or held back. */
   setMs: number
   freeMs: number
-  /** Its requests are under way, or its instance has died. */
+  /** True if its requests are under way, or its instance has died. */
   isTaken: boolean
-  /** Requests by purpose, once the slot was given back. */
+  /** Requests by purpose, after the slot was given back. */
   submissions: number
   polls: number
   /** Tokens, trials without a transaction, and `outboxd check`. */
   others: number
 }
 
-/** The use of the last window. */
 export interface BudgetSlots {
   nowMs: number
   windowMs: number

@@ -10,7 +10,7 @@ export async function readServerVersion(db: Database): Promise<string> {
 
 export type ReadOnlyCause = 'standby' | 'setting'
 
-/** Returns null if the server takes writes. */
+/** Null if the server takes writes. */
 export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
   const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
     `select case when pg_is_in_recovery() then 'standby'
@@ -19,7 +19,10 @@ export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> 
   return rows[0]?.cause ?? null
 }
 
-/** Limits that a pooler did not pass on. @returns statements that set them */
+/**
+ * Finds limits that a pooler did not pass on.
+ * @returns statements that set them
+ */
 export async function readMissingLimits(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
@@ -30,9 +33,9 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
 }
 
 export interface Durability {
-  /** Settings whose absence lets a power cut lose COMMITs. */
+  /** Disabled settings, without which a power cut loses COMMITs. */
   off: string[]
-  /** COMMITs wait for a synchronous standby. */
+  /** True if COMMITs wait for a synchronous standby. */
   isSynchronous: boolean
 }
 
@@ -43,13 +46,13 @@ export async function readDurability(db: Database): Promise<Durability> {
   return { off: rows.map(({ name }) => name), isSynchronous: await readCommitsWait(db) }
 }
 
-/** How many more sessions a server accepts. */
+/** Number of further sessions that a server accepts. */
 export interface ServerRoom {
   /** Equal for all databases of one server. */
   server: string
   /** By the lowest limit. */
   free: number
-  /** The limit, in Postgres' words. */
+  /** The limit, as Postgres names it. */
   limit: string
   /** Daemons' sessions with our role. */
   ours: number
@@ -79,7 +82,7 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
   return rows[0] as ServerRoom
 }
 
-/** Returns null if the server is on a different host, or our role has no permission. */
+/** Null if the server is on a different host, or our role has no permission. */
 export async function readLocalData(db: Database): Promise<string | null> {
   const { rows } = await db.query<{ folder: string }>(
     `select setting as folder from pg_settings

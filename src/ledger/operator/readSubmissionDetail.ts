@@ -25,12 +25,11 @@ export interface Blocker {
 export interface ActivePause {
   reason: PauseReason
   sinceMs: number
-  /** Null: until an operator resumes. */
+  /** Null if it lasts until an operator resumes. */
   untilMs: number | null
   detail: string
 }
 
-/** All about one submission. Times are epoch milliseconds. */
 export interface SubmissionDetail {
   id: string
   outboxId: string
@@ -57,15 +56,15 @@ export interface SubmissionDetail {
   tracked: boolean
   probing: boolean
   inDoubt: boolean
-  /** Failed or rejected, but the service may have it. */
+  /** True if it failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
-  /** The transaction id came from an operator. */
+  /** True if the transaction id came from an operator. */
   idByPerson: boolean
-  /** The service has said that it works on the transaction. */
+  /** True if the service has said that it works on the transaction. */
   answered: boolean
   polledRarely: boolean
   held: boolean
-  /** Its state blocks later records of its key. */
+  /** True if its state blocks later records of its key. */
   blocks: boolean
   dueMs: number | null
   sentMs: number | null
@@ -73,9 +72,9 @@ export interface SubmissionDetail {
   pollMs: number | null
   polls: number
   fruitless: number
-  /** In a row, while other records got through. */
+  /** Refusals in a row, while other records got through. */
   refusedPolls: number
-  /** Since the service first said that it does not know the transaction. */
+  /** The time when the service first said that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
   /** Why the row cannot be written back. */

@@ -18,21 +18,20 @@ import { type Actor, actorDetailSql, logAct, type Operator, type SeenRecord, wit
 import { firstPolls, resolveArrived } from './resolveSubmission.ts'
 
 /*
- * After the ledger went back in time: a record whose row names a transaction is tracked. Everything else in doubt
- * becomes uncertain, or new if the operator says so.
+ * Used after the ledger lost data. A record whose row names a transaction is tracked. All other records in doubt become
+ * uncertain, or new if the operator says so.
  */
 
 export type RecoveredAs = 'uncertain' | 'new'
 
-/** Records of the ledger that may have been sent. Times are epoch milliseconds. */
 export interface DoubtfulRecords {
   queued: number
-  /** Times of recording. */
+  /** Bounds of the times of recording. */
   oldestMs: number | null
   newestMs: number | null
-  /** Sending, or uncertain since a daemon last found the history unchanged. */
+  /** Records that are being sent, or uncertain since a daemon last found the history unchanged. */
   onWire: number
-  /** May have failed and been sent again. */
+  /** Accepted records, which may have failed and been sent again. */
   accepted: number
 }
 
@@ -68,9 +67,9 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
 /** A transaction that a row names. */
 export interface NamedTransaction {
   id: string
-  /** The ledger knows it as this record's. */
+  /** True if the ledger knows the transaction as this record's. */
   isFormer: boolean
-  /** The row of another submission that has it. */
+  /** The row of another submission that has the transaction. */
   heldBy: string | null
 }
 
@@ -97,7 +96,7 @@ export async function readNamedTransactions(
 
 export interface NamedRecord extends DoubtfulRecord {
   transactionId: string
-  /** Why the row is not believed; null if the record is tracked. */
+  /** Why the row is not trusted; null if the record is tracked. */
   whyNot: string | null
 }
 
@@ -137,7 +136,10 @@ export function recoverNamed(operator: Operator, records: readonly NamedRecord[]
   )
 }
 
-/** Locks the transactions. @returns those that no other record has, and the other rows by submission */
+/**
+ * Locks the transactions.
+ * @returns those that no other record has, and the holders' rows by submission
+ */
 async function findFree<T extends TransactionRef & { id: string; outboxId: string }>(
   db: Database,
   named: readonly T[],
@@ -174,13 +176,16 @@ async function writeUncertain(
   )
 }
 
-/** SQL: makes queued submission `s` uncertain. @param error SQL */
+/**
+ * Makes queued submission `s` uncertain.
+ * @param error SQL
+ */
 const uncertainSql = (error: string): string =>
   `state = 'uncertain', revision = s.revision + 1, in_doubt = true, due_at = null, held = false, error = ${error},
    ended_at = clock_timestamp(), report_due = true`
 
 export interface LostRecord extends CapturedRecord {
-  /** Null if the row names none, or is not believed. */
+  /** Null if the row names none, or is not trusted. */
   transactionId: string | null
 }
 
@@ -226,17 +231,17 @@ export interface RecoveryTerms {
   as: RecoveredAs
   /** Identifies the finding that the operator has seen. */
   seenAtMs: number
-  /** Waiting rows from before the finding may have been sent. */
+  /** True if waiting rows from before the finding may have been sent. */
   isOutboxInDoubt: boolean
-  /** What was recovered before, for the log. */
+  /** Counts of what was recovered before, for the log. */
   before: { arrived: number; uncertain: number; rows: number }
 }
 
 /**
- * Decides the queued records and agrees to the history, so that sending goes on. In a transaction.
+ * Decides the queued records and agrees to the history, so that sending continues. Runs in a transaction.
  *
  * A record that is sent again keeps its idempotency key and stays in doubt: E002 then makes it uncertain. An accepted
- * record may have failed and been sent again, so it is not sent again by itself.
+ * record is not sent again by itself, because it may have failed and been sent again already.
  */
 export async function recoverHistory(
   db: Database,
@@ -259,7 +264,7 @@ export async function recoverHistory(
   return queued
 }
 
-/** One statement takes some seconds at most. */
+/** A statement for this many records takes some seconds. */
 const takenMax = 5_000
 
 /** @param after a `seq` */
@@ -286,7 +291,10 @@ async function decideQueued(
   return { count, after: count < takenMax ? null : last }
 }
 
-/** The operator says that the ledger was restored, which no daemon can notice. All stop. In a transaction. */
+/**
+ * Stops all daemons when the operator says that the ledger was restored, which no daemon can notice. Runs in a
+ * transaction.
+ */
 export async function declareRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
   const { who } = actor
   await raiseHistoryProblem(db, restoredMessage(who), { who, reachMs })

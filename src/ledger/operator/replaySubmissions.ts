@@ -17,7 +17,7 @@ export interface ReplayableSubmission {
   state: State
   revision: number
   stamp: string | null
-  /** Its row is in the served outbox. */
+  /** True if its row is in the served outbox. */
   isServed: boolean
   /** The outbox id of a newer version of its document. */
   newer: string | null
@@ -25,7 +25,7 @@ export interface ReplayableSubmission {
 
 export interface Replay {
   id: string
-  /** If it took a step since, nothing happens. */
+  /** The replay does nothing if the submission took a step since. */
   revision: number
   /** From the ledger, or from the row if it was read again. */
   type: string
@@ -36,7 +36,7 @@ export interface Replay {
   amounts: Amounts
   tracked: boolean
   sendsOwnId: boolean
-  /** Null keeps the former. */
+  /** Null keeps the former stamp. */
   stamp: string | null
 }
 
@@ -61,8 +61,8 @@ export async function readReplayable(
  * `releaseHeads`.
  *
  * The idempotency key is new if the service has answered under the former one. It stays for a record that may have
- * arrived, so that a service that recognises keys has it once, unless `newKeys` says otherwise. An attempt stays in
- * doubt: E002 then says that it arrived.
+ * arrived, unless `newKeys` says otherwise, so that a service that recognises keys has the record once. An attempt
+ * stays in doubt: E002 then says that it arrived.
  */
 export function writeReplays(operator: Operator, replays: readonly Replay[], newKeys: boolean): Promise<string[]> {
   return withSubmissionsLocked(operator, replays, (db) => replayLocked(db, replays, { newKeys, actor: operator.actor }))
@@ -121,8 +121,8 @@ async function replayLocked(
 }
 
 /**
- * SQL: the service may have the record under its key and has not processed it to its end. An id from an operator may be
- * another record's.
+ * True if the service may have the record under its key and has not processed it to its end. An id from an operator may
+ * be another record's.
  */
 export const keepsIdempotencyKeySql = (table: string): string =>
   `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

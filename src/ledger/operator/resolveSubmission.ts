@@ -23,7 +23,7 @@ export type ArrivalSettled =
   /** The submission took a step since, or nothing is in doubt. */
   | { kind: 'changed' }
 
-/** The operator says that the record arrived. It is polled at once. */
+/** Called when the operator says that the record arrived. The record is polled at once. */
 export function writeArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -45,7 +45,7 @@ export function writeArrived(
   return withQueue(operator, (queue) => withSubmissionsLocked(operator, [seen], settle(queue), [transaction]))
 }
 
-/** The operator says that the record did not arrive. It is sent again. */
+/** Called when the operator says that the record did not arrive. The record is sent again. */
 export function writeNotArrived(
   operator: Operator,
   seen: SeenRecord,
@@ -61,7 +61,10 @@ export function writeNotArrived(
   )
 }
 
-/** Takes back an id that an operator gave. @returns false if there is none, or it took a step since */
+/**
+ * Takes back an id that an operator gave.
+ * @returns false if there is none, or the record took a step since
+ */
 export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withQueue(operator, (queue) =>
     withSubmissionsLocked(operator, [seen], async (db) => {
@@ -73,7 +76,7 @@ export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord):
 }
 
 /**
- * SQL: an operator may settle it. Includes ends under an id that an operator gave, because that id may be another
+ * True if an operator may settle it. Includes ends under an id that an operator gave, because that id may be another
  * record's.
  */
 const settleableSql = `s.emptied_at is null and (
@@ -81,7 +84,7 @@ const settleableSql = `s.emptied_at is null and (
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
-/** The record, and the poll that must go. */
+/** The record, and its poll that must be removed. */
 export interface Settled {
   tracked: boolean
   formerJobId: string | null
@@ -101,8 +104,8 @@ export interface Arrival extends SeenSubmission {
 }
 
 /**
- * Tracks arrived records, or completes those that are not tracked. Their age counts from sending, so that the late poll
- * does not teach that processing is quick.
+ * Tracks arrived records, or completes untracked ones. Their age counts from sending, so that the late poll does not
+ * teach that processing is quick.
  */
 export async function resolveArrived(
   db: Database,
@@ -140,7 +143,8 @@ export async function resolveArrived(
 }
 
 /**
- * Queues it again. Operators err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
+ * Queues the record again. Keeps the attempt in doubt and the idempotency key (see `writeReplays`), because operators
+ * err.
  */
 async function resolveNotArrived(
   db: Database,

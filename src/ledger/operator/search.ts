@@ -18,7 +18,7 @@ export interface SearchBounds {
 export interface TextSearch {
   ids: string[]
   lookedAt: number
-  /** More records match than were searched. */
+  /** True if more records match than were searched. */
   isCut: boolean
 }
 
@@ -53,7 +53,7 @@ async function findContaining(db: Database, ids: readonly string[], patterns: re
   return rows.map(({ id }) => id)
 }
 
-/** LIKE patterns of a text, as it is and as JSON may escape it. Pure. */
+/** Makes LIKE patterns of a text, as it is and as JSON may escape it. */
 export function patternsOf(text: string): string[] {
   const escaped = JSON.stringify(text).slice(1, -1)
   const ascii = escaped.replace(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -76,7 +76,6 @@ export interface Cause {
   firstOutboxId: string
 }
 
-/** The most frequent first. */
 export async function readCauses(
   db: Database,
   filter: SubmissionFilter,

@@ -2,7 +2,6 @@ import { type State, states } from '../../model.ts'
 import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import { hasTransactionIdSql } from '../transactions.ts'
 
-/** Times are epoch milliseconds. */
 export interface ListedSubmission {
   id: string
   outboxId: string
@@ -11,7 +10,7 @@ export interface ListedSubmission {
   state: State
   code: string | null
   error: string | null
-  /** Failed or rejected, but the service may have it. */
+  /** True if it failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
   transactionId: string | null
   idempotencyKey: string
@@ -22,7 +21,7 @@ export interface ListedSubmission {
   sentMs: number | null
   acceptedMs: number | null
   endedMs: number | null
-  /** Since it is in its state. */
+  /** The time when it entered its state. */
   sinceMs: number
   /** The fence of an operator's decision. */
   revision: number
@@ -35,9 +34,9 @@ export interface SubmissionFilter {
   code: string | null
   type: string | null
   key: string | null
-  /** In their state since then or later. */
+  /** Entered its state at this time or later. */
   sinceMs: number | null
-  /** In their state since before then. */
+  /** Entered its state before this time. */
   untilMs: number | null
   mayHaveArrived: boolean | null
   transactionId: string | null
@@ -60,17 +59,17 @@ export const anySubmission: SubmissionFilter = {
   among: null,
 }
 
-/** `longest`: in its state for longest. */
+/** `longest`: unchanged for the longest time first. */
 export type ListOrder = 'longest' | 'newest'
 
-/** SQL: `ListedSubmission` without `sinceMs`, from alias `s`. */
+/** A `ListedSubmission` without `sinceMs`, from alias `s`. */
 export const listedColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
   s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 
-/** SQL: since when an unfinished submission is in its state. */
+/** The time when an unfinished submission entered its state. */
 export const unfinishedSinceSql = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
@@ -112,22 +111,22 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-/** Indexes hold only the hash, because a text of the ERP may be longer than an index entry. */
+/** Compares the hash first, because indexes hold only the hash: a text of the ERP may be longer than an index entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 
 export const hasKeySql = (value: string): string => hasText('s.key', value)
 
 /**
- * SQL: the error of `s` without values: without text in quotes, and without words with digits, except error codes,
- * names such as `field1`, and the answered status.
+ * The error of `s` without quoted text, and without words with digits, except error codes, names such as `field1`, and
+ * the answered status.
  */
 export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(coalesce(s.error, ''), 500),
   '"[^"]*("|$)', '"…"', 'g'),
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-/** SQL: eight hex digits for state, code, `mayHaveArrived` and shape of error. */
+/** Eight hex digits of state, code, `mayHaveArrived` and shape of error. */
 export const causeSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
@@ -140,7 +139,7 @@ const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
 /**
- * SQL: columns of matching submissions, and `sinceMs`.
+ * Selects columns of matching submissions, and `sinceMs`.
  *
  * Finished submissions may be millions, so they are read state by state: an index orders one state only. `offset 0`
  * keeps Postgres from reading the log again for each use of the time.
@@ -190,11 +189,11 @@ export interface SubmissionPage {
   submissions: ListedSubmission[]
   /** Null if the page is empty. */
   ends: { first: ListPosition; last: ListPosition } | null
-  /** More follow in the direction of reading. */
+  /** True if more follow in the direction of reading. */
   goesOn: boolean
 }
 
-/** Pages by the values of an index, not by counting. */
+/** Finds a page by an index's values, not by counting. */
 export async function selectPage(
   db: Database,
   filter: SubmissionFilter,
@@ -221,7 +220,7 @@ type Row = ListedSubmission & { seq: string }
 
 const opposite = { longest: 'newest', newest: 'longest' } as const
 
-/** Exact: milliseconds as a double resolve a fifth of a microsecond until the year 9999. */
+/** Exact, because milliseconds as a double resolve a fifth of a microsecond until the year 9999. */
 const positionOf = ({ sinceMs, seq }: Row): ListPosition => ({ sinceMicros: Math.round(sinceMs * 1_000), seq })
 
 /** A row comparison is one range of an index. */
@@ -258,7 +257,7 @@ const find = (condition: string, order = 's.id') => `
   select ${listedColumnsSql}, ${epochMsSql(`coalesce(s.ended_at, ${unfinishedSinceSql})`)} as "sinceMs"
   from outboxd.submission s where ${condition} order by ${order} limit $1`
 
-/** Each has its index. $1 is the limit. */
+/** Each kind has its index. $1 is the limit. */
 export const findSql: Record<SubmissionReference['kind'], string> = {
   outbox: find('s.outbox_id = $2'),
   ids: find('s.id = any($2::uuid[])'),

@@ -82,7 +82,7 @@ const columnsSql = `
     ${baseTypeSql}
   where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
-/** The list of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
+/** Reads the values of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
 function valuesOfChecks(checks: readonly string[] | null): string[] | null {
   const list = checks?.find((check) => /= ANY \(+ARRAY\[/.test(check))
   if (list === undefined) return null
@@ -97,7 +97,7 @@ const rowsLookedAt = 10_000
 export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ word: string }>(
-    // A long value is not a word. It is stored apart, and not read.
+    // A long value is not a word. Postgres stores it elsewhere, and it is not read.
     `select distinct word from (
        select case when pg_column_size(${name}) <= 500 then ${name}::text end as word from ${qualifiedTable(table)} limit $1) looked_at
      where word is not null and length(word) <= 100 order by word limit $2`,
@@ -108,7 +108,7 @@ export async function readWords(db: Database, table: CatalogTable, column: strin
 
 const payloadsLookedAt = 20
 
-/** Reads some payloads for their keys; their values are never printed. */
+/** Reads some payloads for their keys. Values are never printed. */
 export async function readSomePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ payload: string }>(

@@ -3,16 +3,19 @@ import { relationKindNames } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
 import { findNamed } from './columnNames.ts'
 
-/** The column that names rows, and what the file says of it. */
+/** The column that identifies rows, and its lines in the file. */
 export interface IdChoice {
-  /** Null: nothing looks like one. */
+  /** Null if no column looks like an id. */
   readonly column: CatalogColumn | null
-  /** @param other a column to try the rest with, if a person has to name the id */
+  /** @param other a column to try the rest with, if the user has to name the id */
   lines(other: string): readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** Chooses the column that names rows: unique and not null, by the catalog; if it cannot say so, a likely one that a person vouches for. */
+/**
+ * Chooses the column that identifies rows: unique and not null, by the catalog. If the catalog cannot show it, proposes
+ * a likely column that the user confirms.
+ */
 export function chooseId(table: CatalogTable): IdChoice {
   const { columns, primaryKey, kind, hasHeirs } = table
   const certain = columns.filter((column) => column.isUnique && (column.notNull || kind === 'm'))

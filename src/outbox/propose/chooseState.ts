@@ -15,7 +15,7 @@ import {
   type WordsOf,
 } from './findSentColumns.ts'
 
-/** The column that says that a row waits, and the lines of outbox.yaml about it. */
+/** The column that says whether a row waits, and its lines in outbox.yaml. */
 export interface StateChoice {
   /** Null if there is none, or the user must choose. */
   readonly column: CatalogColumn | null
@@ -28,14 +28,14 @@ export interface StateChoice {
 /** Null if the rows could not be counted. */
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
-/** Columns that may hold the words of a state. */
+/** Finds columns that may hold the words of a state. */
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
   return columns.find((each) => isStatus(each.name, isOutbox) && (isText(each) || each.allowed !== null)) ?? null
 }
 
 /**
- * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. If a column may be about
- * goods, the user chooses, because otherwise rows that another program sent would be sent again.
+ * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. If a
+ * column may be about goods, the user chooses: otherwise rows that another program sent would be sent again.
  *
  * @param isOutbox the table was made to be read by a program like outboxd
  */
@@ -104,7 +104,7 @@ const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as con
 
 /**
  * @param words of an enum, of a CHECK, or of existing rows
- * @param atOnce the row must be marked on capture
+ * @param atOnce true if the row must be marked on capture
  */
 function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boolean): StateChoice {
   const fallback = defaultWord(column)
@@ -158,7 +158,7 @@ const meanings: Record<(typeof states)[number], string> = {
   uncertain: 'it may have arrived: it needs attention',
 }
 
-/** One of the column's words; ours if it allows any. */
+/** Chooses one of the column's words, or our word if it allows any. */
 function wordFor(
   column: CatalogColumn,
   words: readonly string[],
@@ -179,7 +179,7 @@ function fits({ exactType }: CatalogColumn, word: string): boolean {
   return most === undefined || word.length <= Number(most)
 }
 
-/** Names the candidates, each with the line that it would need. */
+/** Asks the user to choose: names the candidates, each with its line for the file. */
 function byPerson(
   table: CatalogTable,
   isOutbox: boolean,

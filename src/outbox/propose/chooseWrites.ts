@@ -4,14 +4,14 @@ import type { StateChoice } from './chooseState.ts'
 import { findNamed, isError, isGivenUp, names } from './columnNames.ts'
 import { isText } from './findSentColumns.ts'
 
-/** The columns that we write beside the state's, and what the file says of them. */
+/** The columns that we write apart from the state's, and their lines in the file. */
 export interface WriteChoice {
   readonly columns: readonly string[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** Chooses the columns that take what becomes of a row, beside that of its state. */
+/** Chooses the columns that take a record's outcome, apart from the state column. */
 export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }
@@ -62,6 +62,6 @@ function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): 
   return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
 }
 
-/** A time that says that the row was given up. */
+/** True for a time at which a row was given up. */
 export const isGivenUpTime = (column: CatalogColumn) =>
   isGivenUp(column.name) && !column.notNull && /^timestamp/.test(column.type)

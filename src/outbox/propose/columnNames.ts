@@ -54,7 +54,7 @@ export const names = {
   updatedAt: ['updatedat', 'modifiedat', 'changedat'],
 } as const
 
-/** A text column counts as the payload only under one of these names, json under each. */
+/** A text column counts as the payload only under one of these names, a json column under any of `names.payload`. */
 export const textPayloads: readonly string[] = names.payload.slice(0, 5)
 
 export function findNamed(
@@ -69,7 +69,7 @@ export function findNamed(
   return null
 }
 
-/** In a business table `delivered` and `sent` are about goods; these words are about data. */
+/** Words about data. In a business table `delivered` and `sent` are about goods. */
 const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 
@@ -88,11 +88,11 @@ const done = new RegExp(`^(?:${wide})$`)
 const doneWithin = new RegExp(
   `^(?:is|has|was|been|already|last|date|time|flag)*(?:${wide})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
 )
-/** Words of columns about a person, a count, a way, a target or a plan. */
+/** Words in names of columns about a person, a count, a way, a target or a plan. */
 const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
-/** True for names that may be about sending, such as `exported` and `gesendetAm`, or about goods: only the user can say. */
+/** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
 export function mayTellOfSending(name: string): boolean {
   const words = wordsOfName(name)
   return (
@@ -101,7 +101,7 @@ export function mayTellOfSending(name: string): boolean {
   )
 }
 
-/** `status` in an outbox; in a business table only one about data, such as `sync_status`. */
+/** True for `status` in an outbox; in a business table only for a name about data, such as `sync_status`. */
 export function isStatus(name: string, isOutbox: boolean): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload|replication'
   const own = isOutbox
@@ -112,7 +112,7 @@ export function isStatus(name: string, isOutbox: boolean): boolean {
 
 export const isAnyStatus = (name: string): boolean => /(status|state|statecode|statuscode|zustand)$/.test(plain(name))
 
-/** A column for our error text; in a business table only one about data. */
+/** True for a column of error texts; in a business table only if its name is about data. */
 export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload'
   const own = isOutbox ? `(?:${about}|last|send|processing|delivery|service)?` : `(?:${about})(?:last)?`
@@ -123,7 +123,7 @@ export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'):
 export const isGivenUp = (name: string): boolean =>
   /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(plain(name))
 
-/** Words of outboxes for the states of a row, in the form of `plain`. */
+/** Words that outboxes use for the states of a row, in the form of `plain`. */
 export const stateWords = {
   new: [
     'new',

@@ -53,7 +53,7 @@ const typesMax = 5
  * Reads a table and proposes its files.
  *
  * @param mapped the existing mapping files
- * @param endpoint for records of a business table; null: orders if the table has lines
+ * @param endpoint for records of a business table; null for orders if the table has lines
  */
 export async function describeTable(
   pool: pg.Pool,
@@ -68,7 +68,7 @@ export async function describeTable(
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
-  // A view, or a type of the ERP's, may need the role's search path.
+  // A view, or a type of the ERP, may need the role's search path.
   const db = (await readHasClientCode(pool, qualifiedTable(table))) ? withRolePath(pool) : pool
   const words = await readAllWords(db, table, unseen)
   const rows = await countRows(db, table, unseen)
@@ -158,14 +158,14 @@ async function describeDocument(
   }
 }
 
-/** Counts rows for `state: none`; null without the right. */
+/** Counts rows for `state: none`; null if our role may not. */
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
   return (await readSeenRows('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
 }
 
-/** The record types of the table, or what the user must name instead. */
+/** Returns the record types of the table, or what the user must name instead. */
 function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
@@ -183,7 +183,7 @@ const untoldType = (column: string, why: string): UntoldType => ({
   what: `the value that such rows have in "${column}"${why}`,
 })
 
-/** The types that get a file: those without one, or one file to copy if there are many. */
+/** Chooses the types that get a file: those that have none, or one file to copy if there are many. */
 function typesToMap(
   types: readonly string[] | UntoldType,
   { type }: OutboxProposal,
@@ -210,7 +210,7 @@ async function readFields(
   return fields.length === 0 ? null : fields
 }
 
-/** The warnings of `check` about the proposed file, as far as its id is known. */
+/** Returns the warnings that `check` would give about the proposed file, if its id is known. */
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
   if (described === null) return problems.map(({ message }) => message)
@@ -229,7 +229,7 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   }
 }
 
-/** Warnings about the requests, if the mapping has nothing to fill in. */
+/** Returns warnings about the requests if the mapping is complete. */
 function findMappingWarnings(name: string, text: string): string[] {
   const { mapping } = readMapping(name, text)
   return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)
@@ -240,7 +240,7 @@ const fileName = (type: string) => {
   return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
 }
 
-/** Warns of each type that has a mapping file already, and of the fields that these rows lack for it. Pure. */
+/** Warns of each type that has a mapping file already, and of its fields that these rows lack. Pure. */
 function findMappedWarnings(
   types: readonly string[],
   mapped: Mappings,
@@ -268,7 +268,7 @@ export interface TableName {
   readonly table: string
 }
 
-/** Reads TABLE or SCHEMA.TABLE, also with the quotes of SQL; null for another text. */
+/** Reads TABLE or SCHEMA.TABLE, also with the quotes of SQL; null for any other text. */
 export function readTableName(text: string): TableName | null {
   const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
   if (found === null) return null

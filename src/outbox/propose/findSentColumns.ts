@@ -20,7 +20,7 @@ export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: Word
   })
 }
 
-/** Columns that could say it by their shape. A warning names them if `findSentColumns` finds none. */
+/** Finds columns whose type fits. A warning names them if `findSentColumns` finds none. */
 export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
   return columns.filter(
     (column) =>
@@ -31,7 +31,10 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
   )
 }
 
-/** Columns whose words `findSentColumns` asks for. @param isCheap false for a view, which computes its rows */
+/**
+ * Finds the columns whose words `findSentColumns` needs.
+ * @param isCheap false for a view, which computes its rows
+ */
 export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
   const isNamed = ({ name }: CatalogColumn) => mayTellOfSending(name) || isAnyStatus(name)
   return columns.filter((column) =>

@@ -3,7 +3,10 @@ import { findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 import { type ErpDocument, type Lines, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
-/** Proposes the call of change capture for a document. Pure. @param role the daemon's, which reads the document */
+/**
+ * Proposes the call that installs change capture for a document. Pure.
+ * @param role the daemon's role, which reads the document
+ */
 export function proposeCapture(
   document: ErpDocument,
   lines: Lines,
@@ -36,7 +39,7 @@ function schemaGrants(tables: readonly CatalogTable[], role: string): string {
     .join('')
 }
 
-/** Asks which documents are to be sent if there is a column of a workflow: only a person knows. */
+/** If there is a workflow column, asks which documents are to be sent, because only the user knows. */
 function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
   const wordsIn = ({ name, allowed }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
   const workflow =
@@ -50,14 +53,14 @@ function conditionLine(header: CatalogTable, wordsOf: WordsOf): string {
   return `  condition => FILL_IN, -- FILL IN: ${oneLine(question)}\n`
 }
 
-/** A few words without digits, as states have them. */
+/** True for a few words without digits, as states have them. */
 const areStates = (words: readonly string[]) =>
   words.length > 1 && words.every((word) => /^[\p{L}_ -]{1,20}$/u.test(word))
 
-/** Words of documents that are not ready, or are none any more. */
+/** Words for documents that are not ready, or were cancelled. */
 const early = /^(new|neu|draft|entwurf|angebot|open|offen|quot|sent$|cancel|storn|void)/i
 
 const quoteLiteral = (text: string) => `'${text.replaceAll("'", "''")}'`
 
-/** A name may hold what ends a comment's line. */
+/** A name may contain a line break, which would end the comment. */
 const oneLine = (text: string) => text.replace(/[\s\p{Cc}]+/gu, ' ')

@@ -19,7 +19,7 @@ export interface OutboxProposal {
   readonly hasState: boolean
 }
 
-/** Columns whose values a proposal depends on. */
+/** Finds the columns whose values a proposal depends on. */
 export function findWordColumns({ columns, kind }: CatalogTable): string[] {
   const payload = findPayload(columns)
   const asked = [
@@ -58,7 +58,7 @@ export function proposeOutbox(
     const writes = chooseWrites(free, isOutbox, state)
     return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
   }
-  // Columns that a record is read from or known by are not written.
+  // Columns that identify a record or are read from it are not written.
   const read = [id.column, type, key, createdAt, document]
   const first = choose(read)
   const isAllWritten = first.written.length === columns.length
@@ -92,12 +92,12 @@ export function proposeOutbox(
   }
 }
 
-/** A time that is empty until the row is sent is not its creation. */
+/** Excludes a time that is empty until the row is sent, because it is not the row's creation. */
 const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
   /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !mayTellOfSending(name))
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
-/** A name that a path reads without quotes. */
+/** Changes a name so that paths need no quotes for it. */
 export const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
 
 function findPayload(columns: readonly CatalogColumn[]): CatalogColumn | null {
@@ -140,7 +140,7 @@ function keyEntry(key: CatalogColumn | null): YamlLine {
   }
 }
 
-/** Asks for the time of the row if no name suggests one. */
+/** Asks the user for the creation time if no name suggests a column. */
 function createdAtLines(
   column: CatalogColumn | null,
   columns: readonly CatalogColumn[],
@@ -182,7 +182,7 @@ function createdAtLines(
 const lostWithoutCreatedAt =
   'Without it an edited row and another row of the same id look alike, no start at a date is possible (adopt --start since:), and ages count from the capture.'
 
-/** All columns that outboxd does not write, under names that paths read without quotes. */
+/** Returns all columns that outboxd does not write, under names that need no quotes in paths. */
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
@@ -235,7 +235,7 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
 
 const endWords = [stateWords.queued, stateWords.completed, stateWords.failed, stateWords.rejected].flat()
 
-/** A likely word of rows that are to be sent. */
+/** Chooses a likely word of rows that are to be sent. */
 function exampleWord(words: readonly string[]): string | undefined {
   const left = words.filter((word) => findWord([word], endWords) === null)
   return (

@@ -18,11 +18,11 @@ interface Selected {
   readonly column: CatalogColumn
 }
 
-/** If no name suggests a column, this many are selected for the user to choose from. */
+/** The number of columns that are selected for the user to choose from if no name suggests one. */
 const candidatesMax = 8
 
 /**
- * Proposes the query of a mapping file, whose columns have the names of docs/reference/interface.md. Pure.
+ * Proposes the query of a mapping file. Its columns have the names of docs/reference/interface.md. Pure.
  *
  * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */
@@ -88,13 +88,13 @@ function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Se
     .map((column) => select(column, 'h', column.name))
 }
 
-/** The number or code that is known outside of the ERP. */
+/** Finds the customer's number or code that is known outside the ERP. */
 function findCode({ table, key }: Lookup): CatalogColumn | null {
   const others = table.columns.filter((column) => column.name !== key && isName(column))
   return chooseByName(others, nameOf, 'code') ?? others.find((column) => isText(column) && column.isUnique) ?? null
 }
 
-/** Selects the column that its name suggests, under the service's name; else candidates, under their own names. */
+/** Selects the column with a usual name under the service's name, or candidates under their own names. */
 function selectUsual(
   fitting: readonly CatalogColumn[],
   what: 'orderDate' | 'amount' | 'reference',
@@ -108,14 +108,14 @@ function selectUsual(
   return candidates.slice(0, candidatesMax).map((column) => select(column, 'h', column.name))
 }
 
-/** @param name of the result's column, without characters that a path would need quotes for */
+/** @param name of the result's column; has only characters that a path needs no quotes for */
 const select = (column: CatalogColumn, alias: 'h' | 'c', name: string): Selected => ({
   name: name.replace(/[^\p{L}\p{N}_-]+/gu, '_'),
   sql: `${alias}.${sqlName(column.name)}`,
   column,
 })
 
-/** The ordered list of lines. An article appears by its number, not by its id. */
+/** Makes the ordered list of lines. An article appears by its number, not by its id. */
 function itemsSql({ table, column, article, unit, condition }: Lines, key: CatalogColumn): string {
   const free = table.columns.filter(({ name }) => name !== column)
   const used = new Set<string>()
@@ -140,7 +140,7 @@ function itemsSql({ table, column, article, unit, condition }: Lines, key: Catal
     ...member('unitPrice', 'unitPrice', isAmount),
     ...member('amount', 'lineAmount', isAmount),
   ]
-  // A missing quantity is worse than a number too many.
+  // A missing quantity is worse than one number too many.
   if (!members.some(({ name }) => name === 'quantity'))
     for (const { name } of free.filter((each) => isAmount(each) && !used.has(each.name))) {
       used.add(name)

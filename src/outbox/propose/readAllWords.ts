@@ -7,10 +7,13 @@ import { type CatalogTable, readCatalogTable, readWords } from './catalogTable.t
 import { findSentColumns, type WordsOf } from './findSentColumns.ts'
 import { findWordColumns } from './proposeOutbox.ts'
 
-/** By column; null if there are many. A column that could not be read is missing. */
+/** The words of each column; null if there are many. Columns that could not be read are missing. */
 export type Words = Map<string, readonly string[] | null>
 
-/** Reads the values of the columns that a proposal depends on. @param warnings gets the columns that could not be read */
+/**
+ * Reads the values of the columns that a proposal depends on.
+ * @param warnings gets the columns that could not be read
+ */
 export async function readAllWords(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
   const words: Words = new Map()
   for (const column of findWordColumns(table)) {
@@ -29,7 +32,7 @@ export const wordsOf =
     return found === undefined ? [] : found
   }
 
-/** A view that fails or is too slow is no reason to propose nothing. */
+/** Returns nothing for a view that fails or is too slow, so that the proposal goes on. */
 export async function readSeenRows<T>(
   what: string,
   warnings: string[],
@@ -38,14 +41,14 @@ export async function readSeenRows<T>(
   try {
     return await look()
   } catch (error) {
-    // Too slow, but not locked: a lock ends it sooner (55P03).
+    // A canceled statement was too slow, but not locked: a lock would have ended it sooner (55P03).
     if (isTransient(error) && !isStatementCanceled(error)) throw error
     warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
     return undefined
   }
 }
 
-/** Finds columns that may say that a row was sent, if neither the state nor the filter of the description uses one. */
+/** Finds columns that may say that a row was sent, if neither the description's state nor its filter uses one. */
 export async function findUnusedSentColumns(pool: pg.Pool, described: OutboxTable): Promise<string[]> {
   if (described.state !== null) return []
   const table = await readCatalogTable(pool, qualifiedName(await resolveTable(pool, described)))

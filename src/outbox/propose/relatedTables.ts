@@ -41,7 +41,7 @@ export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable
 /**
  * Finds the lines and lookups of a table by its foreign keys, or else by names.
  *
- * @returns null without both, or without a primary key of one column
+ * @returns null if it finds neither, or the primary key is not one column
  */
 export async function readDocument(db: Database, header: CatalogTable): Promise<ErpDocument | null> {
   const key =
@@ -116,7 +116,7 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
   return (await readWords(db, table, kind.name))?.includes('line') ? `l.type = 'line'` : null
 }
 
-/** A quantity (2) and one more sign. */
+/** Two points are for a quantity, and one for any other sign. */
 const linesScoreMin = 3
 
 /** Scores how much a table that refers to the header looks like its lines. */
@@ -137,7 +137,7 @@ function scoreLines(header: string, table: CatalogTable, reference: string): num
   )
 }
 
-/** True for a key such as (order_id, line_no), with a number beside it: lines of any name. */
+/** True for a primary key such as (order_id, line_no) with a numeric column: lines of any name. */
 function isKeyedByHeader({ primaryKey, columns }: CatalogTable, reference: string): boolean {
   return (
     primaryKey.length > 1 &&
@@ -146,7 +146,7 @@ function isKeyedByHeader({ primaryKey, columns }: CatalogTable, reference: strin
   )
 }
 
-/** OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
+/** True for OINV and INV1, sale_sale and sale_line, AUFTRAGSKOPF and AUFTRAGSPOSITION, Sales Header and Sales Line. */
 function sharesStem(header: string, other: string): boolean {
   return plain(other).startsWith(stemOf(header)) || wordsOfName(other)[0] === wordsOfName(header)[0]
 }
@@ -215,7 +215,7 @@ async function readFilledColumns(db: Database, table: CatalogTable): Promise<rea
 
 const rowsLookedAt = 1_000
 
-/** Foreign keys of one column, from a table to others. */
+/** Foreign keys of one column that refer from this table to others. */
 const referencesSql = `
   select a.attname as column, n.nspname as schema, c.relname as table, f.attname as key
   from pg_constraint k join pg_class c on c.oid = k.confrelid join pg_namespace n on n.oid = c.relnamespace
@@ -223,7 +223,7 @@ const referencesSql = `
     join pg_attribute f on f.attrelid = k.confrelid and f.attnum = k.confkey[1]
   where k.contype = 'f' and k.conrelid = to_regclass($1)::oid and cardinality(k.conkey) = 1 order by a.attnum`
 
-/** Foreign keys of one column, from other tables to the key of this one. */
+/** Foreign keys of one column that refer from other tables to this one's key. */
 const referringSql = `
   select n.nspname as schema, c.relname as table, a.attname as column
   from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_namespace n on n.oid = c.relnamespace
@@ -232,7 +232,7 @@ const referringSql = `
   where k.contype = 'f' and k.confrelid = to_regclass($1)::oid and k.conrelid <> k.confrelid and cardinality(k.conkey) = 1
     and f.attname = $2 order by c.relname, a.attname`
 
-/** Columns of the same schema and of the key's kind of type that have one of the names. */
+/** Columns of the same schema that have one of the names and the same kind of type as the key. */
 const namedSql = `
   select n.nspname as schema, c.relname as table, a.attname as column
   from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid
@@ -244,7 +244,7 @@ const namedSql = `
     and not exists (select from pg_index i where i.indrelid = c.oid and i.indisprimary and i.indnkeyatts = 1 and i.indkey[0] = a.attnum)
   order by starts_with(regexp_replace(lower(c.relname), '[^[:alnum:]]', '', 'g'), $4) desc, c.relname limit $5`
 
-/** Tables of the same schema whose primary key is called like the column, or that are called like it. */
+/** Tables of the same schema that have the column's name, or whose primary key has it. */
 const keyedSql = `
   select n.nspname as schema, c.relname as table, $2::text as column, a.attname as key
   from pg_attribute own join pg_class h on h.oid = own.attrelid join pg_type t on t.oid = own.atttypid

@@ -1,10 +1,9 @@
 import { quoteIdentifier } from '../../postgres/database.ts'
 import type { CatalogTable } from './catalogTable.ts'
 
-/** A name as a person writes it in SQL after an alias or a schema, where no keyword needs quotes. */
+/** A name as a person writes it in SQL after an alias or a schema, where keywords need no quotes. */
 export const sqlName = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : quoteIdentifier(name))
 
-/** A table with its schema, as a person writes it in SQL. */
 export const sqlTable = ({ schema, name }: Pick<CatalogTable, 'schema' | 'name'>): string =>
   `${reserved.test(schema) ? quoteIdentifier(schema) : sqlName(schema)}.${sqlName(name)}`
 

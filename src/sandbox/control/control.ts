@@ -20,7 +20,7 @@ import { processingRoutes } from './processingRoutes.ts'
 
 interface Controls {
   parts: Parts
-  /** Separate connections, so that a read of the whole ledger does not hold up requests. */
+  /** Separate connections, so that a read of the whole ledger does not delay requests. */
   pool: pg.Pool
   settings: CurrentSettings
   reset(client: string | null, everything: boolean): Promise<void>

@@ -29,8 +29,9 @@ const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Au
 /**
  * Returns a refusal if a request may not use the control API.
  *
- * Without a token only programs on this host may. A loopback address does not prove that: a proxy, a web page and DNS
- * rebinding also connect from there. With a token every request needs it, because a proxy can look like a program.
+ * Without a token only programs on this host may. A loopback address does not prove that, because a proxy, a web page
+ * and DNS rebinding also connect from there. With a token every request needs it, because a proxy can look like a
+ * program.
  *
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
@@ -84,7 +85,7 @@ function fromElsewhere(address: string): Answer {
   )
 }
 
-/** Demands JSON: pages of other sites can send only forms and text without a preflight request. */
+/** Requires JSON, because pages of other sites can send only forms and text without a preflight request. */
 function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
   if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined

@@ -49,7 +49,7 @@ export interface Rate {
 
 const windowSql = "range between $1::float8 * interval '1 microsecond' preceding and current row"
 
-/** Counts API calls in sliding windows; two that are exactly one window apart share none. */
+/** Counts API calls in sliding windows. Two calls exactly one window apart share none. */
 export async function readRate(pool: pg.Pool, windowSeconds: number, client: string | null): Promise<Rate> {
   const { rows } = await pool.query<Omit<Rate, 'windowSeconds'>>(
     `

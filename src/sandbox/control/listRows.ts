@@ -35,7 +35,7 @@ const boundedSql = (query: string, size: string, order: string) => `
   where nth = 1 or bytes <= ${batchBytes}
   order by nth`
 
-// biome-ignore lint/suspicious/noExplicitAny: rows are only handed on, but for the columns of their order
+// biome-ignore lint/suspicious/noExplicitAny: rows are only passed on, except for the columns of their order
 type Row = any
 
 async function* inBatches(limit: number, read: (last: Row | undefined, rows: number) => Promise<Row[]>) {

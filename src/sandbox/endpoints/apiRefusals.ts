@@ -50,7 +50,7 @@ export function refuseKeyForm(parts: Parts, { idempotencyKey }: Exchange, client
 
 /**
  * Answers if the idempotency key was used before; undefined if the request is to be applied. A key counts as used if
- * its request was applied, even if the answer was lost. Under `replay` another body with the same key is E002.
+ * its request was applied, even if the answer was lost. Under `replay` a different body with the same key is E002.
  *
  * @param replay makes the first answer again
  */

@@ -3,7 +3,7 @@ import type { FieldError } from './problemAnswer.ts'
 export const numberDigitsMax = 100
 
 /**
- * Keeps a number that a double would change as `JSON.rawJSON`, which `JSON.stringify` writes as it came.
+ * Keeps a number that a double would change as `JSON.rawJSON`, which `JSON.stringify` writes unchanged.
  *
  * @throws SyntaxError; RangeError if it is nested too deeply
  */

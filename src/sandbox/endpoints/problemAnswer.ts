@@ -22,7 +22,10 @@ interface Particulars {
   errors?: FieldError[]
 }
 
-/** A refusal; `presentAnswer` gives it the configured shape. @see RFC 9457 */
+/**
+ * A refusal. `presentAnswer` gives it the configured shape.
+ * @see RFC 9457
+ */
 export class Problem {
   readonly type = 'about:blank'
   readonly title: string

@@ -7,7 +7,7 @@ export interface Slot {
 /** A request may be counted this much later than it arrived, while its token is verified. */
 const overtakingUs = 1_000_000
 
-/** Above this, idle clients are dropped, because addresses can be made up. */
+/** Above this number, idle clients are dropped, because addresses can be invented. */
 const clientsMax = 10_000
 
 /**
@@ -143,7 +143,7 @@ export class FixedWindow {
     this.#counts.set(client, arrivalsUs.filter((us) => us >= this.#startUs).length)
   }
 
-  /** Never goes back: an overtaken request counts in the later window. */
+  /** Never goes back, so that an overtaken request counts in the later window. */
   #moveOn(nowUs: number): void {
     const startUs = Math.floor(nowUs / this.windowUs) * this.windowUs
     if (startUs <= this.#startUs) return

@@ -142,7 +142,7 @@ export async function changeProcessing(parts: Needed, which: Which, change: Proc
   })
 }
 
-/** An overdue one that is let go ends now, because earlier polls saw it pending. */
+/** A let-go record that is overdue ends now, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
     when 'finish' then ${timeSql('$3::bigint')}

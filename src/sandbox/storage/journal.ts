@@ -49,7 +49,7 @@ export interface Entry {
 
 const batchMax = 500
 
-/** Behind a locked table each batch takes seconds. */
+/** Bounded, because behind a locked table each batch takes seconds. */
 const waitMsMax = 5_000
 
 const tooBusy = `a request waited for more than ${waitMsMax} ms to be written`
