@@ -80,7 +80,6 @@ export function readConsoleConfig(env: Environment) {
   })
 }
 
-/** Refuses the variable with which Node would accept any certificate, also of the databases. */
 function createReader(env: Environment): Reader {
   const reader = readVariables(variables, env)
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === '0')

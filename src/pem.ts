@@ -13,7 +13,6 @@ export function earliestExpiryMs(pem: string | null): number | null {
   return ends.length > 0 ? Math.min(...ends) : null
 }
 
-/** True if the first certificate, which is the one that is shown, is valid at that time. */
 export function isCertificateValidAt(pem: string, nowMs: number): boolean {
   const [shown] = readOr(() => certificatesIn(pem), [])
   return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()

@@ -86,7 +86,6 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
 
   return {
     value,
-    /** The text of the file that a variable names. */
     fileText(name: Name): string | null {
       const path: unknown = value(name)
       return typeof path === 'string' ? (contents(name, path) ?? null) : null

@@ -41,7 +41,6 @@ interface ResourceRow {
   submit: string
   /** The metrics' name of the GET. */
   ask: string
-  /** The field of answers that holds the id. */
   idField: string
   /** The field of a status that holds the result; null for all fields without another meaning. */
   resultField: string | null

@@ -41,7 +41,6 @@ export interface BulkOptions extends FilterOptions {
   json?: boolean | undefined
 }
 
-/** The chosen submissions, or the exit code if there are none. */
 type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
 
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {

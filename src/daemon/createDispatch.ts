@@ -210,7 +210,7 @@ async function askHarmlessly(
   return answer
 }
 
-/** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. Pure. */
+/** Counts rows in the outbox only while the ledger is full. Otherwise they have been captured since. */
 export function plannerView(
   { capacity, submissionsReady, spentOnSubmissions, tracked }: Demand,
   captureWindow: number,

@@ -13,7 +13,7 @@ const everyMs = 5_000
 const countedAlwaysMax = 20_000
 const countEveryMaxMs = 600_000
 
-/** Counts twice as many rows half as often, so that counting costs at most a thousandth of a core. Pure. */
+/** Counts twice as many rows half as often, so that counting costs at most a thousandth of a core. */
 export function countEveryMs(waiting: number): number {
   return Math.min(countEveryMaxMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
 }

@@ -8,7 +8,6 @@ export interface Answered {
   finding: Finding
 }
 
-/** @param onAnswered called with each answer as it comes */
 export async function askQuestions(
   { asked, left, given }: Plan,
   owned: OwnedParts,
@@ -34,7 +33,6 @@ async function askOne(question: Question, given: Given, { parts, sender }: Owned
   return question.run(parts)
 }
 
-/** @throws an error that is not about the service */
 function explainUnanswered(error: unknown): Finding {
   if (error instanceof NoAnswer) return unknown(error.message)
   if (error instanceof CannotAsk || error instanceof Stopped) return notAsked(error.message)

@@ -10,7 +10,6 @@ import type { Contract } from '../config.ts'
  */
 export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
-/** Two observations that agree are sure, one is likely. */
 export const certaintyOf = (observations: number): 'sure' | 'likely' => (observations > 1 ? 'sure' : 'likely')
 
 export interface Setting {
@@ -33,7 +32,6 @@ export interface Finding {
   advice: readonly string[]
   /** What the daemon cannot handle; null if it handles the answer. */
   cannot: string | null
-  /** Pairs of DISCOVERED_CONTRACT. */
   contract: Contract
 }
 
@@ -63,5 +61,4 @@ export const unknown = (why: string, more: More = {}): Finding => ({
 
 export const notAsked = (why: string): Finding => ({ ...unknown(why), certainty: 'not asked' })
 
-/** Such as `12 ms` or `1.5 s`. */
 export const showMs = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 100) / 10} s`)

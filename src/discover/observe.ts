@@ -55,7 +55,6 @@ export async function checkControl(control: () => Promise<AnsweredExchange>): Pr
     throw new NoAnswer(`a record like those that were accepted is refused now: ${lineOf(checked.answer)}`)
 }
 
-/** Null if equal requests got the same status; else the finding that says so. */
 export function contradiction(answers: readonly Response[], assumed: string): Finding | null {
   if (new Set(answers.map(({ status }) => status)).size <= 1) return null
   return unknown(`equal requests were answered differently: ${answers.map(lineOf).join('; ')}`, { assumed })
@@ -77,7 +76,6 @@ export async function unlessArrived(
   return hadArrived(parts.exchanges(), exchange) ? send() : exchange
 }
 
-/** True if an exchange is E002, and the one before it had the same body and got a 5xx or no answer. */
 export function hadArrived(all: readonly AnsweredOrNot[], exchange: AnsweredOrNot): boolean {
   const before = all[all.indexOf(exchange) - 1]
   if (before === undefined || exchange.answer.kind !== 'response' || exchange.answer.code !== 'E002') return false

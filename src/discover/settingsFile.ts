@@ -13,7 +13,6 @@ export function contractOf(answered: readonly Answered[]): string {
   return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
-/** A file of variables with the reason of each, without secrets. */
 export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { baseUrl: string; at: string }): string {
   const settings = settingsOf(answered)
   const contract = contractOf(answered)
@@ -28,7 +27,6 @@ export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { b
   return `${blocks.join('\n\n')}\n`
 }
 
-/** True if `settingsFile` made the text. */
 export const isSettingsFile = (text: string): boolean => text.startsWith(beginning)
 
 const beginning = '# What outboxd discover found of '

@@ -1,8 +1,6 @@
 /** Gives the right to make one request, by the ledger's budget or by a count in memory. */
 export interface Slots {
-  /** Waits for a slot. */
   take(): Promise<SlotTaken>
-  /** Null if no slot is free. */
   takeNow(): Promise<SlotTaken | null>
 }
 

@@ -79,7 +79,6 @@ export function givenBodies(bodies: readonly { resource: Resource; body: Body }[
   return { record: bodyFor('data'), order: bodyFor('orders') }
 }
 
-/** The customer of test records; empty if none was named. */
 export const customerOf = ({ customer, record }: Pick<Given, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
@@ -128,7 +127,6 @@ export const idIn = ({ answer }: { answer: Seen }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
 export interface Control {
-  /** Null if no record was accepted. */
   shape: RecordShape | null
   tried: readonly { shape: RecordShape; exchange: AnsweredExchange }[]
 }
@@ -214,7 +212,7 @@ const dimensions = [
   },
 ]
 
-/** Chooses the next shape to try. It differs little from the first, and in what a refusal named. Pure. */
+/** Chooses the next shape to try. It differs little from the first, and in what a refusal named. */
 function nextShape(left: readonly RecordShape[], tried: Control['tried']): RecordShape | undefined {
   const first = tried[0]?.shape ?? left[0]
   if (first === undefined) return undefined
@@ -229,7 +227,6 @@ function nextShape(left: readonly RecordShape[], tried: Control['tried']): Recor
   return left.toSorted((a, b) => score(a) - score(b))[0]
 }
 
-/** @throws {CannotAsk} if no record was accepted */
 export async function acceptedShape(parts: Parts): Promise<RecordShape> {
   const { shape, tried } = await parts.sample(controlSample)
   if (shape === null) throw new CannotAsk(explainRefused(tried.at(-1)?.exchange.answer))
@@ -249,7 +246,6 @@ export async function acceptedRecord(parts: Parts): Promise<{ exchange: Answered
   return { exchange, id }
 }
 
-/** Says which field of the record is refused, and what to do. Pure. */
 export function explainRefused(seen: Seen | undefined): string {
   if (seen === undefined) return 'no test record was sent'
   const text = seen.kind === 'response' ? seen.text : ''

@@ -144,7 +144,6 @@ export interface SlotRow {
   permits: number
   /** Requests that count until the row is free. Version 0.2 wrote this when it lowered the limit. */
   retiredPermits: number
-  /** 0 if the slot is free. */
   freeInMs: number
 }
 

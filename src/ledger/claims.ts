@@ -14,7 +14,6 @@ export type Claimant = Pick<InstanceLedger, 'ledger' | 'queue' | 'instance' | 'r
 
 export type Claims = ReturnType<typeof createClaims>
 
-/** Each claim is one transaction on the ledger. */
 export function createClaims(deps: Claimant) {
   /** Transactions whose COMMIT is unanswered, by claim. */
   const committing = new Map<string, string>()

@@ -140,7 +140,6 @@ export async function answerReload(
   ])
 }
 
-/** @returns true if the types changed */
 export async function publishTypes(db: Database, instanceId: string, types: readonly string[]): Promise<boolean> {
   const { rowCount } = await db.query(
     'update outboxd.instance set types = $2 where id = $1 and types is distinct from $2::text[]',
@@ -162,7 +161,6 @@ export function unionOfTypes(instances: readonly { types: string[] | null }[]): 
   return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
 }
 
-/** Problems that end with their instance. */
 const instanceProblemKinds = [
   'loop_failing',
   'claim_lost',

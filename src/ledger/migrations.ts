@@ -96,7 +96,6 @@ const locks = [
 
 const tableCostSchema = z.strictObject({
   table: z.string(),
-  /** The strongest lock. */
   lock: z.enum(locks),
   /** Reads of the whole table. */
   reads: z.int(),

@@ -14,7 +14,6 @@ import { countRequests } from './requestCounts.ts'
 import { assignColumnsSql, emptyStepValues, lastingColumns, recordFieldsSql } from './submissions.ts'
 import { holdDuplicateIds, lockTransactionIds, newTransaction, readHolders } from './transactions.ts'
 
-/** The ledger, for one instance of the daemon. */
 export interface InstanceLedger {
   ledger: pg.Pool
   queue: Queue
@@ -68,7 +67,6 @@ async function writeBatch(
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }
 
-/** Notes refusals of records that this batch rejected. */
 async function noteRefusals(
   { instance: { who }, keyOnFailure }: Writer,
   db: Database,

@@ -120,7 +120,6 @@ export async function readSendingState(db: Database): Promise<'paused' | 'unprov
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-/** @returns true if this instance has the trial */
 export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'

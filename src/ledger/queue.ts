@@ -56,7 +56,6 @@ export async function installQueue(url: string): Promise<void> {
   }
 }
 
-/** `installed` is null if there is no schema. */
 export interface QueueVersions {
   installed: number | null
   needed: number

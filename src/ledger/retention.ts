@@ -1,10 +1,8 @@
 import type { State } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** True if completed or discarded, and written back. */
 export const mayBePrunedSql = `state in ('completed', 'discarded') and not report_due`
 
-/** True if the chain has all its events. */
 const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
   and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
 
@@ -178,7 +176,6 @@ export async function countPrunable(db: Database, { days, payloadDays }: Retenti
   return rows
 }
 
-/** @returns 0 if nothing is overdue */
 export async function readPruneOverdueMs(db: Database, { days, payloadDays }: Retention): Promise<number> {
   const { rows } = await db.query<{ overdueMs: number }>(
     `select greatest(0, extract(epoch from greatest(

@@ -41,7 +41,6 @@ export const rowsAreEditedSql = '(select rows_edited from outboxd.outbox where i
 /** True if an edit in this state is not a conflict, because `replay --refresh` sends it. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
-/** True if row `r` was edited since the capture of `s`, and that is not a conflict. */
 export const isAcceptedEditSql = `(${mayBeEditedSql('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEditedSql}))`
 
 /** Compares times of recording, if one description made both stamps. */
@@ -51,7 +50,6 @@ export function stampTimesDiffer(one: string, other: string): boolean {
   return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
 }
 
-/** A row with the id of a different row that the ledger knows. */
 export interface RowConflict {
   outboxId: string
   detail: string

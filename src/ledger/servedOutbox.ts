@@ -3,7 +3,6 @@ import { ForeignError } from './problems.ts'
 
 export interface OutboxIdentity {
   database: string
-  /** schema.table */
   table: string
   idColumn: string
 }

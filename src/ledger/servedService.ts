@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../postgres/database.ts'
 import { ForeignError } from './problems.ts'
 
-/** A configured service, and our client there. */
 export interface ServiceIdentity {
   baseUrl: string
   authUrl: string
@@ -63,12 +62,10 @@ export async function claimService(db: Database, service: ServiceIdentity, who: 
   )
 }
 
-/** @throws ForeignService */
 export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
   assertServes(await readLedgerRow(db), service)
 }
 
-/** @throws ForeignService */
 export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
   const configured = asServed(id, service)

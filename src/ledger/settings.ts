@@ -6,7 +6,6 @@ import type { KeyOnFailure } from './keyOrder.ts'
 import { replaceProblems } from './problems.ts'
 
 export interface AgreedSettings extends Agreement {
-  /** The budget that was in use before; null if it is the same. */
   before: Budget | null
 }
 
@@ -152,7 +151,7 @@ export interface FileInUse {
 /** The digest's name among the settings. */
 export const outboxFile = 'outbox.yaml'
 
-/** Limit and window take the safest value. Each instance keeps its other settings. Pure. */
+/** Limit and window take the safest value. Each instance keeps its other settings. */
 export function combineSettings(instances: readonly InstanceSettings[], file: FileInUse | null): Agreement {
   const requests = Math.min(...instances.map((each) => each.requests))
   const windowMs = Math.max(...instances.map((each) => each.windowMs))

@@ -77,7 +77,6 @@ export type SlotLoan =
   | { kind: 'loan'; giveBack(): Promise<void> }
   | { kind: 'none-free' }
   | { kind: 'no-budget' }
-  /** The ledger cannot be read or written. */
   | { kind: 'unknown'; readOnly: boolean }
 
 /** Takes slots for a few requests that belong to no submission. */

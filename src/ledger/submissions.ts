@@ -11,7 +11,6 @@ import {
 import { resourceNames } from '../resources.ts'
 import { metPauseSql, refusedPollsSql } from './pauses.ts'
 
-
 const sqlTypes = { count: 'int', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'float8' }
 const empty = { count: 0, flag: false, text: null, ms: null }
 
@@ -22,7 +21,6 @@ export const lastingColumns = namesOf('transaction', 'start', 'submission') as (
 /** Such as repeated_after_401 for `repeatedAfter401`. */
 const columnOf = (name: ColumnName) => name.replace(/[A-Z]|\d+/g, (part) => `_${part.toLowerCase()}`)
 
-/** The select list from `s`. */
 export const selectColumnsSql = (s: string, those: readonly ColumnName[]): string =>
   those.map((name) => `${s}.${columnOf(name)}${columns[name].holds === 'ms' ? '::float8' : ''} as "${name}"`).join(', ')
 
@@ -41,7 +39,6 @@ export const columnSchemas = <N extends ColumnName>(those: readonly N[]) =>
 
 const fromTable = [...lastingColumns, 'polledRarely'] as const
 
-/** The columns of `Submission`, from the alias `s`. */
 export const submissionColumnsSql = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
@@ -95,7 +92,6 @@ export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )
 
-/** Resets the columns that last no longer than `lasting`. */
 export function resetColumnsSql(
   lasting: Exclude<ColumnLifetime, 'submission'>,
   instead: Partial<Record<ColumnName, string>> = {},

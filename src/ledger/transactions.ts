@@ -67,7 +67,6 @@ export function newTransaction({ submission, change }: Transition): TransactionR
 /**
  * Makes a record uncertain if it was accepted under an id that another record has. A caching proxy may give one answer
  * to many, and polling that id would say `completed` of a record that never arrived. The first record keeps the id.
- * Pure.
  */
 export function holdDuplicateIds<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
   const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()

@@ -35,7 +35,6 @@ interface Compiler {
   sendsSubmissionId: boolean
 }
 
-/** A piece of text, the index of a field, or the submission's id. */
 type Piece = { kind: 'text'; text: string } | { kind: 'field'; index: number } | { kind: 'submission' }
 
 function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): Render {

@@ -4,7 +4,7 @@ import type { Field, Mapping } from './mapping.ts'
 
 /**
  * Finds what the service may refuse in a mapping's requests (docs/reference/interface.md, 2.2 and 2.6): missing fields,
- * long texts, unknown values. They are only warnings, because the interface does not show everything. Pure.
+ * long texts, unknown values. They are only warnings, because the interface does not show everything.
  */
 export function findBodyWarnings(mapping: Mapping): string[] {
   const { body, section } = resources[mapping.endpoint]
@@ -21,7 +21,6 @@ interface Inquiry {
 const placeholder = '\u0000'
 const anyId = '00000000-0000-4000-8000-000000000000'
 
-/** The body with all fields present. */
 function skeletonOf({ fields, body }: Mapping): unknown {
   const values = fields.map((_, i) => JSON.stringify(`${placeholder}${i}${placeholder}`))
   return JSON.parse(body(values, anyId) ?? '{}')

@@ -19,7 +19,6 @@ export interface Mapping {
   readonly digest: string
 }
 
-/** The entry `source:` of a mapping file. */
 export interface SourceQuery {
   /** One SELECT without a semicolon at its end. $1 is the list of ids. */
   readonly sql: string

@@ -3,7 +3,6 @@ import { resourceNames } from '../resources.ts'
 import { nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
-/** Every option of a field. The schemas say which type has which. */
 export interface FieldSpec {
   type: string
   from?: string | undefined
@@ -42,7 +41,6 @@ const lookup = z
 const scalar = { ...common, trim, lookup }
 const as = z.literal('string').describe('The number is sent as text, such as "1234.50".').optional()
 
-/** The schema of an entry under `fields:`, for each type. */
 export const fieldSchemas = {
   string: z.strictObject({
     type: z.literal('string'),

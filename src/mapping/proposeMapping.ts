@@ -69,7 +69,7 @@ export interface MappingSource {
   readonly sql: readonly string[] | null
 }
 
-/** Proposes the mapping of one type. Pure. @param fields null if no payload could be read */
+/** Proposes the mapping of one type. @param fields null if no payload could be read */
 export function proposeMapping(
   type: string | UntoldType,
   fields: readonly SourceField[] | null,

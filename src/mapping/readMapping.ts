@@ -13,12 +13,11 @@ export interface MappingRead {
   /** The file's `type`, even if the rest has problems, because two files must not have the same. */
   readonly type: string | null
   readonly problems: readonly FileProblem[]
-  /** Makes the problem if another file has the same type. */
   readonly typeTaken: (by: string) => FileProblem
 }
 
 /**
- * Checks and compiles the text of one mapping file. Pure.
+ * Checks and compiles the text of one mapping file.
  *
  * @param file its name in problems
  */
@@ -94,7 +93,6 @@ function readField(name: string, exact: PayloadValue, document: YamlDocument): F
 
 const fieldOptions = new Set(Object.values(fieldSchemas).flatMap((schema) => Object.keys(schema.shape)))
 
-/** @param value the checked value, at `path` */
 function report(
   error: z.ZodError,
   path: YamlPath,

@@ -2,7 +2,6 @@ import { isDigits, isObject, type PayloadObject, type PayloadValue, readPayload 
 
 /** A field of payloads, found from its column or from some payloads. */
 export interface SourceField {
-  /** As in a mapping's `from`. */
   readonly path: string
   readonly kind: 'text' | 'number' | 'double' | 'money' | 'boolean' | 'time' | 'localTime' | 'uuid' | 'array' | 'other'
   /** A column's type, for messages. */

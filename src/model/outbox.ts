@@ -157,7 +157,6 @@ export interface FailedRow extends SkippedRow {
   detail: string
 }
 
-/** What change capture (deploy/change-capture) could not do. */
 export interface CaptureTrouble {
   table: string
   /** Changed rows that were noted instead. */

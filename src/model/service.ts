@@ -134,7 +134,6 @@ export interface AnswerReading {
 }
 
 export interface RequestDeps {
-  /** @returns null if the request may no longer leave */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** True if a 401 only says that this token has expired. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean

@@ -133,7 +133,6 @@ export type Change = Queued | Resubmitted | Probing | Accepted | Completed | Fai
 /** Omitted values stay. */
 interface Progress extends Partial<LastingValues> {
   met?: Pick<MetPause, 'reason' | 'times'>
-  /** Set if the last poll was refused. */
   refusedPolls?: number
 }
 

@@ -153,7 +153,6 @@ function growingGauge(config: GaugeConfiguration<string>, read: () => readonly (
   })
 }
 
-/** Returns one empty combination if there are no labels. */
 function combinations(labels: LabelValues): Given[] {
   return Object.entries(labels).reduce<Given[]>(
     (before, [label, values]) => before.flatMap((given) => values.map((value) => ({ ...given, [label]: value }))),

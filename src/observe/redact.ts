@@ -107,7 +107,6 @@ const meanings: readonly (readonly [RegExp, string])[] = [
   [/^(08|57P|E[A-Z]+$)/, 'the database cannot be reached'],
 ]
 
-/** Names the kind of failure, with its redacted message and SQLSTATE. */
 export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)
   if (code === undefined) return message || name // our own errors explain themselves

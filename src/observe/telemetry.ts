@@ -154,7 +154,7 @@ function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint 
   return resources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }
 
-/** Lists how an answer contradicts what `outboxd discover` saw. Pure. */
+/** Lists how an answer contradicts what `outboxd discover` saw. */
 export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer

@@ -18,7 +18,6 @@ export function joinHalves(ledger: LedgerHalf, outbox: OutboxHalf, config: Store
   return { ...facts, diagnoses: diagnose(facts) }
 }
 
-/** `condition` is the one that is not met. */
 export type Diagnosis = { isWell: true; message: string } | { isWell: false; message: string; condition: WellCondition }
 
 type Condition = (status: StatusFacts) => readonly string[]

@@ -2,7 +2,6 @@ import { eraseRecords, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkChange.ts'
 
-/** Why a record keeps its data; null if it may be erased. */
 export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
   if (mayBeErased) return null
   if (state === 'completed' || state === 'discarded')

@@ -225,7 +225,6 @@ const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
 const reported = ({ reportDue }: SubmissionDetail) =>
   reportDue ? 'the daemon writes this state back to the outbox row' : 'nothing: it has ended'
 
-/** The pause that ends last, or has no end. */
 export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
   const endMs = ({ untilMs }: ActivePause) => untilMs ?? Number.POSITIVE_INFINITY
   return pauses.toSorted((a, b) => endMs(b) - endMs(a))[0] ?? null

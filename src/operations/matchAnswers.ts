@@ -34,7 +34,6 @@ export async function matchAnswers(
   const skipped: SkippedLine[] = []
   const problems: string[] = []
   const lineOf = new Map<string, number>()
-  /** Notes a problem unless this line is the first with this answer. */
   const isFirst = (line: number, what: string, name: string) => {
     const before = lineOf.get(what)
     if (before === undefined) lineOf.set(what, line)

@@ -145,7 +145,6 @@ export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>
   )
 }
 
-/** Why the transaction that a row names is not trusted; null if it is. */
 export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)

@@ -71,7 +71,6 @@ export async function findNamed(ledger: Database, name: string, limit: number): 
   return null
 }
 
-/** Finds one submission for each name. */
 export async function findAll(ledger: Database, names: readonly string[]): Promise<Found> {
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []

@@ -111,7 +111,6 @@ function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
     : settled('completed', answer.arrived, `${now} This would complete it as ${answer.arrived}, ${asked}.`)
 }
 
-/** Asks before undoing what an operator settled, and before sending again. */
 function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
   const name = nameOf(detail)
   const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)

@@ -184,7 +184,6 @@ async function lockRow(db: Database, lockById: string, outboxId: string): Promis
   }
 }
 
-/** Finds the locked rows that would overtake an earlier row of their key. */
 async function findOvertaking(
   db: Database,
   { overtaking }: ClaimStatements,

@@ -63,7 +63,6 @@ export class SourceFailed extends Error {
 /** Messages of these SQLSTATE classes name columns, tables and rights; messages of other classes quote values. */
 const quotesNoValues = /^(0A|25|3F|42|53|55)/
 
-/** One query for contents failed on the server. */
 export class QueryFailed extends Error {
   override name = 'QueryFailed'
   readonly what: string

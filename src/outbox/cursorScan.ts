@@ -258,7 +258,7 @@ export interface Sample {
 }
 
 /**
- * Judges whether the table's numbers started again, so that unread rows lie behind the cursor. Pure.
+ * Judges whether the table's numbers started again, so that unread rows lie behind the cursor.
  *
  * - `anew`: the sequence has a new file, and most rows differ. (Other options of a sequence change its file, too.)
  * - `anew`: all rows differ by their creation times. A sequence that setval set back leaves no other trace.

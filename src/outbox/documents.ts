@@ -7,7 +7,6 @@ export interface DocumentReference {
   id: string
 }
 
-/** A row of `outboxd_capture.captured`. */
 export interface CapturedTable {
   document: string
   type: string

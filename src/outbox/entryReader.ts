@@ -33,7 +33,6 @@ export class EntryReader {
     return null
   }
 
-  /** @param expected for the message */
   isMapping(at: YamlPath, value: PayloadValue | undefined, expected: string): value is PayloadObject {
     if (value !== undefined && isObject(value)) return true
     const name = at.at(-1)

@@ -4,7 +4,6 @@ import type { Outbox } from './outbox.ts'
 import { type RowUnderWay, readRowsUnderWay } from './rowsUnderWay.ts'
 import { walkSlices } from './slices.ts'
 
-/** Rows that are marked as captured but are not in the ledger. */
 export interface LedgerGap {
   /** False if the rows of this table do not show that they were captured. */
   canTell: boolean

@@ -36,7 +36,6 @@ export interface Cursor {
   sameUpto: Position | null
 }
 
-/** The ledger's memory of an outbox's rows. */
 export class LedgerMemory {
   readonly #ledger: Database
   readonly #epoch: number

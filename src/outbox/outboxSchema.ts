@@ -84,7 +84,6 @@ const about = {
   state: 'How to see that a row waits: status, flag or timestamp; none if nothing in the row says so.',
 }
 
-/** The JSON Schema by which editors check outbox.yaml. */
 export function outboxJsonSchema(): string {
   const whole = outboxFileSchema.extend({
     type: z.union([column, typeForms.constant, typeForms.column]).describe(about.type),

@@ -57,7 +57,6 @@ export async function readWholeRecord(
   return record === null ? null : ((await readContents(outbox, sources, [record]))[0] ?? null)
 }
 
-/** Reads the contents of all records, whatever their total size. */
 export async function readEachContent(
   outbox: Outbox,
   sources: Sources,

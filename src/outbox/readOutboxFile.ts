@@ -11,7 +11,7 @@ import { readStateEntry } from './stateEntries.ts'
 import { type StateColumn, stateFormOf } from './stateForms.ts'
 
 /**
- * Checks the text of an outbox.yaml. Pure.
+ * Checks the text of an outbox.yaml.
  * @param file its name in messages
  */
 export function readOutboxFile(

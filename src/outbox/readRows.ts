@@ -74,7 +74,6 @@ export function hasNew(outbox: Outbox, served?: ServedOutbox): Promise<boolean> 
   }, served)
 }
 
-/** Reads rows in any state. */
 export async function readRowsById(table: OpenTable, outboxIds: readonly string[]): Promise<SeenRow[]> {
   const { db } = table
   const { look, lookByText } = readStatements(table)

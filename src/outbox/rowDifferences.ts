@@ -2,7 +2,6 @@ import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import { conflictRetryMs, editedRowsMessage, type RowConflict, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import type { Database } from '../postgres/database.ts'
 
-/** Collects rows that differ from the ledger's rows of the same ids, each once. */
 export class RowDifferences {
   readonly #waiting = new Map<string, RowConflict>()
   readonly #waitingEdited = new Set<string>()
@@ -23,7 +22,6 @@ export class RowDifferences {
     }
   }
 
-  /** Adds edited rows, which share one problem. */
   addEdited(outboxIds: readonly string[], stampOf: (outboxId: string) => string): void {
     for (const id of outboxIds) {
       const name = `${id} ${stampOf(id)}`

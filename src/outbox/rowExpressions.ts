@@ -31,7 +31,6 @@ export interface RowExpressions {
   /** The last one is always the id. */
   readonly sort: readonly SortValue[]
   readonly order: string
-  /** The columns of a `SeenRow`. */
   readonly seen: string
 }
 

@@ -37,11 +37,9 @@ const status = z.strictObject({
 interface StateEntry {
   /** The entry's JSON Schema, for editors. */
   json: z.ZodObject
-  /** Null if the entry has a problem. */
   read(entry: EntryReader, value: PayloadObject): StateColumn | null
 }
 
-/** The entries of `state:` in outbox.yaml, by form and by the key that names the column. */
 const entriesOfForms: Record<StateColumn['kind'], Record<string, StateEntry>> = {
   value: {
     status: {

@@ -10,9 +10,7 @@ import { type WriteStatements, writeStatements } from './writeStatements.ts'
 
 export type WriteBackTrial =
   | { kind: 'never-written' }
-  /** `waits`: a row waits, but it is locked. */
   | { kind: 'no-row'; waits: boolean }
-  /** `refusals`: the states that the table refuses. */
   | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
 
 /** Writes each state that it may reach to one waiting row, in a transaction that is rolled back. */

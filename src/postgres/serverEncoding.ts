@@ -64,11 +64,9 @@ function heldCharacters(encoding: string): ReadonlySet<string> {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-/** Parts of ISO 8859 for LATIN1, LATIN2 and so on. */
 const latinParts = [1, 2, 3, 4, 9, 10, 13, 14, 15, 16]
 const otherLabels: Readonly<Record<string, string>> = { KOI8R: 'koi8-r', WIN866: 'ibm866' }
 
-/** The label in the Encoding standard. */
 const labelOf = (encoding: string): string =>
   otherLabels[encoding] ??
   encoding

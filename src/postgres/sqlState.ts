@@ -3,7 +3,6 @@ export const codeOf = (error: unknown): unknown => (error as { code?: unknown } 
 
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === '55P03'
 
-/** Canceled by statement_timeout or by an operator. */
 export const isStatementCanceled = (error: unknown): boolean => codeOf(error) === '57014'
 
 export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '25006'

@@ -16,7 +16,6 @@ import type { Outage } from './storage/sandboxDatabase.ts'
 export interface Parts {
   pool: pg.Pool
   clock: SandboxClock
-  /** The current settings; null for an unknown client. */
   live: (client: string | null) => LiveSettings
   clients: Clients
   bodyLimitBytes: number

@@ -41,7 +41,6 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
     }
-  // Counts, records and answers requests that reach no handler.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
     const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
     return route(endpointOf(request), gateOf(request), handler)(request, reply)

@@ -19,7 +19,7 @@ import { isServiceCode } from './errorCode.ts'
 import { errorMessageIn, judgeTaken, submittedId, transactionStatus } from './responses.ts'
 
 /**
- * Reads an answer to a POST. Never throws. Pure.
+ * Reads an answer to a POST. Never throws.
  *
  * 404, 405 and 410 without the service's own code cause a pause, because nothing is served at that address.
  */
@@ -66,7 +66,7 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
 }
 
 /**
- * Judges the answer to a trial. Pure.
+ * Judges the answer to a trial.
  *
  * A success in JSON and a refusal both show that the service is back. A gateway may refuse, too. Then the first record,
  * which is sent alone, finds out.

@@ -1,4 +1,4 @@
-/** The service's JSON. Unknown fields are allowed. Pure. */
+/** The service's JSON. Unknown fields are allowed. */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
 import type { AcceptanceReading, TransactionStatus } from '../model.ts'

@@ -21,7 +21,6 @@ export function nearestWord(
   return nearest
 }
 
-/** Returns `; did you mean "x"?`, or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
   const nearest = nearestWord(word, candidates)
   return nearest === null ? '' : `; did you mean "${nearest}"?`

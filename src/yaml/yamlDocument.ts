@@ -21,7 +21,6 @@ export class YamlDocument {
   readonly #lines = new LineCounter()
   /** Places that were refused already, so that their null is not a second problem. */
   readonly #refused = new Set<number>()
-  /** Offsets of the value, and of its key if there is one, by path. */
   readonly #offsets = new Map<string, { value: number; key: number }>()
   /** The parts that `outboxd describe` left for the user, by line. */
   readonly #toFillIn: ReadonlyMap<number, string>
@@ -38,12 +37,10 @@ export class YamlDocument {
     if (!this.#refused.has(offset)) this.#reportAt(offset, message)
   }
 
-  /** Notes a problem with the key at the end of `path`. */
   reportKey(path: YamlPath, message: string): void {
     this.#reportAt(this.#offsetOf(path, 'key'), message)
   }
 
-  /** Makes a problem with the value at `path`, without noting it. */
   problemAt(path: YamlPath, message: string): FileProblem {
     return this.#problem(this.#offsetOf(path, 'value'), message)
   }

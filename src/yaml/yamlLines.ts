@@ -1,4 +1,3 @@
-/** A line of a YAML file for people to read and to fill in. */
 export interface YamlLine {
   /** Without its comment; empty for a line with only a comment. */
   readonly text: string
@@ -23,7 +22,6 @@ export function writeTrialYaml(lines: readonly YamlLine[]): string {
   return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
-/** Finds the places of a YAML or SQL file that the user has to fill in, by line. */
 export function findFillIns(text: string): { line: number; what: string }[] {
   return text.split('\n').flatMap((line, i) => {
     const what = placeForm.exec(line)?.[1]

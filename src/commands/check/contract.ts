@@ -82,7 +82,6 @@ function compareContract(expected: Contract, answered: readonly Answered[]): Fin
 
 const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
 
-/** Says why something other than the service seems to answer; null if it does not. */
 function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
   const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
   const [address, redirects] = [foundBy('address'), foundBy('redirects')]

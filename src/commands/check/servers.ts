@@ -16,7 +16,6 @@ import { encodingWarning, readEncoding, refusedEncoding } from '../../postgres/s
 import { daemonConnections } from '../../postgres/sessionSettings.ts'
 import { type ClockReading, type Finding, finding, type Noticed, notAsked } from './finding.ts'
 
-/** Checks connections and disks of the database servers, and notes their clocks. */
 export async function checkServers(config: StoreConfig, { clocks }: Pick<Noticed, 'clocks'>): Promise<Finding[]> {
   const databases = [
     { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },

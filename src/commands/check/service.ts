@@ -52,7 +52,6 @@ const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written' : 'read'}, so no slot can be taken from the budget. \`outboxd check --ask-anyway\` makes the requests without`
 const tooLate = 'the slot expired before the request could be sent: run `outboxd check` again'
 
-/** The resource to ask for; the first if the mappings are broken. */
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
     return firstUsedResource(loadMappings(mappingsDir))

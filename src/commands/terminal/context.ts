@@ -18,10 +18,6 @@ export interface CommandContext {
 /** The exit codes of docs/reference/commands.md. */
 export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
-/**
- * Prints the mistakes in the command line.
- * @returns the exit code
- */
 export function usageError(context: CommandContext, problems: readonly string[]): number {
   for (const problem of problems) context.stderr.write(`outboxd: ${escapeLines(problem)}\n`)
   return exit.usage

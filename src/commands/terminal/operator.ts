@@ -16,7 +16,6 @@ export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: Ac
   return { who, reason: reason?.trim() || null }
 }
 
-/** The user who called sudo, or the user of this process. */
 function operatorName({ SUDO_USER }: CommandContext['env']): string {
   return `operator ${SUDO_USER || userName()}`
 }

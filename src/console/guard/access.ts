@@ -11,7 +11,6 @@ export interface AccessRead {
   names: readonly string[]
 }
 
-/** @returns problems if the console must not start */
 export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
   const { password, trustHeader, trustProxy } = config
   const hash = password === null ? null : readPasswordHash(password)

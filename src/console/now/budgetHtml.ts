@@ -87,7 +87,6 @@ export interface BudgetWindow {
   free: number
   counts: Record<MarkKind, number>
   marks: Mark[]
-  /** Null if all slots are free, or there is no budget. */
   nextFreeMs: number | null
 }
 

@@ -39,7 +39,6 @@ export interface CaptureDeps extends CaptureRowsDeps {
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  /** @returns true if the types changed */
   publishTypes(types: readonly string[]): Promise<boolean>
   /** In [0, 1), new for each call. */
   random(): number

@@ -23,7 +23,7 @@ export type BatchOutcome =
 /**
  * Decides how many rows to try next. Batches take the lowest rows first, so halving isolates a failing row in nine
  * steps. Then batches double again, because such rows seldom come alone. A slow batch says nothing about its rows, only
- * about their number. Pure.
+ * about their number.
  */
 export function nextPace(pace: Pace, end: BatchOutcome): Pace {
   switch (end.kind) {
@@ -52,7 +52,7 @@ function grown(limit: number, isSlow: boolean): Pace {
 
 /**
  * Decides how many rows there is room for. Leaves out records behind a held one, because they may stay for days. A key
- * whose records fill a small part of the window gets no more. Pure.
+ * whose records fill a small part of the window gets no more.
  */
 export function claimLimits(
   { queued, waitingKeys }: { queued: number; waitingKeys: readonly WaitingKey[] },

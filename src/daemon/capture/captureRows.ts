@@ -12,7 +12,6 @@ import type {
 import type { Resource } from '../../resources.ts'
 
 export interface Fault {
-  /** The cause: this moment, this row, its record type, or everything. */
   blame: 'moment' | 'piece' | 'type' | 'everyone'
   /** The record type that is the cause. */
   type: string | null
@@ -30,7 +29,6 @@ export interface CaptureRowsDeps extends RecordMaker {
   /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   reportLater(outboxIds: readonly string[]): Promise<void>
-  /** @param isMark true if a mark failed */
   faultOf(error: unknown, isMark: boolean): Fault
   /** Called before the rows are marked: the records may be sent from now on. */
   onCaptured(records: readonly CapturedRecord[]): void

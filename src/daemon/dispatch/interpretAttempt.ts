@@ -59,7 +59,7 @@ export interface Interpretation {
 /** For records, at most as many as are in flight at once. */
 const silentMax = 5
 
-/** Derives what the answer says about its record and about all other records. Pure. */
+/** Derives what the answer says about its record and about all other records. */
 export function interpretAttempt(attempt: EndedAttempt, heard: Streaks, circumstances: AttemptContext): Interpretation {
   const { submission, job, trial, attempted, fingerprint, judged } = attempt
   const { step, answer } = attempted

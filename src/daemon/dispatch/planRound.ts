@@ -41,15 +41,14 @@ export function waitWithoutLookMs(own: InstanceState): number | null {
 }
 
 /**
- * Plans one round: wait, send a trial, or send. Pure.
+ * Plans one round: wait, send a trial, or send.
  *
  * Five things can delay it, in this order:
  *
- * 1. a pause that this instance is still writing
- * 2. the heartbeat: claimed records must leave before other instances take this one for dead
- * 3. lost claims: 4 or more whose COMMIT may still take effect
- * 4. pauses in the ledger: when their time is over, only a trial is sent
- * 5. the proof after a trial: one record is sent alone, and unanswered records are not followed by new ones
+ * 1. a pause that this instance is still writing 2. the heartbeat: claimed records must leave before other instances
+ * take this one for dead 3. lost claims: 4 or more whose COMMIT may still take effect 4. pauses in the ledger: when
+ * their time is over, only a trial is sent 5. the proof after a trial: one record is sent alone, and unanswered records
+ * are not followed by new ones
  *
  * Trials alternate between a due poll and a question about an unknown id, because one bad poll must not hold up
  * everything. A trial is never a record, because the record could be lost.

@@ -19,7 +19,7 @@ const lockedLongMs = 5_000
 
 /**
  * Decides what follows from writing back to a row. A lock passes, so the next try comes soon. A refusal lasts until the
- * table is changed. Pure.
+ * table is changed.
  *
  * @param failures failed tries in a row
  * @param isEnd false for a state on the way, which a later report replaces

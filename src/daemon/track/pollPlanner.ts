@@ -84,7 +84,7 @@ export function createInflow(windowMs: number) {
 
 const worthwhileShare = 0.2
 
-/** Moves polls forward that were planned when slots were short. Never delays a poll. Pure. */
+/** Moves polls forward that were planned when slots were short. Never delays a poll. */
 export function replan(
   polls: readonly PlannedPoll[],
   nextPollMs: (resource: Resource, notDoneAgeMs: number) => number,

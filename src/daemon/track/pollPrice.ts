@@ -11,7 +11,6 @@ export interface Pressure {
 
 /**
  * Returns what a poll costs, as milliseconds of delay for all others, because it takes a slot (docs/why/schedule.md).
- * Pure.
  *
  * While submissions wait, the slot delays at least all of them by window / limit. Otherwise the price is the one at
  * which the polls of all accepted records fit the slots of their horizon.

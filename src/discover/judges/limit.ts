@@ -57,7 +57,6 @@ export function leastAtOnce(bursts: readonly number[]): number | null {
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
 }
 
-/** @param peak the most requests that were let in within a second */
 export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
   const assumed = 'none beside the window'
   const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
@@ -176,7 +175,6 @@ const grantsIn = (parts: Parts) => parts.exchanges().filter(({ answer }) => acce
 
 interface CountsRead {
   limit: number
-  /** Both counts fit this limit only, or several of which it is the smallest, or none. */
   fit: 'one' | 'several' | 'none'
   /** True if the 429s between the counts counted; null if that cannot be seen. */
   throttledCount: boolean | null
@@ -185,7 +183,7 @@ interface CountsRead {
 /**
  * Finds the limit that explains both counts, with or without the tokens and the requests between them. If there is a
  * third count, the smallest must have come twice, because a window that ends in between makes a count too large. If no
- * limit explains them, returns the smallest count. Null if the limit was not reached. Pure.
+ * limit explains them, returns the smallest count. Null if the limit was not reached.
  */
 export function readCounts({ counts, between }: Counts): CountsRead | null {
   const [first, second, third] = counts

@@ -19,7 +19,6 @@ export interface Header {
   falls: readonly (number | null)[]
   /** By how much it fell with two requests of a kind between two records, without the record itself. */
   counted: readonly { kind: Kind; less: number | null }[]
-  /** After records with the first token, with the second, with the first again, and with a third. */
   tokens: { first: number | null; second: readonly (number | null)[]; third: number | null; firstAgain: number | null }
 }
 
@@ -165,7 +164,6 @@ export function judgeRateTokens(header: Header): Finding {
 export interface Observation {
   fromMs: number
   toMs: number
-  /** True if the limit counts it; null if that is not known. */
   counts: boolean | null
   /** Null if the answer does not show it, or not for the first token. */
   remaining: number | null

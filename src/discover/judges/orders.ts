@@ -95,10 +95,6 @@ export async function askOrder(parts: Parts): Promise<Finding> {
   })
 }
 
-/**
- * @param lives the polls of equal orders
- * @param sent their items as JSON text
- */
 export function judgeOrderItems(lives: readonly (readonly AnsweredExchange[])[], sent: string): Finding {
   const assumed = 'any JSON'
   const read = lives.flatMap((polls) => polls.find((each) => statusIn(each) !== null) ?? [])

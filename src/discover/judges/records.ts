@@ -69,7 +69,6 @@ interface AcceptedAs {
   pair: 'submit_ok' | 'order_ok'
 }
 
-/** @param answers to equal records or orders, which were accepted */
 export function judgeAccepted(
   answers: readonly Response[],
   { assumed, idField, hasId, status, pair }: AcceptedAs,
@@ -93,7 +92,6 @@ export function judgeAccepted(
 const readStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 const isEnd = (status: string) => /^(completed|failed)$/i.test(status.trim())
 
-/** @param lives the polls of records, or of orders */
 export function judgeStatusValues(lives: readonly (readonly AnsweredExchange[])[]): Finding {
   const assumed = 'accepted or pending, then completed or failed'
   const said = lives.map((polls) => polls.map(statusIn).filter((status) => status !== null))

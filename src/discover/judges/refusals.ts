@@ -38,7 +38,7 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
 
 /**
  * Makes an id of the same form that the service has not given: another uuid, or one with many nines, because a service
- * that counts may have given a short one. Pure.
+ * that counts may have given a short one.
  *
  * @returns null if the id has no digit
  */
@@ -49,7 +49,6 @@ export function idLike(id: string): string | null {
   return nines.replace(/9+(?=\D*$)/, (last) => last.padEnd(9, '9'))
 }
 
-/** @param pair its name in the contract */
 export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const more = { assumed: '404', contract: { [pair]: String(seen.status) } }
   const why = `${lineOf(seen)}, twice`

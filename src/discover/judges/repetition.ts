@@ -69,7 +69,6 @@ export const repeatsSample: Sample<RepeatsSeen> = {
   },
 }
 
-/** Finds the one header in which the key is recognised. */
 async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean): Promise<Repeats | null> {
   for (const header of headers) {
     const seen = await repeat(parts, { headers: [header], form }, newIds)
@@ -176,7 +175,6 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
 
 const hold = (why: string) => ({ variable: 'UNCERTAIN_POLICY', value: 'hold', why })
 
-/** @param assumed the header as it is configured */
 export function judgeIdempotencyHeader(seen: RepeatsSeen, assumed: string): Finding {
   const { key, tried, ownId, isById } = seen
   const byKey = isById ? 'no' : recognised(seen)

@@ -30,7 +30,7 @@ export async function askTokenUnit(parts: Parts): Promise<Finding> {
 }
 
 /**
- * Sure if the token itself agrees with expires_in; likely if the number makes sense in one unit only. Pure.
+ * Sure if the token itself agrees with expires_in; likely if the number makes sense in one unit only.
  *
  * @param expiresIn NaN if there is no number
  * @param byToken lifetime in seconds from the token itself; null if it is not a JWT with times

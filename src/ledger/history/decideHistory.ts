@@ -24,7 +24,6 @@ export interface HistoryView {
   isSynchronous: boolean
   /** True if a finding waits for an operator. */
   isFound: boolean
-  /** True if the ledger has this instance's last claim, or there is none. */
   hasLastClaim: boolean
   /** True if the log is as long as this instance has seen it. */
   isPastSeen: boolean

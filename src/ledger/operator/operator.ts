@@ -3,7 +3,6 @@ import { type KeyOnFailure, lockSubmissions, withKeysLocked } from '../keyOrder.
 import { lockJobsOf, openQueue, type Queue } from '../queue.ts'
 import { lockTransactionIds, type TransactionRef } from '../transactions.ts'
 
-/** The ledger and the operator who changes it. */
 export interface Operator {
   readonly ledger: Pool
   /** For the queue. */
@@ -27,7 +26,6 @@ export interface Actor {
   account: string
 }
 
-/** An actor to which `operatorOf` adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
 /** Acts that are not steps of a submission: commands without `outboxd`, or acts of the console. */

@@ -7,7 +7,6 @@ import { logAct, type Operator, type StatedActor } from './operator.ts'
 export const pauseDetail = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
-/** @param forMs null: until `endOperatorPause` */
 export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: number | null): Promise<void> {
   await ledger.query(
     `with pause as (

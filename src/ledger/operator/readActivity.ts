@@ -4,7 +4,6 @@ import { isAliveSql } from '../instances.ts'
 import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
 export interface Activity {
-  /** Live instances. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   /** The last heartbeat of a silent instance. */
   lastSilentMs: number | null
@@ -23,7 +22,6 @@ export interface Activity {
 
 const lastCompleted = 200
 
-/** Sessions of a working daemon. */
 const whileItWorks = [daemonSessions.work, daemonSessions.heartbeat]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {

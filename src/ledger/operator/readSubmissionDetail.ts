@@ -58,7 +58,6 @@ export interface SubmissionDetail {
   inDoubt: boolean
   /** True if it failed or was rejected, but the service may have it. */
   mayHaveArrived: boolean
-  /** True if the transaction id came from an operator. */
   idByPerson: boolean
   /** True if the service has said that it works on the transaction. */
   answered: boolean

@@ -64,7 +64,6 @@ export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[
   return rows
 }
 
-/** A transaction that a row names. */
 export interface NamedTransaction {
   id: string
   /** True if the ledger knows the transaction as this record's. */

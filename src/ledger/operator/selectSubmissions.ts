@@ -69,7 +69,6 @@ export const listedColumnsSql = `
   s.attempt as attempts, ${epochMsSql('s.recorded_at')} as "recordedMs", ${epochMsSql('s.captured_at')} as "capturedMs",
   ${epochMsSql('s.sent_at')} as "sentMs", ${epochMsSql('s.accepted_at')} as "acceptedMs", ${epochMsSql('s.ended_at')} as "endedMs", s.revision`
 
-/** The time when an unfinished submission entered its state. */
 export const unfinishedSinceSql = `coalesce((
   select max(e.at) from outboxd.submission_event e
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
@@ -126,7 +125,6 @@ export const errorShapeSql = `regexp_replace(regexp_replace(regexp_replace(left(
   '(?<!\\w)''[^'']*''(?!\\w)', '''…''', 'g'),
   '\\m(?<!answered )(?!E\\d{3}\\M)(?![A-Za-z_]{3,}\\d{1,2}\\M)[\\w.:+-]*\\d(?:[\\w.:+-]*\\w)?', '…', 'g')`
 
-/** Eight hex digits of state, code, `mayHaveArrived` and shape of error. */
 export const causeSql = `left(md5(concat_ws(' ', s.state, upper(s.error_code), s.may_have_arrived::text, ${errorShapeSql})), 8)`
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))

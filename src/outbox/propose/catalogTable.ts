@@ -35,7 +35,6 @@ export interface CatalogTable {
   readonly columns: readonly CatalogColumn[]
 }
 
-/** Quoted, with its schema. */
 export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | 'name'>): string {
   return [schema, name].map(quoteIdentifier).join('.')
 }

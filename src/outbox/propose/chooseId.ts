@@ -5,7 +5,6 @@ import { findNamed } from './columnNames.ts'
 
 /** The column that identifies rows, and its lines in the file. */
 export interface IdChoice {
-  /** Null if no column looks like an id. */
   readonly column: CatalogColumn | null
   /** @param other a column to try the rest with, if the user has to name the id */
   lines(other: string): readonly YamlLine[]

@@ -19,7 +19,6 @@ import {
 export interface StateChoice {
   /** Null if there is none, or the user must choose. */
   readonly column: CatalogColumn | null
-  /** The candidates, if the user must choose. */
   readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
@@ -28,7 +27,6 @@ export interface StateChoice {
 /** Null if the rows could not be counted. */
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
-/** Finds columns that may hold the words of a state. */
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
   return columns.find((each) => isStatus(each.name, isOutbox) && (isText(each) || each.allowed !== null)) ?? null
 }
@@ -55,7 +53,6 @@ export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: Wor
   return needsMark(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
-/** For a view or a foreign table that cannot be read directly. */
 function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoice {
   const what = isUpdatable
     ? 'the column that outboxd sets on capture, because a view or a foreign table needs one (none of its columns looks like one); or'

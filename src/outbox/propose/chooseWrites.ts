@@ -62,6 +62,5 @@ function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): 
   return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
 }
 
-/** True for a time at which a row was given up. */
 export const isGivenUpTime = (column: CatalogColumn) =>
   isGivenUp(column.name) && !column.notNull && /^timestamp/.test(column.type)

@@ -240,7 +240,7 @@ const fileName = (type: string) => {
   return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
 }
 
-/** Warns of each type that has a mapping file already, and of its fields that these rows lack. Pure. */
+/** Warns of each type that has a mapping file already, and of its fields that these rows lack. */
 function findMappedWarnings(
   types: readonly string[],
   mapped: Mappings,
@@ -268,7 +268,6 @@ export interface TableName {
   readonly table: string
 }
 
-/** Reads TABLE or SCHEMA.TABLE, also with the quotes of SQL; null for any other text. */
 export function readTableName(text: string): TableName | null {
   const found = /^(?:("(?:[^"]|"")+"|[^".]+)\.)?("(?:[^"]|"")+"|[^".]+)$/.exec(text.trim())
   if (found === null) return null

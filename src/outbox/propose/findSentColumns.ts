@@ -20,7 +20,6 @@ export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: Word
   })
 }
 
-/** Finds columns whose type fits. A warning names them if `findSentColumns` finds none. */
 export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
   return columns.filter(
     (column) =>
@@ -48,7 +47,6 @@ const isOfAnotherUse = ({ name }: CatalogColumn) =>
 const knownWords = Object.values(stateWords).flat()
 const sentWords = [...stateWords.queued, ...stateWords.completed]
 
-/** The longest word of a flag. */
 const flagWordMax = 12
 
 function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | null): boolean {

@@ -4,7 +4,7 @@ import { type ErpDocument, type Lines, tablesOf } from './relatedTables.ts'
 import { sqlName, sqlTable } from './sqlNames.ts'
 
 /**
- * Proposes the call that installs change capture for a document. Pure.
+ * Proposes the call that installs change capture for a document.
  * @param role the daemon's role, which reads the document
  */
 export function proposeCapture(

@@ -7,13 +7,11 @@ import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
 import { findNamed, findWord, mayTellOfSending, names, stateWords, textPayloads } from './columnNames.ts'
 import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 
-/** A proposed `outbox.yaml`, and what only the user can know. */
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
   /** One mapping file for a constant type, or one for each value of a column. */
   readonly type: { readonly constant: string } | { readonly column: string }
-  /** The column of the payload, or the columns that it is built of. */
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
   readonly hasId: boolean
   readonly hasState: boolean
@@ -35,7 +33,7 @@ export function findWordColumns({ columns, kind }: CatalogTable): string[] {
 const sentWordColumnsMax = 30
 
 /**
- * Proposes `outbox.yaml` for a table. Pure.
+ * Proposes `outbox.yaml` for a table.
  *
  * @param hasSource true if a mapping's query reads the record, so that a row needs only its id
  */

@@ -22,7 +22,7 @@ interface Selected {
 const candidatesMax = 8
 
 /**
- * Proposes the query of a mapping file. Its columns have the names of docs/reference/interface.md. Pure.
+ * Proposes the query of a mapping file. Its columns have the names of docs/reference/interface.md.
  *
  * @param isOrder true for items and a customer's uuid, false for a customer's number, a date and an amount
  */

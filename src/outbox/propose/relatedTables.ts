@@ -31,7 +31,6 @@ export interface Lines {
   readonly condition: string | null
 }
 
-/** The tables that a document is read from, each once. */
 export function tablesOf({ header, customer, lines }: ErpDocument): CatalogTable[] {
   const lookups = [customer, lines?.article, lines?.unit].flatMap((lookup) => (lookup ? [lookup.table] : []))
   const all = [header, ...(lines === null ? [] : [lines.table]), ...lookups]

@@ -49,7 +49,6 @@ export class Tokens {
     this.#revocations = revocations
   }
 
-  /** @param givenKey replaces the key in the database */
   static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
     const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk

@@ -48,7 +48,6 @@ export class RateWindow {
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(times, arrivedUs) }
   }
 
-  /** Counts nothing. */
   remaining(client: string, nowUs: number): number {
     return this.#room(this.#clients.get(client) ?? [], nowUs)
   }
@@ -132,7 +131,6 @@ export class FixedWindow {
     if (arrivedUs >= this.#startUs) this.#counts.set(client, Math.max(0, (this.#counts.get(client) ?? 0) - 1))
   }
 
-  /** Counts nothing. */
   remaining(client: string, nowUs: number): number {
     this.#moveOn(nowUs)
     return Math.max(0, this.requests - (this.#counts.get(client) ?? 0))

@@ -87,7 +87,6 @@ export const tooSlow: StatedAnswer = [
   { description: 'the request took too long to arrive; its connection is closed' },
 ]
 
-/** Joins answers that share a status. */
 export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {

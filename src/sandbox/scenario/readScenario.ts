@@ -85,7 +85,6 @@ function alternatives(schema: JsonSchema): JsonSchema[] {
     : [schema]
 }
 
-/** The schema of the given `kind`; all schemas if there is none. */
 function ofKind(schemas: JsonSchema[], value: PayloadValue | undefined): JsonSchema[] {
   if (value === undefined || !isObject(value)) return schemas
   const named = schemas.filter(({ properties }) => properties?.kind?.const === value.kind && value.kind !== undefined)
