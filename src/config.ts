@@ -129,7 +129,6 @@ function serviceSettings(reader: Reader) {
   }
 }
 
-/** The values that all instances on a ledger should share: each variable with `same: reported`, in its own unit. */
 function sharedValues({ value }: Reader): Record<string, string> {
   const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
     (name) => variables[name].instances === 'same: reported',

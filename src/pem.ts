@@ -7,7 +7,6 @@ function certificatesIn(pem: string): X509Certificate[] {
   return blocks.map((block) => new X509Certificate(block))
 }
 
-/** When the first of the certificates ends, epoch milliseconds; null if none can be read. */
 export function earliestExpiryMs(pem: string | null): number | null {
   const ends = readOr(() => certificatesIn(pem ?? ''), []).map(({ validToDate }) => validToDate.getTime())
   return ends.length > 0 ? Math.min(...ends) : null

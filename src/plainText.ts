@@ -30,7 +30,6 @@ export function renderTable(
   return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
 }
 
-/** @param columns by head, the text to show of a row */
 export const renderColumns = <Row>(
   rows: readonly Row[],
   columns: Readonly<Record<string, (row: Row) => string>>,

@@ -96,7 +96,6 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     together(one: Name, other: Name): void {
       if (!env[one] !== !env[other]) problems.push(`${one} and ${other} belong together: set both or neither`)
     },
-    /** @throws ConfigInvalid with every mistake */
     done<T>(config: T): T {
       if (problems.length > 0) throw new ConfigInvalid(problems)
       return config

@@ -43,10 +43,6 @@ const stopsBy = {
   AccessShareLock: 'nobody',
 } as const satisfies Record<TableCost['lock'], keyof typeof meanwhile>
 
-/**
- * `submission (1000000 rows, 1302 MB), ShareLock: blocks writes; reads it 3 times, builds
- * 3 indexes`.
- */
 function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
   const work = [
     ...(does.reads > 0 ? [`reads it ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),

@@ -93,7 +93,6 @@ interface Message {
   isPassing?: boolean
 }
 
-/** If the error may pass, the page loads again as soon as the page Now can be read. */
 function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
   const { status, title, words, isPassing = false } = message
   const live = isPassing ? { live: { path: nowVersion } } : {}

@@ -12,7 +12,6 @@ export const createPeriodicPart = (waitMs: number, work: () => Promise<unknown>)
   },
 })
 
-/** @throws the first error, after all steps have run */
 export async function runEachStep(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((error: unknown) => failures.push(error))

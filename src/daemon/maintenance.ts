@@ -190,7 +190,6 @@ const replaceProblem = (ledger: Database, kind: 'prune_behind' | 'chain_broken',
 
 const chainEveryMs = 30_000
 
-/** Chains the logs, and verifies the chain's last day at the start and each night. */
 function createChaining({ clock, databases: { ledger }, metrics, telemetry }: Context, stopping: AbortSignal): Part {
   const verifyLastDay = createDayVerification(ledger)
   let due: 'start' | 'night' | null = 'start'

@@ -4,7 +4,6 @@ import { failureMessage } from '../observe/redact.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { loadOutboxFile } from '../outbox/readOutboxFile.ts'
 
-/** The mapping files and outbox.yaml in use, and why those in the folder cannot be used. */
 export interface ReloadableFiles {
   mappings(): Mappings
   outboxTable(): OutboxTable | null

@@ -74,7 +74,6 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
   return { parts, sender, isTaken: (sample) => taken.has(sample) }
 
-  /** If the shared token has ended, calls once more with a new token. */
   async function call({ method, path, body, headers = {}, accessToken, beyondLimit = false }: Call) {
     const type = method === 'POST' ? { 'content-type': 'application/json' } : {}
     const callAs = (accessToken: string) =>

@@ -69,19 +69,16 @@ export function remainingOf(seen: Seen): number | null {
   return header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) : null
 }
 
-/** The `status` of a successful answer, unchanged; null if it has none. */
 export function statusIn({ answer }: Exchange): string | null {
   const status = isSuccess(answer) ? fieldOf(jsonOf(answer), 'status') : undefined
   return typeof status === 'string' ? status : null
 }
 
-/** The token of an answer, if the daemon could read it. */
 export function accessTokenIn(seen: Seen): string | null {
   const read = isSuccess(seen) ? tokenResponse.safeParse(jsonOf(seen)) : null
   return read?.success ? read.data.access_token : null
 }
 
-/** Such as `400 E001`: the status, with the service's code if there is one. */
 export function nameOf(seen: Seen): string {
   if (seen.kind === 'no-answer') return 'no answer'
   return isServiceCode(seen.code) ? `${seen.status} ${seen.code}` : String(seen.status)

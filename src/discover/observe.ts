@@ -48,7 +48,6 @@ export async function askTwice(send: () => Promise<AnsweredExchange>): Promise<A
   throw new NoAnswer(`two equal requests were answered differently: ${lineOf(first.answer)}; ${lineOf(second.answer)}`)
 }
 
-/** @throws {NoAnswer} if the control is refused, so that another reason may have caused the refusal before it */
 export async function checkControl(control: () => Promise<AnsweredExchange>): Promise<void> {
   const checked = await control()
   if (!isTaken(checked))

@@ -108,12 +108,10 @@ export interface Throttle {
   waitedMs: number
 }
 
-/** A question was asked, and the answers do not settle it. */
 export class NoAnswer extends Error {
   override name = 'NoAnswer'
 }
 
-/** This question cannot be asked; others can. */
 export class CannotAsk extends Error {
   override name = 'CannotAsk'
 }

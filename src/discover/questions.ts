@@ -249,7 +249,6 @@ export const questions: readonly Question[] = (Object.keys(texts) as (keyof type
   return { ...nothing, ...askings[name], name, section, asks, decides }
 })
 
-/** Judges one sample, and sends nothing else. */
 function judging<T>(sample: Sample<T>, judge: (taken: T) => Finding): Question['run'] {
   return async (parts) => judge(await parts.sample(sample))
 }

@@ -82,7 +82,6 @@ export function givenBodies(bodies: readonly { resource: Resource; body: Body }[
 export const customerOf = ({ customer, record }: Pick<Given, 'customer' | 'record'>): string =>
   customer ?? textOf(record?.customerId) ?? ''
 
-/** The body of a record as JSON text (docs/reference/interface.md, 2.2). */
 export function recordBody(parts: RecordParts, shape: RecordShape, change: RecordChange = {}): string {
   const base = baseOf(parts)
   const customerId = change.customerId ?? base.customer
@@ -122,7 +121,6 @@ export const observeRecord = (parts: Parts, change: RecordChange): Promise<Obser
     () => submit(parts),
   )
 
-/** The id that an answer gives a record, as the daemon would read it. */
 export const idIn = ({ answer }: { answer: Seen }): string | null =>
   isSuccess(answer) ? submittedId('data', jsonOf(answer)) : null
 
@@ -233,10 +231,6 @@ export async function acceptedShape(parts: Parts): Promise<RecordShape> {
   return shape
 }
 
-/**
- * The accepted record.
- * @throws {CannotAsk} if none was accepted, or if it has no id
- */
 export async function acceptedRecord(parts: Parts): Promise<{ exchange: AnsweredExchange; id: string }> {
   await acceptedShape(parts)
   const exchange = (await parts.sample(controlSample)).tried.findLast((each) => isTaken(each.exchange))?.exchange

@@ -158,7 +158,6 @@ async function run(
   return { exitCode: await ended, said: said.join('').trim() }
 }
 
-/** The variables that PostgreSQL and Node need. */
 const inheritedVariables =
   /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|DYLD_FALLBACK_LIBRARY_PATH)$/
 

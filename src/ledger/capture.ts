@@ -234,7 +234,6 @@ function stored({ fieldErrors: _, ...record }: CapturedRecord, ord: number, isRe
   }
 }
 
-/** The skipped rows are too many to be the cause: the table or its description is wrong. */
 export class TooManyRowsSkipped extends Error {
   override name = 'TooManyRowsSkipped'
   constructor() {

@@ -36,7 +36,6 @@ export async function checkClock(pool: Pool, host: string, nowMs: () => number):
   return 0
 }
 
-/** Milliseconds by which a host's clock is ahead of the database's; 0 within the tolerance. */
 export function clockLeadMs(beforeMs: number, afterMs: number, dbMs: number): number {
   const aheadMs = Math.max(0, beforeMs - dbMs) + Math.min(0, afterMs - dbMs)
   return Math.abs(aheadMs) > hostToleranceMs ? aheadMs : 0

@@ -103,7 +103,6 @@ export interface InstanceReload {
 
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
-/** @returns the live instances */
 export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload[]> {
   return inTransaction(ledger, async (db) => {
     const instances = await askReload(db)
@@ -112,7 +111,6 @@ export function writeReload({ ledger, actor }: Operator): Promise<InstanceReload
   })
 }
 
-/** @returns the live instances */
 export async function askReload(db: Database): Promise<InstanceReload[]> {
   const { rows } = await db.query<InstanceReload>(
     `update outboxd.instance i set reload_asked = reload_asked + 1, reload_problem = null

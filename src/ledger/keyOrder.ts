@@ -33,7 +33,6 @@ export async function releaseHeads(db: Database, keys: readonly string[], onFail
   return rowCount ?? 0
 }
 
-/** Runs `work` with the keys of these records locked, then releases each key's first record. */
 export async function withKeysLocked<T>(
   db: Database,
   records: readonly { key: string | null }[],
@@ -62,7 +61,6 @@ export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure
   return releaseHeads(db, keys, onFailure)
 }
 
-/** States that need attention and block later records of the key. */
 export const stoppingStatesSql: Record<KeyOnFailure, string> = {
   continue: `'uncertain'`,
   block: `'uncertain', 'failed', 'rejected'`,

@@ -23,7 +23,6 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 
 const deadlocksMax = 10
 
-/** @returns the migration's name; null if none is missing */
 async function applyNext(dbClient: pg.Client): Promise<string | null> {
   const { runner } = await import('node-pg-migrate') // only here, to save the daemon's memory
   for (let deadlocks = 1; ; deadlocks++) {

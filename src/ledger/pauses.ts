@@ -57,7 +57,6 @@ export async function countAnswered(db: Database, passages: readonly AnsweredRec
   )
 }
 
-/** The number of records of the resource of `s` that have got through. */
 export function answeredCountSql(s: string): string {
   return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
 }

@@ -118,7 +118,6 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
       })
       return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
-    /** @returns ids of the jobs that were still ours */
     async complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>> {
       // pg-boss 12.35 returns the ids; its declared type is empty.
       const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
@@ -213,7 +212,6 @@ export async function lockJobsOf(db: Database, submissions: readonly { id: strin
   )
 }
 
-/** @returns ids of the jobs that no other transaction has locked */
 export async function lockFreeJobs(db: Database, jobIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await db.query<{ id: string }>(
     `select id from ${queueSchema}.job where name = '${queueName}' and id = any($1::uuid[]) order by id for update skip locked`,

@@ -50,7 +50,6 @@ export async function readStructure(db: Database): Promise<FoundPart[]> {
   return rows
 }
 
-/** Finds parts that are missing or invalid, as after an incomplete restore. */
 export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))

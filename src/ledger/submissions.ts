@@ -87,7 +87,6 @@ export const recordFieldsSql = names.map((name) => `"${name}" ${sqlTypes[columns
 export const assignColumnsSql = (record: string): string =>
   names.map((name) => `${columnOf(name)} = ${record}."${name}"`).join(', ')
 
-/** The values of the step's columns that the step does not set. */
 export const emptyStepValues: Record<string, unknown> = Object.fromEntries(
   namesOf('step').map((name) => [name, emptyOf(name)]),
 )

@@ -23,7 +23,6 @@ interface Written {
   readonly fraction: string
   /** `Z` or ±hh:mm; null for a local time. */
   readonly offset: string | null
-  /** True for 24:00, the end of the day. */
   readonly endOfDay: boolean
 }
 

@@ -62,7 +62,6 @@ function fieldOf({ fields }: Inquiry, value: unknown): Field | undefined {
   return after === '' && value.split(placeholder).length === 3 ? fields[Number(index)] : undefined
 }
 
-/** All values that a field can send; null if the payload decides. */
 function fixedValues({ from, lookup, fallback, spec }: Field): unknown[] | null {
   const ofFile = fallback === null ? [] : [fallback]
   if (from === null) return ofFile.map((json) => JSON.parse(json))
@@ -91,7 +90,6 @@ function checkFixed(inquiry: Inquiry, rule: BodyRule, value: unknown, at: string
   return []
 }
 
-/** Checks a text that contains fields. Its length is unknown. */
 function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: string): string[] {
   if (rule.kind === 'uuid') return [`${at} is put together of several parts, and the service takes a uuid`]
   if (rule.values !== null)
@@ -100,7 +98,6 @@ function checkComposed(rule: Extract<BodyRule, { kind: 'uuid' | 'text' }>, at: s
   return [`${at} is put together of several parts, and the service takes ${rule.lengthMax} characters at most`]
 }
 
-/** Checks a value from the payload, within the limits of the field's type. */
 function checkOpen(rule: BodyRule, { name, spec }: Field, at: string): string[] {
   const { type, maxLength, as } = spec
   if (rule.kind === 'object') return [`${at} is ${name}, of type ${type}, and the service takes an object`]

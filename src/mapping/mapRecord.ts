@@ -92,7 +92,6 @@ export type MappedRecord =
     }
   | {
       kind: 'refused'
-      /** Null if no mapping names it. */
       resource: Resource | null
       /** Every error in one line, for the person who fixes the record. */
       reason: string

@@ -80,7 +80,6 @@ export const fieldSchemas = {
 
 export type TypeName = keyof typeof fieldSchemas
 
-/** The type without its numbers: `decimal` for `decimal(10,2)`; null for an unknown type. */
 export function typeName(type: string): TypeName | null {
   if (type.startsWith('decimal')) return 'decimal'
   return Object.hasOwn(fieldSchemas, type) ? (type as TypeName) : null
@@ -121,7 +120,6 @@ export function mappingJsonSchema(): string {
 
 const typeNames = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
 
-/** Says what to write if a field's type is missing or unknown. */
 export function explainType(type: PayloadValue | undefined): string {
   const known = `one of ${typeNames.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`

@@ -135,7 +135,6 @@ export interface AnswerReading {
 
 export interface RequestDeps {
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** True if a 401 only says that this token has expired. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
   /** True if a new token was refused, too, whichever request used it first. */
   isRefusedAgain(accessToken: string, answer: Answer): boolean

@@ -77,7 +77,6 @@ const shapes = {
   count: number,
   /** One word; sentences are withheld. */
   reason: word<string>,
-  /** A sentence of ours. */
   detail: sentence,
   fieldErrors,
   type: word<string>,

@@ -125,7 +125,6 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
           code,
         })
     },
-    /** @param acts.discards the record type of each */
     operatorActed({ replays, discards }: { replays: number; discards: readonly string[] }) {
       metrics.replays.add(replays)
       for (const type of discards) finished('discarded', null, type)

@@ -101,7 +101,6 @@ export function createAuditSums(): AuditSums {
   }
 }
 
-/** Adds decimals exactly, by their digits. */
 export function addDecimals(a: string, b: string): string {
   const scale = Math.max(decimalsOf(a), decimalsOf(b))
   const scaled = (text: string) => BigInt(text.replace('.', '') + '0'.repeat(scale - decimalsOf(text)))
@@ -242,7 +241,6 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
 }
 
-/** A restored ledger may not know that a record was sent. */
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
   if (sentMs !== null) return `sent ${showTime(sentMs)}`
   if (transactionId !== null) return 'sent, time unknown'
@@ -273,6 +271,5 @@ function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): 
   return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
 }
 
-/** Some causes already contain the reason. */
 const whyOf = (reason: string | null, cause: string) =>
   reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`

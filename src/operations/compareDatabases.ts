@@ -23,7 +23,6 @@ import { slotReachMs } from '../slotReach.ts'
 
 import { type Databases, withOutbox } from './databases.ts'
 
-/** Says that a daemon of another ledger serves the outbox; null if none does. */
 export function describeOtherDaemons(databases: Databases): Promise<string | null> {
   const { ledger, erp } = databases
   return withOutbox(databases, async (outbox) => {
@@ -62,7 +61,6 @@ export function findLostRows(databases: Databases, goOn: () => boolean, isWaitin
   )
 }
 
-/** Finds waiting rows behind the position up to which the table was read. */
 export function findRowsPassedOver(databases: Databases, goOn: () => boolean): Promise<RowsBehindCursor> {
   const { sliceRows } = comparisonBounds
   return withOutbox(databases, (outbox) => findRowsBehindCursor(outbox, null, { goOn: async () => goOn(), sliceRows }))
@@ -100,7 +98,6 @@ export async function isHistoryUnseen(databases: Databases): Promise<boolean> {
 
 const usualTimeoutMs = 30_000
 
-/** Declares the ledger restored, so that every daemon stops. */
 export function stopAsRestored({ config }: Databases, { ledger, actor }: Operator): Promise<void> {
   return inTransaction(ledger, async (db) => {
     const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs

@@ -72,7 +72,6 @@ const untakenMs = 60_000
 
 const untoldMs = 300_000
 
-/** Returns what is wrong, the most urgent first, or one sentence that all is well. */
 export function diagnose(status: StatusFacts): [Diagnosis, ...Diagnosis[]] {
   const wrong = brokenConditions(status).flatMap(({ condition, messages }) =>
     messages.map((message): Diagnosis => ({ isWell: false, message, condition })),

@@ -142,7 +142,6 @@ function accepted(detail: SubmissionDetail): Explained {
   return { why: [why, ...doubts].join('; '), next: pollNext(detail, next) }
 }
 
-/** Says what happens to a polled record next, and after too long also what you can do. */
 function pollNext({ id, probing, polledRarely, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   if (!polledRarely) return [advise(next)]
   const words = `${next}, now rarely, because it takes unusually long. Ask the operator of the service what became of it, then`

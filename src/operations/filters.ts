@@ -150,7 +150,6 @@ function readBound(
   return ms
 }
 
-/** Bounded, because a search reads whole payloads. */
 const searchBounds = { rowsMax: 100_000, timeMaxMs: 10_000 }
 
 export type SearchText = (filter: SubmissionFilter, text: string, bounds: typeof searchBounds) => Promise<TextSearch>

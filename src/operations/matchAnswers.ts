@@ -24,7 +24,6 @@ export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** Compares each line with the ledger and with the other lines. */
 export async function matchAnswers(
   databases: Databases,
   lines: readonly AnsweredLine[],
@@ -92,7 +91,6 @@ export const transactionOf = ({ resource }: SubmissionDetail, transactionId: str
 export const takenMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId} (\`outboxd show outbox:${outboxId}\`)`
 
-/** The problem of a line whose transaction_id is not in the ledger and contradicts its answer. */
 function contradictionOf(detail: SubmissionDetail, { arrivedAs, listedAs }: AnsweredLine): string | null {
   if (listedAs === null || listedAs === detail.transactionId || listedAs === arrivedAs) return null
   const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
@@ -119,7 +117,6 @@ export function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts, list
     : null
 }
 
-/** Says why a submission cannot be settled, to follow its state; null if it can. */
 export function whyNotSettled({
   state,
   probing,

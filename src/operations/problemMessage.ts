@@ -4,7 +4,6 @@ import { escapeControl, pluralize, truncate } from '../plainText.ts'
 import { showTime } from '../time.ts'
 import { conflictAdvice } from './submissionFacts.ts'
 
-/** One message for all open problems of a kind, with the command that helps. */
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
     `The daemon skips ${pluralize(rows.length, 'row')} of the outbox (${first(rows)}), because capturing ${rows.length === 1 ? 'it' : 'them'} fails. \`outboxd list\` says why.`,

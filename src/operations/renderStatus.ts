@@ -146,7 +146,6 @@ export function backlogMessage({
   return `sent in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at} (an estimate: the rate limit, ${polls} polls a record)`
 }
 
-/** `14:35Z` in UTC, with the date if it is not today. */
 function showClock(ms: number, nowMs: number): string {
   const [date, time = ''] = showTime(ms).split(' ')
   const clock = `${time.slice(0, 5)}Z`
@@ -204,7 +203,6 @@ function instanceRows(report: StatusReport): Row[] {
   ])
 }
 
-/** Says what is known if no instance has a heartbeat. */
 export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
   if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown while the ledger is read-only'
   const which = daemonConnected ? 'one connected, without a heartbeat' : 'none running'

@@ -18,7 +18,6 @@ export function performanceOf(counts: RequestCounts): Performance {
   }
 }
 
-/** `of 1204 requests 99.2 % succeeded (target 99 %), 97.9 % answered within 2 s (below 99 %)`. */
 export function performanceMessage({ counts, successShare, fastShare }: Performance): string {
   if (successShare === null) return 'no request for a record'
   const fast =

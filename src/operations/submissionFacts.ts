@@ -70,7 +70,6 @@ export function noneBecause(
   return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }
 
-/** Reads the current row, to compare it with the captured one. */
 export async function readRowNow(databases: Databases, outboxId: string): Promise<OtherRow | null> {
   const record = await withOutbox(databases, (outbox) => readOutboxRecord(outbox, outboxId)).catch(() => null)
   return record && { type: record.type, key: record.key, createdAt: record.createdAt }

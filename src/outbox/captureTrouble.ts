@@ -4,7 +4,6 @@ import { replaceProblems } from '../ledger/problems.ts'
 import type { CaptureTrouble } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 
-/** Reads the changes that were not captured, and faults of the installation. */
 export async function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
   // A pooled session's search path may have operators of other roles.
   const { rows } = await pool.query<{ isThere: boolean }>(

@@ -34,7 +34,6 @@ export async function claimRows(outbox: Outbox, request: RowsRequest): Promise<C
   })
 }
 
-/** Claims one row, if it waits and is not locked. */
 export async function claimRow(outbox: Outbox, outboxId: string): Promise<ClaimedRows> {
   const table = await outbox.open()
   const { scan } = table

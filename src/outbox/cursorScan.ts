@@ -20,7 +20,6 @@ interface ScannedTable {
   horizon: Horizon
   memory: LedgerMemory
   name: string
-  /** True if the cursor holds transaction numbers. */
   byTransaction: boolean
 }
 
@@ -60,7 +59,6 @@ export class CursorScan {
     return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
   }
 
-  /** @returns the position up to which all rows are known and settled */
   async #readPages(choice: KeyOrderChoice, upTo: string | null, request: RowsRequest): Promise<Position | null> {
     let passed: Position | null = null
     let isPassing = this.#resumeAt === null

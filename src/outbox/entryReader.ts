@@ -18,7 +18,6 @@ export class EntryReader {
     this.#document.reportKey(at, message)
   }
 
-  /** Returns the value as text for the database. */
   scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
     if (typeof value === 'string') return value
     if (typeof value === 'boolean') return String(value)

@@ -69,7 +69,6 @@ function lineOf(error: Error): string {
     : ''
 }
 
-/** A table that the plan reads completely. */
 interface Scan {
   schema: string
   table: string

@@ -62,7 +62,6 @@ const anyServed: ServedOutbox = {
   readings: 0,
 }
 
-/** Every statement that the daemon runs on the table. */
 function statementsOf(table: OpenTable): NamedStatements {
   const { scan } = table
   const writing = writeStatements(table)

@@ -8,10 +8,6 @@ import { isMarkedOnCapture } from './outboxTable.ts'
 export interface FailingRows {
   /** Statements leave out the filter and the stamp for these rows. */
   ids(): readonly string[]
-  /**
-   * Searches after a statement has failed.
-   * @returns true if the ids differ from `before`
-   */
   find(statements: FailingRowStatements, before: readonly string[]): Promise<boolean>
   /** Checks once a minute whether these rows still fail. */
   retest(statements: FailingRowStatements): Promise<void>

@@ -3,7 +3,6 @@ import type { QueryFailed } from './contentQueries.ts'
 
 /** The cause of a failed query for the contents of records. */
 export type QueryFault =
-  /** The data of these records: the query succeeds for other records. */
   | { kind: 'records'; records: { id: string; error: QueryFailed }[] }
   /** The query itself, or its rights. */
   | { kind: 'type'; error: QueryFailed }

@@ -78,10 +78,6 @@ export async function findPermissionProblems(db: Database, table: OutboxTable): 
   ]
 }
 
-/**
- * Makes the grants that a role needs for the outbox table.
- * @param onlyReads for a role that changes nothing
- */
 export async function readOutboxGrants(
   db: Database,
   table: OutboxTable,

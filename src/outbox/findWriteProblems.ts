@@ -85,7 +85,6 @@ function textTrial(shape: TableShape, column: string, text: string, what: string
   return { column, exactType, what, written: `${literalSql(text)}::text::${exactType}`, whole }
 }
 
-/** @param isKept true if an existing time stays */
 function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   const { exactType } = columnOf(shape, column)
   const now = nowSql(shape, column)
@@ -158,7 +157,6 @@ export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Pro
   return (await Promise.all(found)).flat()
 }
 
-/** @returns the number of characters of the longest id that the type keeps; null if the type refuses the id */
 async function keptLength(pool: Database, exactType: string): Promise<number | null> {
   try {
     const sql = `select length($1::text::${exactType}::text)::int as length`

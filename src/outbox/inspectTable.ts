@@ -179,10 +179,6 @@ export async function readIdentity(db: Database, qualified: string, idColumn: st
 
 const tablesMax = 20_000
 
-/**
- * Finds the table that a wrong name most likely means.
- * @returns the name to write; null if no name is similar
- */
 export async function findNearestTable(
   db: Database,
   { schema, table }: { schema: string | null; table: string },

@@ -2,7 +2,6 @@ import type { RowsRequest } from '../model.ts'
 
 export interface ScannedRow {
   outboxId: string
-  /** Null: the row has no key. */
   keyHash: string | null
   /** True if no row of its key may be captured now. */
   excepted: boolean | null

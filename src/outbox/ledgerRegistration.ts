@@ -118,7 +118,6 @@ export interface RegistrationOptions {
   onError(error: Error): void
 }
 
-/** Registers in the outbox's database that daemons of this ledger serve the table. */
 export class LedgerRegistration {
   readonly #options: RegistrationOptions
   #held: pg.Client | null = null
@@ -170,7 +169,6 @@ export class LedgerRegistration {
     }
   }
 
-  /** @returns the daemons of other ledgers that prevent it */
   async #tryToRegister(ledger: string): Promise<OtherDaemon[]> {
     const { address, table, readTable } = this.#options
     const client = this.#createClient()

@@ -15,7 +15,6 @@ export interface InspectedTable {
   readonly identity: OutboxIdentity
 }
 
-/** @throws OutboxTableUnusable */
 export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
   const refusal = refusedEncoding(await readEncoding(pool))
   if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
@@ -24,7 +23,6 @@ export async function inspectWithIdentity(pool: pg.Pool, table: OutboxTable): Pr
   return { shape, identity }
 }
 
-/** A table with its description from the ledger, and the parts of its statements. */
 export interface OpenTable extends InspectedTable {
   /** For statements on the table's rows. Statements on the catalog use `Outbox.pool`. */
   readonly db: Sessions
@@ -42,7 +40,6 @@ export interface OpenTable extends InspectedTable {
 export const rowSessions = (pool: Sessions, { hasClientCode }: TableShape): Sessions =>
   hasClientCode ? withRolePath(pool) : pool
 
-/** @param failingIds ids of rows whose filter or stamp fails */
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,

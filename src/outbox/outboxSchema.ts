@@ -47,7 +47,6 @@ const writeForm = z.strictObject({
 
 export const forms = { type: typeForms, createdAt, payload: payloadForms, write: writeForm, whats }
 
-/** The file without the entries that have several forms. */
 export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('The schema. Default: the search path finds the table.').optional(),
   table: z.string().min(1).describe('The table or view, as in the catalog: OutboxMessage, without quotes.'),

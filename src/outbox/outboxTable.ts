@@ -29,7 +29,6 @@ export interface OutboxTable {
 
 export type TypeSource =
   | { kind: 'constant'; type: string }
-  /** `values` maps the column's text to a type. */
   | { kind: 'column'; column: string; values: ReadonlyMap<string, string> }
 
 export interface CreatedAt {

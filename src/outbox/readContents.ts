@@ -47,7 +47,6 @@ export async function readContents(
   return all.slice(0, left === -1 ? all.length : left).filter((record) => record !== null)
 }
 
-/** Reads a row in any state, with its present content; null if no row has the id. */
 export async function readWholeRecord(
   outbox: Outbox,
   sources: Sources,
@@ -131,7 +130,6 @@ function readId(payload: string): string | null {
   return id !== undefined && isDigits(id) ? id.rawJSON : null
 }
 
-/** @returns each record with its content; null if the content did not fit into memory */
 async function readGroup(
   outbox: Outbox,
   group: Group,

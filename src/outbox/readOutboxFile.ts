@@ -128,7 +128,6 @@ function judgeWritten(
   if (what !== undefined) entry.report(['state'], why(state.column, what))
 }
 
-/** Reads `outbox.yaml` from the folder of mappings; null if there is none. @throws FilesInvalid */
 export function loadOutboxFile(dir: string): OutboxTable | null {
   const file = path.join(dir, 'outbox.yaml')
   let text: string

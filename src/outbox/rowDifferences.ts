@@ -9,7 +9,6 @@ export class RowDifferences {
   readonly #named = new Set<string>()
   readonly #edited = new Set<string>()
 
-  /** Adds different rows, each with a problem of its own. */
   addConflicts(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void {
     for (const conflict of conflicts) {
       const name = `${conflict.outboxId} ${stampOf(conflict.outboxId)}`

@@ -10,7 +10,6 @@ import { stateFormOf } from './stateForms.ts'
 /** Parts of every statement on an outbox table, whose rows have the alias o. */
 export interface RowExpressions {
   readonly from: string
-  /** The condition that a row waits and belongs to this outbox. */
   readonly waits: string
   /** The same condition without the filter. */
   readonly mayWait: string
@@ -99,7 +98,6 @@ function filterExpression({ filter, id }: OutboxTable, failingIds: readonly stri
   return ` and case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then true else (${filter}\n) end`
 }
 
-/** The stamp `unreadable` matches every stamp. */
 function stampUnless(failingIds: readonly string[], { id }: OutboxTable, stamp: string): string {
   if (failingIds.length === 0) return stamp
   return `case when ${columnSql(id)}::text in (${literalsSql(failingIds)}) then 'unreadable' else ${stamp} end`

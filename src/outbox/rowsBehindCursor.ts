@@ -47,7 +47,6 @@ export interface RowsBehindCursor {
   after: string | null
 }
 
-/** Searches for waiting rows behind the cursor, up to the first slice that has some. */
 export async function findRowsBehindCursor(
   outbox: Outbox,
   begin: string | null,

@@ -69,7 +69,6 @@ export interface UnderWaySlice {
   known: string[]
   /** Null for the last slice. */
   upTo: string | null
-  /** False if rows of this table never show that they are under way. */
   canTell: boolean
 }
 

@@ -11,10 +11,6 @@ export interface SecondLedger {
 
 const countMax = 10_000
 
-/**
- * @param ours the id of our ledger
- * @param table schema.table
- */
 export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
   if (!(await isThere(db, ours))) return null
   const found = await orUnseen(() =>
@@ -29,10 +25,6 @@ export async function findSecondLedger(db: Database, ours: string, table: string
   return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
 }
 
-/**
- * Returns which of these rows a second ledger has captured.
- * @param ours the id of our ledger
- */
 export async function findCapturedBySecondLedger(
   db: Database,
   ours: string,

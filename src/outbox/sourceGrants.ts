@@ -33,11 +33,6 @@ export async function readTablesOf(db: Database, queries: readonly string[]): Pr
   return rows
 }
 
-/**
- * Makes the statements that let a role read tables.
- * @param role quoted
- * @param onlyMissing for our own role
- */
 export function grantsToRead(
   tables: readonly ReadTable[],
   role: string,

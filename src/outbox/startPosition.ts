@@ -9,7 +9,6 @@ import type { Outbox } from './outbox.ts'
 import { isMarkedOnCapture } from './outboxTable.ts'
 import { rowExpressions, startSql } from './rowExpressions.ts'
 
-/** Waiting rows before a start position, which no claim reads. */
 export interface HiddenRows {
   rows: number
   oldest: string | null

@@ -18,7 +18,6 @@ export interface StateForm {
   /** The values that are written, for trial writes. */
   readonly writes: readonly string[] | 'time'
   isWrittenAt(state: State): boolean
-  /** The value to write, by the state in `r.state`. */
   markSql(shape: TableShape): string
   /** The condition that the outcome may still be written: completed and discarded rows stay. */
   readonly openSql: string

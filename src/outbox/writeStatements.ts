@@ -30,7 +30,6 @@ export interface WriteStatements {
   readonly states: ReadonlySet<State>
 }
 
-/** Makes the statements; null if the description has nothing to write. */
 export function writeStatements({ table, shape, rows, served }: OpenTable): WriteStatements | null {
   const { waits, stamp } = rows
   const { write } = table

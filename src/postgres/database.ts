@@ -172,7 +172,6 @@ export function isLockOrTimeout(error: unknown): boolean {
   return isLockTimeout(error) || isStatementCanceled(error)
 }
 
-/** Says whether an error is about this piece of work, this moment, or all work. */
 export function blameFor(error: unknown, work: Work): Blame {
   const { severity } = (error ?? {}) as { severity?: unknown }
   if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'

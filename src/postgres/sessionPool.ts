@@ -79,7 +79,6 @@ export class SessionPool extends pg.Pool {
     return this.#takePath(await this.#connect(), 'role')
   }
 
-  /** Returns null unless `isErp`. */
   async readRolePath(): Promise<string | null> {
     if (this.#rolePath === null && this.#options.isErp) (await this.#connect()).release()
     return this.#rolePath

@@ -7,18 +7,12 @@ export type EnvironmentRead =
   | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** A setting taken from a variable of the daemon, because the sandbox's own is not set. */
 export interface Borrowed {
   setting: keyof SandboxSettings
   from: string
   own: string
 }
 
-/**
- * @param readFile reads the file of a variable `X_FILE`
- * @param overrides settings from options; they win
- * @returns the settings, or each problem in a sentence
- */
 export function readEnvironment(
   env: Record<string, string | undefined>,
   readFile: (path: string) => string,

@@ -35,7 +35,6 @@ export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
   return read(answer, resource, pauseCall(answer))
 }
 
-/** Returns the pause for an answer to a GET. A 401 counts as the second one. */
 export function pauseCall(answer: Answer): PauseCall | null {
   return pauseFor(answer, ({ get }) => get)
 }

@@ -44,7 +44,6 @@ interface TokensDeps {
   breached(kind: Breach): void
 }
 
-/** For a token without a lifetime. */
 const assumedLifetimeMs = 300_000
 /** After a failed renewal, so that an issuer in trouble is not asked with each request. */
 const renewalPauseMs = 10_000

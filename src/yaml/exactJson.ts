@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { boundText } from '../boundText.ts'
 
-/** A JSON number with its own digits, which `JSON.stringify` writes unchanged. */
 export interface Digits {
   readonly rawJSON: string
 }
@@ -59,7 +58,6 @@ export function writeJson(value: PayloadValue): string {
   return typeof value === 'object' && isDigits(value) ? value.rawJSON : JSON.stringify(value)
 }
 
-/** The value with its numbers as doubles, exact enough to check its shape. */
 export function toPlainValue(value: PayloadValue): unknown {
   if (isDigits(value)) return Number(value.rawJSON)
   if (Array.isArray(value)) return value.map(toPlainValue)
@@ -72,7 +70,6 @@ export function quote(text: string): string {
   return JSON.stringify(boundText(text, quotedCharactersMax))
 }
 
-/** The kind of value, as a word in a sentence. */
 export function nameKind(value: PayloadValue): string {
   if (typeof value === 'string') return 'text'
   if (value === null || typeof value === 'boolean') return String(value)

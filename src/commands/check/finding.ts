@@ -27,7 +27,6 @@ export interface CertificateEnd {
   endsMs: number
 }
 
-/** Noticed by other checks, and judged last. */
 export interface Noticed {
   clocks: ClockReading[]
   certificates: CertificateEnd[]

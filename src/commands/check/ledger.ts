@@ -10,10 +10,6 @@ import type { Database } from '../../postgres/database.ts'
 import { inspectDatabase } from '../../postgres/inspectDatabase.ts'
 import { type Finding, finding } from './finding.ts'
 
-/**
- * Checks the ledger's database and its open problems.
- * @throws DatabaseUnusable if it cannot be reached or lacks a migration
- */
 export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: StoreConfig): Promise<Finding[]> {
   const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
@@ -50,7 +46,6 @@ export async function checkLedger({ stateDatabaseUrl: url, ledgerStandby }: Stor
   ]
 }
 
-/** Reads the history problem that the first daemon would find; null if there is none. */
 async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStandby']): Promise<string | null> {
   const findNamed = async () => ({ kind: 'none' }) as const
   const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })

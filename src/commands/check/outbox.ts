@@ -45,7 +45,6 @@ import { openDatabasesOf } from '../terminal/operator.ts'
 import { type Finding, finding, type Mark, notAsked } from './finding.ts'
 import { limitMessage } from './ledger.ts'
 
-/** Checks the table without the ledger, then its rows. @throws DatabaseUnusable, OutboxTableUnusable, FilesInvalid */
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
   const table = described ?? describeStandardTable(config.outboxTable)
@@ -203,7 +202,6 @@ function judgeTrial(trial: WriteBackTrial): Judged {
 
 const what = 'types'
 
-/** Each type needs a mapping file, here or on the host of a running daemon. */
 async function checkTypes(databases: Databases, { mappingsDir }: StoreConfig, table: OutboxTable): Promise<Finding> {
   const here = mappingsHere(mappingsDir)
   if (here === null) return notAsked(what, 'the mapping files cannot be used')

@@ -124,7 +124,6 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   return finding(what, mark, ...message, ...next)
 }
 
-/** @param durability null if the ledger cannot be reached */
 export function judgeDurability(durability: Durability | null, standby: LedgerStandby): Finding {
   const what = 'durability'
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')

@@ -108,7 +108,6 @@ export function interpretCall(answer: Answer, beside: Answer | null): Finding {
 
 type Response = Answer & { kind: 'response' }
 
-/** Says why an answer may not come from the service; null if it does. */
 function foreign(answer: Response, beside: Answer | null): string | null {
   const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))

@@ -8,7 +8,6 @@ import { isoTime, isoTimeOrNull, showDuration, showTime } from '../../time.ts'
 
 export interface StatusView {
   show(report: StatusReport): void
-  /** @param nowMs by the clock of this machine */
   failed(message: string, nowMs: number): void
 }
 

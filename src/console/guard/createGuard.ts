@@ -21,7 +21,6 @@ const answersWaitingMax = 40
 
 type Person = Pick<Viewer, 'who' | 'session'>
 
-/** Guards every route: checks the Host, the sign-in, and for a form its origin, its token and `--read-only`. */
 export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
   const { access, isReadOnly } = options
   const tokenFor = createFormTokens()

@@ -14,7 +14,6 @@ const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
 
 export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
 
-/** @throws Refused if the Host is not a name of this console, against DNS rebinding */
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
@@ -57,7 +56,6 @@ function nameInHost(header: string | undefined): string | null {
   return bare(new URL(`http://${header}`).hostname)
 }
 
-/** True for the names of this machine, the address of the connection, --host and CONSOLE_NAME, each as a whole. */
 export function namesUs(
   name: string,
   localAddress: string,

@@ -24,7 +24,6 @@ export interface Fault {
 export interface CaptureRowsDeps extends RecordMaker {
   claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
-  /** @returns the first records with their contents, at least one */
   readContents(records: readonly OutboxRecord[]): Promise<OutboxRecord[]>
   /** Null if another instance captures. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
@@ -99,7 +98,6 @@ interface Marking extends Pick<Insertion, 'discarded'> {
   records: readonly CapturedRecord[]
 }
 
-/** @returns the rows whose mark the table ignored */
 async function mark(
   deps: CaptureRowsDeps,
   rows: ClaimedRows,
@@ -136,7 +134,6 @@ export function mapToRecord({ map, newId, newKey }: RecordMaker, row: OutboxReco
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
-/** Rejects a row whose contents cannot be read or written. */
 export function rejectUnreadableRow({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
   const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
   const error = `the row cannot be captured: ${why}`

@@ -31,7 +31,6 @@ export interface SubmitHistory extends Pick<Submission, 'serverErrors' | 'renewe
 
 export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
-  /** `leftTrace`: the refusal says that the service may have the record. */
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }

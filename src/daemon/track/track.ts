@@ -175,7 +175,6 @@ function notKnown(submission: Submission): Step {
   }
 }
 
-/** Lets the next poll compete only for the few slots of rare polls. */
 export function asRarePoll(step: Step): Step {
   return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }

@@ -38,7 +38,6 @@ export const burstsSample: Sample<readonly number[]> = {
   },
 }
 
-/** A request that the service accepts and the limit counts: a question if questions count, else a record. */
 async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
   const shape = await acceptedShape(parts)
   const isPollCounted = judgeCounted(await parts.sample(headerSample), 'poll').found === 'yes'
@@ -299,7 +298,6 @@ function isContradicted(parts: Parts): boolean {
   })
 }
 
-/** @param windowMs the configured window, for which the second count waited */
 export function judgeRateWindow(counts: Counts | null, windowMs: number): Finding {
   const seconds = windowMs / 1000
   const assumed = `${seconds} s or less (RATE_LIMIT_WINDOW_SECONDS)`

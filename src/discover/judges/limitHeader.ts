@@ -160,7 +160,6 @@ export function judgeRateTokens(header: Header): Finding {
   return unknown(doubtOf(header) ?? (scope === 'token' ? apart : why), { assumed })
 }
 
-/** An answer that says how much of the limit remains, or a request that may have counted. */
 export interface Observation {
   fromMs: number
   toMs: number

@@ -62,10 +62,6 @@ function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<A
   })
 }
 
-/**
- * Sends an order in the accepted shape, with one change.
- * @throws {CannotAsk} if none was accepted
- */
 export async function postOrder(parts: Parts, change: OrderChange = {}): Promise<AnsweredExchange> {
   const { shape, tried } = await parts.sample(orderSample)
   if (shape === null) throw new CannotAsk(explainRefused(tried.at(-1)?.answer))

@@ -78,7 +78,6 @@ async function narrow(parts: Parts, { headers, form }: KeyShape, newIds: boolean
 }
 
 async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repeats> {
-  // A repetition has the same content as the first record.
   const data = parts.given.record === null ? { field2: `outboxd${parts.run}same` } : {}
   let [keyText, id] = [randomUUID(), randomUUID()]
   const send = (text: string) => submit(parts, { shape: { key }, key: text, id: newIds ? randomUUID() : id, data })
@@ -98,7 +97,6 @@ async function repeat(parts: Parts, key: KeyShape, newIds = false): Promise<Repe
   return { key, first, again, otherKey }
 }
 
-/** How the service recognised a repetition; null if that is unknown. */
 type Recognised = 'same id' | 'E002' | 'other' | 'no' | null
 
 /** Null, too, if the repetitions were answered differently. */

@@ -29,12 +29,6 @@ export async function askTokenUnit(parts: Parts): Promise<Finding> {
   return judgeTokenUnit(expiresIn, byToken, parts.config.tokenUnit)
 }
 
-/**
- * Sure if the token itself agrees with expires_in; likely if the number makes sense in one unit only.
- *
- * @param expiresIn NaN if there is no number
- * @param byToken lifetime in seconds from the token itself; null if it is not a JWT with times
- */
 function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit): Finding {
   if (!(expiresIn > 0))
     return sure('none', 'the answer has no expires_in that is a number', {
@@ -85,7 +79,6 @@ function jwtLifetimeSeconds(accessToken: string): number | null {
 
 const unknownIdPath = () => `${resources.data.path}/${randomUUID()}`
 
-/** A token before and after a newer one came. No other request renews a token in between. */
 interface TokenPair {
   former: string
   newer: string | null
@@ -183,7 +176,6 @@ function lifeOf(grant: Exchange, exchanges: readonly Exchange[]): HeldFor | null
   }
 }
 
-/** True if a 401 is not about the token's age: it has a code of the service, or the next token gets it too. */
 function isRefusedAnyway(use: Exchange, exchanges: readonly Exchange[]): boolean {
   const { answer } = use
   if (answer.kind === 'no-answer' || answer.status !== 401) return false

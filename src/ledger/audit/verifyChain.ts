@@ -15,7 +15,6 @@ export interface ChainVerdict {
   broken: string | null
   head: ChainHead | null
   blocks: number
-  /** Unchanged entries. */
   entries: number
   /** Unchanged events with an emptied or erased part. */
   reduced: number

@@ -45,7 +45,6 @@ export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named';
 
 export type HistoryVerdict =
   | { kind: 'stands' }
-  /** The ledger is unused, or a declared standby was promoted. */
   | { kind: 'agrees'; isPromoted: boolean }
   /** The ledger has no records, so the outbox's rows decide. */
   | { kind: 'asks' }

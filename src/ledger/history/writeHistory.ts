@@ -72,7 +72,6 @@ export async function agreeByDaemon(db: Database, who: string): Promise<void> {
   )
 }
 
-/** Locks the finding, if it is the one that the operator has seen. */
 export async function isSameFinding(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `select from outboxd.history where abs(${epochMsSql('found_at')} - $1) < 1 for update`,
@@ -121,7 +120,6 @@ async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
   )
 }
 
-/** @param subjects problems that end with the pause; null for all */
 async function endHistoryPause(db: Database, subjects: string[] | null): Promise<void> {
   await db.query(`delete from outboxd.pause where reason = 'history'`)
   await clearProblems(db, kind, subjects)

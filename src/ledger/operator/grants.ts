@@ -92,10 +92,6 @@ const wanted = `
       and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i') -- an identity column needs no grant
   )`
 
-/**
- * Makes one statement for all tables with the same grants.
- * @param role SQL
- */
 const statements = (role: string) => `
   select pg_catalog.format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
   union select pg_catalog.format('grant %s on %s to %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
@@ -116,7 +112,6 @@ export async function readMissingGrants(db: Database): Promise<string[]> {
   return rows.map(({ statement }) => statement)
 }
 
-/** @returns statements that grant what a role needs and revoke the rest */
 export async function readLedgerGrants(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},

@@ -19,7 +19,6 @@ export interface SeenRecord {
 }
 
 export interface Actor {
-  /** `operator NAME`. */
   who: string
   reason: string | null
   /** user@host. */
@@ -42,7 +41,6 @@ export type Act =
   | 'recover --restored'
   | ValueAccess['act']
 
-/** An operator saw values that pages mask. */
 export interface ValueAccess {
   act: 'show' | 'search' | 'download'
   records: readonly { id: string; outboxId: string; type: string }[]

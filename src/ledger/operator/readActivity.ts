@@ -5,7 +5,6 @@ import { type KeyOnFailure, stoppingStatesSql } from '../keyOrder.ts'
 
 export interface Activity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
-  /** The last heartbeat of a silent instance. */
   lastSilentMs: number | null
   /** True if a daemon has a session. Behind a pooler a session may not be visible. */
   daemonConnected: boolean

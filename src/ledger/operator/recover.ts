@@ -228,11 +228,9 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
 
 export interface RecoveryTerms {
   as: RecoveredAs
-  /** Identifies the finding that the operator has seen. */
   seenAtMs: number
   /** True if waiting rows from before the finding may have been sent. */
   isOutboxInDoubt: boolean
-  /** Counts of what was recovered before, for the log. */
   before: { arrived: number; uncertain: number; rows: number }
 }
 

@@ -3,7 +3,6 @@ import { relationKindNames } from '../findTableProblems.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
 import { findNamed } from './columnNames.ts'
 
-/** The column that identifies rows, and its lines in the file. */
 export interface IdChoice {
   readonly column: CatalogColumn | null
   /** @param other a column to try the rest with, if the user has to name the id */

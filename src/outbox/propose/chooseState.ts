@@ -15,7 +15,6 @@ import {
   type WordsOf,
 } from './findSentColumns.ts'
 
-/** The column that says whether a row waits, and its lines in outbox.yaml. */
 export interface StateChoice {
   /** Null if there is none, or the user must choose. */
   readonly column: CatalogColumn | null
@@ -24,7 +23,6 @@ export interface StateChoice {
   readonly warnings: readonly string[]
 }
 
-/** Null if the rows could not be counted. */
 export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
@@ -72,7 +70,6 @@ const chosen = (column: CatalogColumn | null, lines: readonly YamlLine[]): State
   warnings: [],
 })
 
-/** @param atOnce on capture */
 function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
   return chosen(column, [
     { text: 'state:' },
@@ -155,7 +152,6 @@ const meanings: Record<(typeof states)[number], string> = {
   uncertain: 'it may have arrived: it needs attention',
 }
 
-/** Chooses one of the column's words, or our word if it allows any. */
 function wordFor(
   column: CatalogColumn,
   words: readonly string[],

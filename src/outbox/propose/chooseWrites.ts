@@ -4,14 +4,12 @@ import type { StateChoice } from './chooseState.ts'
 import { findNamed, isError, isGivenUp, names } from './columnNames.ts'
 import { isText } from './findSentColumns.ts'
 
-/** The columns that we write apart from the state's, and their lines in the file. */
 export interface WriteChoice {
   readonly columns: readonly string[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** Chooses the columns that take a record's outcome, apart from the state column. */
 export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
   const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
   if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }

@@ -165,7 +165,6 @@ async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]
   return (await readSeenRows('how many rows there are', warnings, () => countWaitingRows(pool, all))) ?? null
 }
 
-/** Returns the record types of the table, or what the user must name instead. */
 function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
   if ('constant' in type) return [type.constant]
   const column = columns.find(({ name }) => name === type.column)
@@ -210,7 +209,6 @@ async function readFields(
   return fields.length === 0 ? null : fields
 }
 
-/** Returns the warnings that `check` would give about the proposed file, if its id is known. */
 async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
   const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrialYaml(lines))
   if (described === null) return problems.map(({ message }) => message)
@@ -229,7 +227,6 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }
   }
 }
 
-/** Returns warnings about the requests if the mapping is complete. */
 function findMappingWarnings(name: string, text: string): string[] {
   const { mapping } = readMapping(name, text)
   return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)

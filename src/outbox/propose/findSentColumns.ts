@@ -30,10 +30,6 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
   )
 }
 
-/**
- * Finds the columns whose words `findSentColumns` needs.
- * @param isCheap false for a view, which computes its rows
- */
 export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
   const isNamed = ({ name }: CatalogColumn) => mayTellOfSending(name) || isAnyStatus(name)
   return columns.filter((column) =>

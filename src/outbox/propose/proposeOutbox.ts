@@ -10,7 +10,6 @@ import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf }
 export interface OutboxProposal {
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
-  /** One mapping file for a constant type, or one for each value of a column. */
   readonly type: { readonly constant: string } | { readonly column: string }
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
   readonly hasId: boolean
@@ -32,11 +31,6 @@ export function findWordColumns({ columns, kind }: CatalogTable): string[] {
 /** Each column takes one query. */
 const sentWordColumnsMax = 30
 
-/**
- * Proposes `outbox.yaml` for a table.
- *
- * @param hasSource true if a mapping's query reads the record, so that a row needs only its id
- */
 export function proposeOutbox(
   table: CatalogTable,
   wordsOf: WordsOf,
@@ -56,7 +50,6 @@ export function proposeOutbox(
     const writes = chooseWrites(free, isOutbox, state)
     return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
   }
-  // Columns that identify a record or are read from it are not written.
   const read = [id.column, type, key, createdAt, document]
   const first = choose(read)
   const isAllWritten = first.written.length === columns.length

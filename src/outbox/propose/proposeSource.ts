@@ -66,7 +66,6 @@ const isAmount = ({ type }: CatalogColumn) => /^(numeric|money|real|double preci
 const isName = (column: CatalogColumn) => isText(column) || isNumber(column)
 const nameOf = ({ name }: CatalogColumn) => name
 
-/** Selects the customer's id at the service, from the header or the customer's table. */
 function selectCustomer({ header, customer }: ErpDocument, isOrder: boolean): Selected[] {
   const own =
     customer === null

@@ -10,10 +10,6 @@ import { findWordColumns } from './proposeOutbox.ts'
 /** The words of each column; null if there are many. Columns that could not be read are missing. */
 export type Words = Map<string, readonly string[] | null>
 
-/**
- * Reads the values of the columns that a proposal depends on.
- * @param warnings gets the columns that could not be read
- */
 export async function readAllWords(db: Database, table: CatalogTable, warnings: string[]): Promise<Words> {
   const words: Words = new Map()
   for (const column of findWordColumns(table)) {

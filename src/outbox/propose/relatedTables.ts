@@ -8,12 +8,10 @@ export interface ErpDocument {
   readonly header: CatalogTable
   /** The header's primary key. */
   readonly key: CatalogColumn
-  /** The customer's table; null if the header has no reference to one. */
   readonly customer: Lookup | null
   readonly lines: Lines | null
 }
 
-/** `column` refers to `key` of another table. */
 export interface Lookup {
   readonly column: string
   readonly table: CatalogTable
@@ -118,7 +116,6 @@ async function findLinesCondition(db: Database, table: CatalogTable): Promise<st
 /** Two points are for a quantity, and one for any other sign. */
 const linesScoreMin = 3
 
-/** Scores how much a table that refers to the header looks like its lines. */
 function scoreLines(header: string, table: CatalogTable, reference: string): number {
   const { name, columns } = table
   const others = columns.filter((column) => column.name !== reference)
@@ -153,7 +150,6 @@ function sharesStem(header: string, other: string): boolean {
 const stemOf = (header: string): string =>
   /^O[A-Z]{3}$/.test(header) ? plain(header).slice(1) : plain(header).replace(/(header|head|kopf|en|e|s)$/, '')
 
-/** Usual names of a column that refers to the header, in the form of `plain`. */
 function namesOfReference(header: string, key: string): string[] {
   const [table, name] = [plain(header), plain(key)]
   const own = /^(id|no|nr|code|key)$/.test(name) ? [`document${name}`, `order${name}`] : [name]

@@ -9,7 +9,6 @@ export class BeyondBounds extends Error {
   override name = 'BeyondBounds'
 }
 
-/** @throws SyntaxError, BeyondBounds if jsonb cannot store it */
 export function readJson(body: unknown): unknown {
   const text = typeof body === 'string' ? body : ''
   const value = JSON.parse(text)

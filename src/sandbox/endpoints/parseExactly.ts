@@ -75,7 +75,6 @@ export function readExactNumbers(json: string): unknown {
   })
 }
 
-/** Returns the same text for `12.50`, `1.25e1` and `125e-1`. */
 export function canonicalNumber(number: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i.exec(number) ?? []

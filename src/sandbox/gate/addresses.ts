@@ -40,7 +40,6 @@ function readAddress(address: string): { plain: string; family: Family | undefin
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
 }
 
-/** Writes `::ffff:1.2.3.4` as `1.2.3.4`. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }

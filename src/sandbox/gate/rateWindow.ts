@@ -118,7 +118,6 @@ export class FixedWindow {
     this.windowUs = windowUs
   }
 
-  /** @param countsRefused true if a refused request counts, too */
   take(client: string, arrivedUs: number, countsRefused = false): Slot {
     const admitted = this.remaining(client, arrivedUs) > 0
     const count = this.#counts.get(client) ?? 0

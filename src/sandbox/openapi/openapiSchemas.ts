@@ -75,7 +75,6 @@ const examples: Partial<Record<SchemaName, unknown>> = {
   },
 }
 
-/** Undefined if the current settings refuse the example. */
 export function exampleOf(live: LiveSettings, name: SchemaName): { example?: unknown } {
   const schemas: Partial<Record<SchemaName, z.ZodType>> = { ...requests(live), ...answers(live) }
   const example = examples[name]

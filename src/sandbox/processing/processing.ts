@@ -70,7 +70,6 @@ export interface Polled<S> {
   fault: FaultAction | undefined
 }
 
-/** Finds what a poll asks for, and moves its script on by one step. */
 export async function pollProcessing<S extends { held: boolean; statuses: readonly Step[] | null }>(
   parts: Parts,
   which: Which,

@@ -19,7 +19,6 @@ export class SeededRandom {
     for (const [client, stored] of positions) this.#of(client).stored = stored
   }
 
-  /** Takes the next position for a record of the client. */
   next(client: string): number {
     return this.#of(client).stored++
   }

@@ -7,7 +7,6 @@ import type { RecordScript, Step } from './scenarioSchema.ts'
 
 type Sent = { endpoint: Endpoint | 'other'; body: string }
 
-/** Scripts for records. The database has the progress of each. */
 export class RecordScripts {
   readonly #pool: pg.Pool
   readonly #scripts: readonly RecordScript[]

@@ -78,7 +78,6 @@ async function tryLock(session: pg.Client, lostPid: number): Promise<Holder | 'h
   return holder === undefined || holder.pid === lostPid ? 'unknown' : holder
 }
 
-/** pg does not declare `processID`. */
 function pidOf(session: pg.Client): number {
   return (session as unknown as { processID: number }).processID
 }
