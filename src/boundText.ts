@@ -8,7 +8,7 @@ export const textMax = {
   word: 100,
   /** An error, a cause, a problem's detail. */
   message: 500,
-  /** What is wrong with all fields of a record. */
+  /** The errors of all fields of a record. */
   errors: 20_000,
   excerpt: 2_048,
 } as const

@@ -3,11 +3,11 @@ import type { z } from 'zod'
 
 /** Says if the instances on one ledger may differ in a variable. */
 export type Sharing =
-  /** They may not, and `status` reports the values. */
+  /** Instances must not differ, and `status` reports the values. */
   | 'same: reported'
-  /** They may not: a daemon with a different database, table or service does not start. */
+  /** Instances must not differ. A daemon with a different database, table or service does not start. */
   | 'same: refused'
-  /** They may, with the reason. */
+  /** Instances may differ, with the reason. */
   | `own: ${string}`
 
 export interface Variable {

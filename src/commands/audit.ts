@@ -144,7 +144,7 @@ function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): st
   return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of operators${lost}.`
 }
 
-/** @returns 1 if the chain is broken, 3 if there is none */
+/** @returns 1 if the chain is broken, 3 if it does not exist */
 async function verify(context: CommandContext, options: AuditOptions): Promise<number> {
   const noted = options.noted === undefined ? null : readHead(options.noted)
   if (noted === undefined)

@@ -92,7 +92,7 @@ function markdown(rows: readonly Row[]): string {
 
 export interface EffectiveVariable {
   name: string
-  /** In its own unit; `set` or `not set` for a secret; null if it is missing or invalid. */
+  /** In its own unit, with `set` or `not set` for a secret. Null if it is missing or invalid. */
   value: string | null
   /** `environment`, `default`, or the path of a file; null without a value. */
   from: string | null

@@ -24,13 +24,13 @@ export interface Finding {
   certainty: Certainty
   /** The observations, or why it was not asked. */
   why: string
-  /** What the daemon assumes with its present settings; null if nothing depends on it. */
+  /** The daemon's assumption with its present settings; null if nothing depends on it. */
   assumed: string | null
   /** True if the service behaves differently. */
   differs: boolean
   set: readonly Setting[]
   advice: readonly string[]
-  /** What the daemon cannot handle; null if it handles the answer. */
+  /** The part that the daemon cannot handle; null if it handles the answer. */
   cannot: string | null
   contract: Contract
 }

@@ -20,7 +20,7 @@ export type Body = Readonly<Record<string, unknown>>
 
 export type Need = Exclude<keyof Given, 'record' | 'order'>
 
-/** One thing that the interface does not show (docs/why/contract.md). */
+/** A thing that the interface does not show (docs/why/contract.md). */
 export interface Question {
   /** Must not change, because users give it to `--only` and read it in `--json`. */
   name: string

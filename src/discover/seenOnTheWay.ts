@@ -3,7 +3,7 @@ import { showMs } from './finding.ts'
 import { hadArrived } from './observe.ts'
 import type { Throttle } from './question.ts'
 
-/** What the exchanges showed apart from the answers to questions, in sentences. */
+/** Lists in sentences what the exchanges showed apart from the answers to questions. */
 export function seenOnTheWay(exchanges: readonly Exchange[], throttles: readonly Throttle[]): string[] {
   return [
     ...lateOnes(exchanges),

@@ -49,7 +49,7 @@ export async function withKeysLocked<T>(
 
 const linesMax = 1_000
 
-/** Releases records that are no longer blocked because KEY_ON_FAILURE changed. Runs in a transaction. */
+/** Releases the records that a change of KEY_ON_FAILURE unblocks. Runs in a transaction. */
 export async function releaseUnblockedKeys(db: Database, onFailure: KeyOnFailure): Promise<number> {
   const { rows } = await db.query<{ key: string }>(
     `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,

@@ -12,7 +12,7 @@ export interface Pruned {
   forgotten: number
 }
 
-/** `begun`: there is more to do. `elsewhere`: another instance prunes, or captures without a break. */
+/** `begun` means that there is more to do, `elsewhere` that another instance prunes, or captures without a break. */
 export type PruneEnd = 'through' | 'begun' | 'elsewhere'
 
 export interface PruneRound {

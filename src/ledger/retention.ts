@@ -144,7 +144,7 @@ export const restorePrunedSql = (pruned: string, who: string): string => `back a
     where p.outbox_id = ${pruned}.outbox_id and p.outbox = ${pruned}.outbox
   )`
 
-/** Null: for ever; for payloads: as long as the submission. */
+/** Null keeps records for ever, or payloads as long as their submission. */
 export interface Retention {
   days: number | null
   payloadDays: number | null

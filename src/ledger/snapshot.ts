@@ -12,7 +12,7 @@ export interface LedgerSnapshot {
   probing: number
   /** Creation of the oldest captured row that was not sent yet. */
   oldestUnsentMs: number | null
-  /** When the service got the oldest record that is polled. */
+  /** The time when the service got the oldest record that is polled. */
   oldestAcceptedMs: number | null
   /** End of the failed or rejected record that has waited longest. */
   oldestForPersonMs: number | null

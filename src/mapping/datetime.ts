@@ -19,7 +19,7 @@ interface Written {
   /** `hh:mm`; null for a date without a time. */
   readonly minute: string | null
   readonly second: string
-  /** With its point; empty if there is none. */
+  /** With its point; empty without a fraction. */
   readonly fraction: string
   /** `Z` or ±hh:mm; null for a local time. */
   readonly offset: string | null

@@ -78,7 +78,7 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   return table.get(text) ?? invalid(`is not in the lookup table: ${quote(text)}${didYouMean(text, table.keys())}`)
 }
 
-/** The outcome for an outbox row: a frozen request, or why there is none. */
+/** The outcome for an outbox row: a frozen request, or the reason against one. */
 export type MappedRecord =
   | {
       kind: 'mapped'

@@ -70,7 +70,7 @@ export interface AuditSum {
 
 export interface AuditSums {
   add(line: AuditLine): void
-  /** By month, type, outcome and currency. Records without an end come last. */
+  /** Grouped by month, type, outcome and currency. Records without an end come last. */
   rows(): AuditSum[]
 }
 

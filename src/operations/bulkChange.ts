@@ -35,7 +35,7 @@ export interface CarriedOut {
 }
 
 export interface BulkRun {
-  /** When aborted, finishes the batch and leaves the rest. */
+  /** If it is aborted, the batch is finished and the rest is left. */
   signal: AbortSignal
   onProgress(done: number): void
 }

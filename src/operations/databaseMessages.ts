@@ -73,7 +73,7 @@ export function startMessage(start: StartPosition | null): string | null {
   return null
 }
 
-/** Says that all rows of an existing table will be sent, and how to prevent that; null if there are none. */
+/** Says that all rows of an existing table will be sent, and how to prevent that; null without such rows. */
 export function historyMessage(history: InitialBacklog | null): string | null {
   if (history === null || history.rows === 0) return null
   const { rows, isEstimate, oldest, newest } = history

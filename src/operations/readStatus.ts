@@ -35,7 +35,7 @@ export interface StatusFacts extends LedgerHalf {
   /** Creation of the oldest row that is not accepted. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** What must happen before the backlog moves, to follow "after"; null if nothing. */
+  /** The condition for the backlog to move, to follow "after"; null if it moves. */
   backlogStandsUntil: string | null
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]

@@ -163,7 +163,7 @@ export interface TakingIn extends Reading {
 }
 
 /**
- * `changed`: the finding is different now, or another operator was faster. `incomplete`: rows are left for another run.
+ * `changed`: the finding is different now, or another operator was faster. `incomplete` leaves rows for another run.
  */
 export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 

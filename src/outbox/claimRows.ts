@@ -51,7 +51,7 @@ function rememberedRows(outbox: Outbox, table: OpenTable, { outboxIds, leftTypes
     leftTypes,
     isRemembered: true,
     read: () => readFirstWaiting(outbox, table.db, table, outboxIds),
-    // These rows are not locked, so a later state may be written already.
+    // The rows are not locked, so a later state may be written already.
     mark: async (statuses) => idsOf(toWrite(table, statuses)),
     async [Symbol.asyncDispose]() {},
   }

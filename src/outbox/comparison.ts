@@ -22,7 +22,7 @@ export interface ComparisonOptions {
   slicesMax: number
 }
 
-/** One comparison takes about four minutes, most of which are pauses. */
+/** A comparison takes about four minutes, most of which are pauses. */
 export const comparisonBounds = { sliceRows: sliceMax, slicesMax: 100 } as const
 
 /** Finds rows that the ledger has lost, and rows that no claim reads because of their place or status. */

@@ -42,9 +42,8 @@ export function chooseInKeyOrder(
 }
 
 /**
- * Keeps the rows of each key in order: takes up to `keyRowsMax` rows of a key. After the first row that waits, all
+ * Keeps the rows of each key in order, and takes up to `keyRowsMax` rows of a key. After the first row that waits, all
  * later rows of its key wait.
- *
  * @param held hashes of keys that have to wait
  * @returns decides about the next row; `mayGo` is false if the row itself has to wait
  */

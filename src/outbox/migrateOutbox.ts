@@ -16,9 +16,8 @@ export interface OutboxMigration {
 
 /**
  * Creates the outbox table of migrations/outbox.sql if it does not exist, and creates or renews its trigger.
- *
  * @param outboxTable name, or schema.name
- * @param wake true for a trigger that wakes the daemon; null: only if no transaction can be prepared
+ * @param wake true for a trigger that wakes the daemon; null adds it only if no transaction can be prepared
  */
 export async function migrateOutbox(
   databaseUrl: string,
@@ -80,7 +79,7 @@ function ownNamesOf(name: string): { qualified: string; trigger: string; index: 
 
 export interface OutboxTableState {
   exists: boolean
-  /** `always`: the trigger of an earlier version. `never`: it is missing or disabled. */
+  /** `always` is the trigger of an earlier version. `never` means that it is missing or disabled. */
   wakes: 'sleepers' | 'always' | 'never'
   preparedMax: number
   columns: string[]

@@ -196,7 +196,7 @@ async function readOrBlame(
     )
     const others = ids.filter((id) => !culprits.has(id))
     if (others.length === 0) return culprits
-    // One read for all records, because the memory limit holds for all of them together.
+    // Reads all records together, because the memory limit holds for all of them.
     const read = await readByIds(outbox, group, others, untilMs).catch((again: unknown) => {
       throw again instanceof QueryFailed ? new SourceFailed(group.type, 'moment', again) : again
     })

@@ -80,9 +80,8 @@ export function rowExpressions(
 }
 
 /**
- * A digest of what a cursor depends on. If one part changes, rows behind the cursor may be ours, so a new cursor begins
- * at the start.
- *
+ * A digest of everything on which a cursor depends. If one part changes, rows behind the cursor may be ours, so a new
+ * cursor begins at the start.
  * @param rows those of `OpenTable.ideal`, because the set of failing rows changes
  * @param readings the number of times that the table was read from its beginning again
  */
@@ -156,8 +155,8 @@ function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
 }
 
 /**
- * The condition that a row is not before the start position, to follow another condition; empty if there is no start.
- * Includes rows without a creation time, so that they are not lost.
+ * The condition that a row is not before the start position, to follow another condition; empty without a start
+ * position. Includes rows without a creation time, so that they are not lost.
  */
 export function startSql(table: OutboxTable, shape: TableShape, { id, at }: StartPosition): string {
   const fromId =

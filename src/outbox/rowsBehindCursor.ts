@@ -15,11 +15,11 @@ export function behindCursorSql({ rows }: OpenTable): string {
 }
 
 /**
- * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger; null if there is no cursor,
- * or no time.
+ * Reads the waiting rows of a slice that lie behind the cursor and are not in the ledger. Null without a cursor, or if
+ * time ran out.
  *
- * The ledger knew all rows there when the cursor passed them, so such a row came later: loaded with its own number, in
- * an attached partition, or by a lifted policy. Two rows of one id are a conflict, and do not count.
+ * The ledger knew all rows there when the cursor passed them, so such a row came later. It was loaded with its own
+ * number, a partition was attached, or a policy was lifted. Two rows of one id are a conflict, and do not count.
  */
 export function readSliceBehindCursor(
   outbox: Outbox,

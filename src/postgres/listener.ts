@@ -18,7 +18,7 @@ export type Mark =
   | 'another'
   /** Open transactions have inserted rows and will not notify. */
   | 'writers'
-  /** There is no connection, or only a pooler's. */
+  /** The listener has no connection, or only a pooler's. */
   | 'unavailable'
 
 export interface ListenerDeps {

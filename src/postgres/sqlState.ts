@@ -10,7 +10,7 @@ export const isReadOnlyError = (error: unknown): boolean => codeOf(error) === '2
 export type Work = 'claim' | 'mark' | 'outcome' | 'report' | 'maintenance'
 
 export type Blame =
-  /** It passes by itself. One piece may be the cause, so pieces are tried one by one. */
+  /** The error passes by itself. One piece may be the cause, so pieces are tried one by one. */
   | 'moment'
   /** The piece's data, or what a trigger makes of it. */
   | 'piece'

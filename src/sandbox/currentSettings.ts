@@ -8,8 +8,8 @@ interface Patches {
 }
 
 /**
- * The current settings. Later ones win: those of the start; /_sandbox/settings; the client's own of the start;
- * /_sandbox/settings?client=. Changes are in the database and outlive a restart.
+ * The current settings. Later ones win: the settings of the start, /_sandbox/settings, the client's own settings of the
+ * start, /_sandbox/settings?client=. Changes are in the database and outlive a restart.
  */
 export class CurrentSettings {
   readonly #pool: pg.Pool

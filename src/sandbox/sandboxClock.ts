@@ -64,7 +64,7 @@ export class SandboxClock {
     return this.#move(() => 0)
   }
 
-  /** One move at a time, so that memory and database agree. */
+  /** Allows one move at a time, so that memory and database agree. */
   async #move(next: (offsetUs: number) => number): Promise<boolean> {
     const release = await this.#mutex.take('clock')
     try {

@@ -112,8 +112,8 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, settings
 }
 
 /**
- * By default the key is in double quotes (RFC 8941, 3.3.3; draft-ietf-httpapi-idempotency-key-header). Some services
- * take only the bare UUID.
+ * The key is in double quotes by default (RFC 8941, 3.3.3, and draft-ietf-httpapi-idempotency-key-header). Some
+ * services take only the bare UUID.
  */
 export function keyHeader(key: string, { idempotencyHeader, idempotencyKeyForm }: KeySettings): Record<string, string> {
   return { [idempotencyHeader.toLowerCase()]: idempotencyKeyForm === 'bare' ? key : `"${key}"` }

@@ -93,7 +93,7 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
     allowH2: false,
     pipelining: 1,
     connections,
-    // These would never end a dripping answer, so the deadline below is the only clock.
+    // Disabled, because they would never end a dripping answer. The deadline below is the only clock.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),

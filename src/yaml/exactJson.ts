@@ -84,7 +84,7 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
 export interface ExaminedJson {
   /** Ranges of the outermost values that are nested too deeply, over which recursion may fail. */
   tooDeep: [start: number, end: number][]
-  /** The first repeated key, or `__proto__`; null if there is none. */
+  /** The first repeated key, or `__proto__`; null if the text has neither. */
   keyFlaw: KeyFlaw | null
   /** The first such key in the outermost object. */
   topKeyFlaw: KeyFlaw | null

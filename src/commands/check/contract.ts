@@ -8,7 +8,7 @@ import { type Finding, finding, notAsked } from './finding.ts'
 
 const what = 'contract'
 
-/** These questions create nothing, so production may be asked. */
+/** Questions that create nothing, so that production may be asked. */
 const harmless = questions.filter((question) => question.harmless)
 const asked = [
   'token-unit',

@@ -7,7 +7,7 @@ export interface Finding {
 /** `warning`: it works, but may not be intended. `not-asked`: it could not be checked. */
 export type Mark = keyof typeof marks
 
-/** How a mark is printed, and its value of `ok` in JSON. */
+/** The text of a mark, and its value of `ok` in JSON. */
 export const marks = {
   ok: { shown: 'ok      ', ok: true },
   warning: { shown: 'WARNING ', ok: true },

@@ -31,7 +31,7 @@ interface LoginDeps {
 
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
-  // One hash at a time, because it takes 46 MB and a thread. `attempts` bounds the queue.
+  // Computes one hash at a time, because it takes 46 MB and a thread. `attempts` bounds the queue.
   const turns = createSemaphore(1, Number.POSITIVE_INFINITY)
   const isRight = async (password: string) => {
     using _ = await turns.take()

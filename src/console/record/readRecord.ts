@@ -31,7 +31,7 @@ export interface RecordView {
   detail: SubmissionDetail
   explanation: Explanation
   row: OtherRow | null
-  /** By the current mapping files; null without files or payload. */
+  /** Made with the current mapping files. Null without files or payload. */
   mapped: MappedRecord | null
 
   mappings: Mappings | null

@@ -43,8 +43,8 @@ export type SubmitVerdict =
   /** Repeat with a new token. `ofAge`: the old token had expired, so this 401 does not count. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * All sending pauses and the record stays queued. `times`: how often the record met this pause while others got
-   * through. `mayHaveArrived`: after a redirect.
+   * All sending pauses and the record stays queued. `times` counts how often the record met this pause while others got
+   * through. `mayHaveArrived` is true after a redirect.
    */
   | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 

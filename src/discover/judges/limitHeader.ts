@@ -15,9 +15,9 @@ import { livesSample } from './records.ts'
 type Kind = 'poll' | 'order' | 'refused'
 
 export interface Header {
-  /** By how much it fell with each of several records; null if it was missing. */
+  /** The fall with each of several records; null if the header was missing. */
   falls: readonly (number | null)[]
-  /** By how much it fell with two requests of a kind between two records, without the record itself. */
+  /** The fall with two requests of a kind between two records, without the record itself. */
   counted: readonly { kind: Kind; less: number | null }[]
   tokens: { first: number | null; second: readonly (number | null)[]; third: number | null; firstAgain: number | null }
 }

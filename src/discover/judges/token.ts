@@ -65,7 +65,7 @@ function judgeTokenUnit(expiresIn: number, byToken: number | null, assumed: Unit
   return unknown(why, { assumed })
 }
 
-/** RFC 7519, 4.1: exp less iat, in seconds; null if the token is not a JWT that has both. */
+/** The lifetime by RFC 7519, 4.1 (exp less iat), in seconds. Null if the token is not a JWT that has both. */
 function jwtLifetimeSeconds(accessToken: string): number | null {
   const [, claims, signature] = accessToken.split('.')
   if (claims === undefined || signature === undefined) return null

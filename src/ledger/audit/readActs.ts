@@ -114,8 +114,8 @@ export interface OperatorLogPosition {
 
 /**
  * Newest first.
- * @param before null: from the newest
- * @returns `next`: null at the end
+ * @param before null for the newest
+ * @returns `next` is null at the end
  */
 export async function readOperatorLog(
   db: Database,

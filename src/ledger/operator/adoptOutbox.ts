@@ -65,7 +65,7 @@ async function writeAdoption(db: Database, { identity, rows, start }: Adoption, 
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   await db.query('delete from outboxd.edited_row')
-  // Problems of rows were about the former outbox. Those that still exist are found again.
+  // Problems of rows were about the former outbox. If they still exist, they are found again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
@@ -85,7 +85,7 @@ async function declareRowsSame(db: Database): Promise<void> {
   )
 }
 
-/** What the present service is used for, read before the service changes. */
+/** The present use of the service, read before the service changes. */
 export interface ServiceUse {
   served: ServedService | null
   configured: ServedService
@@ -117,8 +117,8 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
 
 export interface ServiceAdoption {
   /**
-   * Any kind but `adopted` is a refusal. `served`: the service is the same. `records`: the new service does not know
-   * them.
+   * Any kind but `adopted` is a refusal. `served` means that the service is the same, `records` that the new service
+   * does not know them.
    */
   kind: 'adopted' | 'served' | 'daemons' | 'records'
   use: ServiceUse

@@ -22,7 +22,7 @@ export async function raiseOperatorPause({ ledger, actor }: Operator, forMs: num
   )
 }
 
-/** @returns the pause's text; null if there was none */
+/** @returns the pause's text; null if nothing was paused */
 export async function endOperatorPause({ ledger, actor: { who, account, reason } }: Operator): Promise<string | null> {
   const { rows } = await ledger.query<{ detail: string; isOn: boolean }>(
     `with ended as (

@@ -63,7 +63,7 @@ export function writeNotArrived(
 
 /**
  * Takes back an id that an operator gave.
- * @returns false if there is none, or the record took a step since
+ * @returns false if no operator gave one, or the record took a step since
  */
 export function writeTransactionTakenBack(operator: Operator, seen: SeenRecord): Promise<boolean> {
   return withQueue(operator, (queue) =>

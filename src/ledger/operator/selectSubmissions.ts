@@ -230,7 +230,7 @@ const fromPosition = {
   newest: matchingSql(listedColumnsSql, 'newest', beyond('<')),
 }
 
-/** `ending`: six or more hex digits. `range`: inclusive. */
+/** `ending` has six or more hex digits. `range` is inclusive. */
 export type SubmissionReference =
   | { kind: 'outbox' | 'ending' | 'idempotency-key' | 'transaction' | 'key'; value: string }
   | { kind: 'ids'; ids: readonly string[] }

@@ -16,7 +16,7 @@ import {
 } from './findSentColumns.ts'
 
 export interface StateChoice {
-  /** Null if there is none, or the user must choose. */
+  /** Null if no column fits, or the user must choose. */
   readonly column: CatalogColumn | null
   readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
@@ -31,8 +31,7 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
 
 /**
  * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. If a
- * column may be about goods, the user chooses: otherwise rows that another program sent would be sent again.
- *
+ * column may be about goods, the user chooses, because otherwise rows that another program sent would be sent again.
  * @param isOutbox the table was made to be read by a program like outboxd
  */
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {

@@ -158,7 +158,7 @@ async function describeDocument(
   }
 }
 
-/** Counts rows for `state: none`; null if our role may not. */
+/** Counts rows for `state: none`. Null if our role may not. */
 async function countRows(pool: Sessions, table: CatalogTable, warnings: string[]): Promise<RowCount> {
   if (!table.columns.some(({ isReadable }) => isReadable)) return null
   const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
@@ -182,7 +182,7 @@ const untoldType = (column: string, why: string): UntoldType => ({
   what: `the value that such rows have in "${column}"${why}`,
 })
 
-/** Chooses the types that get a file: those that have none, or one file to copy if there are many. */
+/** Chooses the types that get a file: types without a file, or one type to copy if there are many. */
 function typesToMap(
   types: readonly string[] | UntoldType,
   { type }: OutboxProposal,

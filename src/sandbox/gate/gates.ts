@@ -84,7 +84,7 @@ function notListed({ address, authorization }: Arrival, live: LiveSettings): Ans
   return addressStatus === 401 ? unauthorized(detail, authorization, live) : problem(addressStatus, detail)
 }
 
-/** @see RFC 6750, 3: names no error if there was no token */
+/** @see RFC 6750, 3: names no error if the token was missing */
 function unauthorized(
   detail: string,
   authorization: string | undefined,

@@ -41,7 +41,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
   )
 }
 
-/** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops the pattern beside a format. */
+/** Leaves answers open for added fields (docs/why/contract.md, row 9), and drops a pattern if there is a format. */
 function loosen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
   if (schema.format !== undefined) delete schema.pattern

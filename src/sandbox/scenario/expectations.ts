@@ -36,7 +36,7 @@ class Tally {
   readonly #sequences: number[] = []
   #nearest: NearMiss[] = []
 
-  /** @param number from 1, if there is no name */
+  /** @param number from 1, for an expectation without a name */
   constructor(expectation: Expectation, number: number) {
     this.#expectation = expectation
     this.#number = number

@@ -4,7 +4,7 @@ import type { OrderEvents } from './orderEvents.ts'
 import { connect, DatabaseAway, timeSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
 
 /**
- * Writes requests, effects and events in one commit; without orders in one round trip.
+ * Writes requests, effects and events in one commit, without orders in one round trip.
  *
  * @throws DatabaseAway; pg's DatabaseError if an entry is the cause and nothing is stored
  */
