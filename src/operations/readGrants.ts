@@ -2,8 +2,10 @@ import type { StoreConfig } from '../config.ts'
 import { assertMigrated } from '../ledger/migrations.ts'
 import { type RoleKind, readLedgerGrants, readRoleStatements } from '../ledger/operator/grants.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
+import { meetingQuery } from '../outbox/contentQueries.ts'
+import { readCaptured } from '../outbox/documents.ts'
 import { readOutboxGrants } from '../outbox/findPermissionProblems.ts'
-import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, qualifiedName } from '../outbox/outboxTable.ts'
 import { grantsToRead, readTablesOf } from '../outbox/sourceGrants.ts'
 import { quoteIdentifier, withRolePath } from '../postgres/database.ts'
 import { inspectDatabase } from '../postgres/inspectDatabase.ts'
@@ -34,8 +36,11 @@ export async function readGrants(
     async look(db) {
       const grants = await readOutboxGrants(db, table, role, kind === 'read')
       if (grants === null) return null
-      const queries = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
-      const tables = await readTablesOf(withRolePath(db), queries)
+      const rolePath = withRolePath(db)
+      const captured = await readCaptured(rolePath, qualifiedName(table), null)
+      const sources = [...mappings.values()].flatMap(({ source }) => source?.sql ?? [])
+      const conditions = captured.map((document) => meetingQuery(document).sql)
+      const tables = await readTablesOf(rolePath, [...sources, ...conditions])
       const reads = grantsToRead(tables, quoteIdentifier(role), { onlyMissing: false })
       return [...(await readRoleStatements(db, role)), ...grants, ...reads.filter((grant) => !grants.includes(grant))]
     },
