@@ -1,7 +1,7 @@
 -- Up Migration
 
--- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/outbox.md, "Capturing
--- documents of the ERP"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
+-- A row of the outbox may stand for a document of the ERP, whose content is read when the row is taken (docs/start/change-capture.md, "What is
+-- captured and sent"). What would be sent for it is compared with what was sent last: request_digest outlives the request.
 alter table outboxd.submission
   add column document       text,   -- such as: public.sale_sale 5
   add column request_digest text;

@@ -1,6 +1,6 @@
 -- Change capture for outboxd: triggers on tables of the ERP, which write one row into the outbox for each document that changed.
--- A document is a row of one table, with the rows of other tables that point at it: an order and its lines. docs/start/outbox.md has the
--- statements that create the role, the arguments of `install`, and what is captured. This file changes no table of the ERP:
+-- A document is a row of one table, with the rows of other tables that point at it: an order and its lines. docs/start/change-capture.md has
+-- the statements that create the role, the arguments of `install`, and what is captured. This file changes no table of the ERP:
 --
 --   psql -1 -v ON_ERROR_STOP=1 -c 'set role outboxd_capture' -f install.sql
 --   select outboxd_capture.install('public.sales_order', type => 'order', children => '{public.sales_line.order_id}');
@@ -30,7 +30,7 @@ begin
     raise exception 'This file must run in one transaction: psql --single-transaction (-1).';
   elsif exists (select from pg_namespace s join pg_class c on relnamespace = s.oid join pg_attribute on attrelid = c.oid
     where nspname = 'outboxd_capture' and relname = 'installed' and attname = 'by_row') then
-    raise exception 'Change capture of outboxd 0.2 is installed.' using hint = 'Move it as docs/start/outbox.md says, under "Upgrading from 0.2".';
+    raise exception 'Change capture of outboxd 0.2 is installed.' using hint = 'Move it as docs/start/change-capture.md says, under "Upgrading from 0.2".';
   elsif (select rolsuper from pg_roles where rolname = current_user) then
     raise exception 'A superuser must not install change capture: its trigger functions run with the rights of the role that installs it.'
       using hint = E'Run these statements, and this file again in the same session:\n'

@@ -9,6 +9,7 @@ const groups = {
     'tutorial-erp',
     'install',
     'outbox',
+    'change-capture',
     'other-databases',
     'mapping',
     'discover',

@@ -51,7 +51,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
     tables.some(({ detail }) => detail?.startsWith('SECURITY'))
-      ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/outbox.md says under “Upgrading from 0.2”.`
+      ? `Change capture lets other roles act with the rights of the role that installed it. Install it again, as docs/start/change-capture.md says under “Upgrading from 0.2”.`
       : `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}). In the ERP’s database, \`select * from outboxd_capture.trouble\` says why. Fix it, then run \`select * from outboxd_capture.retry()\`.`,
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; none can start with these. Fix them, then run \`outboxd reload\`.`,

@@ -112,7 +112,7 @@ export function captureProblems(
 
 function sentence({ notes, hasUnknown, since, reason, insecure }: CaptureTrouble): string {
   if (insecure)
-    return `SECURITY: ${reason}. Install change capture again, as docs/start/outbox.md says under “Upgrading from 0.2”`
+    return `SECURITY: ${reason}. Install change capture again, as docs/start/change-capture.md says under “Upgrading from 0.2”`
   if (notes === 0) return `changes are not captured: ${reason}`
   const which = hasUnknown ? ', not all of them known' : ''
   return `changes were not captured since ${since}, ${notes} noted${which}: ${reason}`

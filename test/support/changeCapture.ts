@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 
 /** The statements of deploy/change-capture/NAME.sql. */
-export const captureFile = (name: 'install' | 'remove') => readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
+export const captureFile = (name: 'install' | 'remove' | 'copy_state') =>
+  readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
 
 /** Runs install.sql as its file tells a superuser to: as a role of its own. Tests of one server share `outboxd_capture`. */
 export async function installCapture(pool: pg.Pool, role = 'outboxd_capture'): Promise<void> {

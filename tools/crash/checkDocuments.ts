@@ -52,7 +52,7 @@ function checkDocument(
     if (!its.some(({ isSent }) => isSent)) wrong.push(`${marker} was sent although it does not meet the condition`)
     for (const { amount } of posts)
       if (amount !== its[0]?.total) wrong.push(`${marker}: ${its[0]?.total} arrived as ${amount}`)
-    // What a ledger that went back has forgotten may be sent once more by a change of nothing (docs/start/outbox.md).
+    // What a ledger that went back has forgotten may be sent once more by a change of nothing (docs/start/change-capture.md).
     const effects = posts.filter((each) => each.effectId !== null && !isLost(each, lost))
     wrong.push(...repeated(effects).map((what) => `${marker}: ${what}`))
   }

@@ -17,7 +17,7 @@ export function proposeCapture(
   const { header } = document
   const captured = [header, lines.table].map(sqlTable)
   const read = tablesOf(document).map(sqlTable)
-  return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/outbox.md).
+  return `-- Proposed by outboxd describe: captures each change of ${oneLine(captured[0] ?? '')} and of its lines (docs/start/change-capture.md).
 -- 1. Run deploy/change-capture/install.sql once in this database (psql -1), as the role outboxd_capture.
 -- 2. The owner of the tables grants what is needed:
 ${schemaGrants([header, lines.table], 'outboxd_capture')}--      grant trigger on ${oneLine(captured.join(', '))} to outboxd_capture;

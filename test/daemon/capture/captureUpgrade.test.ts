@@ -4,7 +4,7 @@ import { asInstaller, captureFile, createRole } from '../../support/changeCaptur
 import { createDatabase } from '../../support/database.ts'
 
 // listed in docs/reference/faults.md
-test('change capture of 0.2 is moved by the statements of docs/start/outbox.md: changes are captured before, meanwhile and after', async () => {
+test('change capture of 0.2 is moved by the statements of docs/start/change-capture.md: changes are captured before, meanwhile and after', async () => {
   const { pool, written, trouble, move } = await setup()
   await pool.query(`insert into item values (1, 5); insert into split values (1, 5)`)
   expect(await written()).toEqual([
@@ -73,7 +73,7 @@ async function setup() {
   const move = async (calls: string) => {
     const client = await pool.connect()
     onTestFinished(() => client.release(true))
-    const page = readFileSync('docs/start/outbox.md', 'utf8')
+    const page = readFileSync('docs/start/change-capture.md', 'utf8')
     const [, command = ''] = /```sh\n(psql -1 [^`]*remove\.sql[^`]*)```/.exec(page) ?? []
     const steps = [...command.matchAll(/-f (\S+)|-c "([^"]*)"/g)].map(([, file, sql]) => {
       if (file === 'remove.sql' || file === 'install.sql')

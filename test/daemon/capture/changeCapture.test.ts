@@ -775,10 +775,10 @@ describe('outboxd_capture.document', () => {
     expect(plan).not.toMatch(/Seq Scan","[^}]*"Relation Name":"outbox"/)
   })
 
-  test('the statements of docs/start/outbox.md: grants, install, documents of before, join, index, and the trigger that copies the state into the sale', async () => {
-    const page = readFileSync('docs/start/outbox.md', 'utf8')
-    const blocks = [...page.slice(page.indexOf('## Capturing documents of the ERP')).matchAll(/```sql\n([\s\S]*?)```/g)]
-    const [grants, install, existing, twice, , join, index, trigger] = blocks.map(([, sql]) => sql as string)
+  test('the statements of docs/start/change-capture.md: grants, install, documents of before, join, index; and copy_state.sql, which copies the state into the sale', async () => {
+    const page = readFileSync('docs/start/change-capture.md', 'utf8')
+    const blocks = [...page.matchAll(/```sql\n([\s\S]*?)```/g)]
+    const [grants, install, existing, twice, , join, index] = blocks.map(([, sql]) => sql as string)
     await using database = await createDatabase()
     const { pool } = database
     await pool.query(`create table sales_order (id int primary key, number text, status text, sent_state text, sent_id text);
@@ -790,7 +790,7 @@ describe('outboxd_capture.document', () => {
     await pool.query(roles as string)
     await asInstaller(pool, install as string)
     await pool.query(index as string)
-    await pool.query(trigger as string)
+    await pool.query(captureFile('copy_state'))
     await pool.query(`insert into sales_order values (1, 'S-1', 'released'); insert into sales_line values (1, 1)`)
     await pool.query(existing as string)
     const written = 'select type, key, payload from outbox order by id'
