@@ -5,8 +5,8 @@ import { contractTarget, type Target } from './target.ts'
 /**
  * docs/reference/interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
  *
- * Runs against a sandbox, or against the address in CONTRACT_URL (docs/start/sandbox.md, "The service's own tests" lists the
- * variables). Section 8 comes last because it uses up the rate limit.
+ * Runs against a sandbox, or against the address in CONTRACT_URL; test/contract/target.ts explains the variables. Section 8 comes
+ * last because it uses up the rate limit.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: checking what came is what this test does

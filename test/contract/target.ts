@@ -2,36 +2,43 @@ import { inject } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { createDatabase } from '../support/database.ts'
 
-/** The service that the contract test is pointed at. */
+/** The service that the contract test asks. */
 export interface Target extends AsyncDisposable {
   /** {base_url} and {auth_url} of docs/reference/interface.md, without a slash at the end. */
   baseUrl: string
   authUrl: string
   clientId: string
   clientSecret: string
-  /** A customer that the service knows, for submissions and (a uuid) for orders. */
+  /** Customers that the service knows: an id for submissions, a uuid for orders. */
   customer: string
   orderCustomer: string
-  /** One that it does not; undefined where nobody said. */
+  /** A customer that the service does not know. If it is undefined, E001 is not tested. */
   unknownCustomer: string | undefined
-  /** Where the OrderCreated queue can be watched over HTTP, one JSON document; undefined where nobody said. */
+  /** Where the OrderCreated queue can be read over HTTP as one JSON document. If it is undefined, section 6 is not tested. */
   eventsUrl: string | undefined
-  /** Where it says how many requests it had; undefined where it is no sandbox of our own. */
+  /** Where the sandbox says how many requests it had. Undefined for any other service. */
   countsUrl: string | undefined
-  /** Whether the rate limit may be used up, which stops all other users of these credentials for a minute. */
+  /** Whether to use up the rate limit. Other programs with these credentials then get 429 for a minute. */
   exhaust: boolean
   /** How long processing may take, in milliseconds. */
   waitMs: number
-  /** Between two polls, in milliseconds. */
+  /** Time between two polls, in milliseconds. */
   pollMs: number
 }
 
 /**
- * The address in CONTRACT_URL, else CONTRACT_BASE_URL, or a sandbox of our own.
+ * Returns the service at CONTRACT_URL, or a sandbox if that variable is not set (docs/start/sandbox.md, "The service's own tests").
  *
- * docs/start/sandbox.md, "The service's own tests". Also read: CONTRACT_AUTH_URL, CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET, CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER,
- * CONTRACT_UNKNOWN_CUSTOMER, CONTRACT_EVENTS_URL, CONTRACT_EXHAUST=1, CONTRACT_WAIT_SECONDS. Parts of the test that need
- * what was not given are skipped.
+ * | variable | |
+ * |---|---|
+ * | CONTRACT_URL (or CONTRACT_BASE_URL), CONTRACT_AUTH_URL | {base_url}, and {auth_url} if it differs |
+ * | CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET | test credentials; default: the sandbox's |
+ * | CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER | customers that the service knows: an id, a uuid |
+ * | CONTRACT_UNKNOWN_CUSTOMER | a customer that it does not know; without it E001 is not tested |
+ * | CONTRACT_EVENTS_URL | where the OrderCreated queue can be read; without it section 6 is not tested |
+ * | CONTRACT_EXHAUST=1 | sends 100 more submissions to use up the rate limit; without it 429 is not tested |
+ * | CONTRACT_WAIT_SECONDS | how long processing may take; default: 60 |
+ * | NODE_EXTRA_CA_CERTS | a certificate authority of your own |
  */
 export async function contractTarget(env: Record<string, string | undefined>): Promise<Target> {
   const common = {
