@@ -10,7 +10,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_locked: (rows) =>
     `The daemon cannot capture ${pluralize(rows.length, 'row')} of the outbox (${first(rows)}): another session has ${rows.length === 1 ? 'it' : 'them'} locked (${rows[0]?.detail}). Close its form, or run \`select pg_terminate_backend(PID)\` in the ERP's database.`,
   unknown_type: (types) =>
-    `Rows of ${pluralize(types.length, 'type')} wait, because no instance has a mapping file for ${types.length === 1 ? 'it' : 'them'} (${types
+    `Rows of ${pluralize(types.length, 'type')} wait, because only some instances are known to have a mapping file for ${types.length === 1 ? 'it' : 'them'} (${types
       .slice(0, subjectsShown)
       .map(({ subject, detail }) => `${subject}: ${detail}`)
       .join(' / ')}). Add the file to MAPPINGS_DIR on all hosts, then run \`outboxd reload\`.`,

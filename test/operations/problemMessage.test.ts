@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import type { Problem } from '../../src/model.ts'
+import { problemMessage } from '../../src/operations/problemMessage.ts'
+
+test('rows of a type wait if some instances know the type: the message does not say that no instance does', () => {
+  const type: Problem = {
+    kind: 'unknown_type',
+    subject: 'order',
+    detail: 'known by 0a1b2c3d on erp-2; no mapping file on 4e5f6a7b on erp-1',
+    sinceMs: 0,
+    seenMs: 0,
+    times: 1,
+    retryMs: null,
+  }
+  const [message] = problemMessage([type])
+  expect(message).toContain('only some instances are known to have a mapping file for it (order: known by 0a1b2c3d')
+  expect(message).not.toContain('no instance')
+})
