@@ -58,7 +58,7 @@ const requestsMade = async () => {
 }
 
 // listed in docs/reference/faults.md
-test('the ledger is away during `check`: the service is not asked, and that line is not ok', async () => {
+test('the ledger is away during `check`: the service is not asked', async () => {
   const away = { STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
   const before = await requestsMade()
   const { code, printed } = await run(away)
@@ -235,7 +235,7 @@ async function answering(answer: (path: string) => { status: number; body: strin
 }
 
 // listed in docs/reference/faults.md
-test("a gateway answers every address with the same JSON 404: a problem; the API's own 404 is not", async () => {
+test('every address answers the same 404: a problem for `check`', async () => {
   const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
   const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
   expect(code).toBe(1)
@@ -328,7 +328,7 @@ test('a mapping that the service would refuse is warned of before a slot is spen
 })
 
 // listed in docs/reference/faults.md
-test('rows whose type has no mapping file: `check` counts them and suggests the type', async () => {
+test('a type without mapping file: `check` counts its rows', async () => {
   await fixture.ledger.pool.query(
     `insert into outbox (type, payload) values ('dat', '{}'), ('dat', '{}'), ('data', '{}')`,
   )

@@ -97,7 +97,7 @@ describe('an accepted one', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('an accepted record is discarded during its poll: the late answer changes nothing', async () => {
+  test('discarded during its poll: the late answer changes nothing', async () => {
     const id = await fixture.end(accepted())
     const work = fixture.ledger.dispatch()
     const { polls } = await claim(work, { polls: 1 })

@@ -172,7 +172,7 @@ test('beside writers of the same key, and a chain and a second erasure at work, 
 })
 
 // listed in docs/reference/faults.md
-test('SIGKILL within an erasure: each record is erased with its log, or whole', async () => {
+test('SIGKILL within `erase`: each record is erased with its log, or whole', async () => {
   const total = 1_500
   await fixture.ledger.capture(
     Array.from({ length: total }, (_, i) => ({ ...ofPerson(String(i)), error: `no ${person}` })),

@@ -88,7 +88,7 @@ test('show says of a pruned record how it ended, by its outbox id', async () => 
 })
 
 // listed in docs/reference/faults.md
-test('SIGKILL within a prune: each record is whole or gone, and known', async () => {
+test('SIGKILL within `prune`: each record is whole or gone, and known', async () => {
   const { pool, url } = fixture.ledger
   const total = 4_000
   await completed(total, 100)

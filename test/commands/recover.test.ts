@@ -216,7 +216,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
   test.each([
     ['uncertain', 'uncertain'],
     ['new', 'queued'],
-  ] as const)('a daemon had claimed a row as the ledger was put back (%s): `recover` takes it in as you say', async (as, state) => {
+  ] as const)('the ledger goes back under a claim (%s): `recover` takes its row', async (as, state) => {
     const outboxId = await lost(`status = 'new'`)
     const mark = await claimed(outboxId, daemonSessions.outbox)
     await find()

@@ -145,7 +145,7 @@ describe('--refresh', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('an unreadable row is corrected and replayed with --refresh: gets its type, key, payload and place', async () => {
+  test('an unreadable row is corrected: `replay --refresh` reads it, in its place', async () => {
     const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
     const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
     const id = await fixture.end(

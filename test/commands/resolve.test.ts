@@ -208,7 +208,7 @@ describe('--not-arrived', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('`resolve --not-arrived` on a terminal: asks first, no changes nothing', async () => {
+  test('`resolve --not-arrived` on a terminal: asks first', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const other = await fixture.end(uncertain, { outboxId: '2' })
     const before = await fixture.ledger.row(id)

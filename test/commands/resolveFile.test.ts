@@ -182,7 +182,7 @@ describe('nothing is written while a line is wrong:', () => {
     ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 3: tx-1 is already on line 2'],
     ['an id that is another record’s', '1,tx-77\n', 'line 2: tx-77 is the transaction of outbox:77'],
     ['an answer that is none', '1,tx-1\n2,yes it did\n', 'line 3: a transaction'],
-  ])('a contradictory line in an answer file (%s): nothing is written, the line is named', async (_, text, message) => {
+  ])('a contradictory answer file (%s): nothing is written', async (_, text, message) => {
     expect(await wrong(answers(text))).toContain(message)
   })
 
@@ -226,7 +226,7 @@ async function sendAgain(id: string) {
 
 describe('an answer from before the record was sent again is not believed', () => {
   // listed in docs/reference/faults.md
-  test('an answer file from before the record was sent again: not believed', async () => {
+  test('an answer file older than an attempt: not believed', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })
     const listed = fixture.context()
     await list.action(listed, { state: 'uncertain', csv: true })

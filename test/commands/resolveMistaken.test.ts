@@ -44,7 +44,7 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
 }
 
 // listed in docs/reference/faults.md
-test("two records got each other's ids: each can be taken back and corrected", async () => {
+test("two records have each other's ids: both can be corrected", async () => {
   const first = await mistaken('1', 'tx-2', 'completed')
   const second = await mistaken('2', 'tx-1', 'completed')
 

@@ -87,7 +87,7 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
 })
 
 // listed in docs/reference/faults.md
-test('records wait behind one that needs attention: not part of the backlog, and counted', async () => {
+test('records wait behind one that needs attention: not in the backlog', async () => {
   await fixture.end(uncertain, { key: 'customer 1' })
   await fixture.ledger.capture([
     { key: 'customer 1' },
@@ -141,7 +141,7 @@ test('while the outbox cannot be read the ledger is shown all the same, and the 
 })
 
 // listed in docs/reference/faults.md
-test('the ledger cannot be written: `status` says so and does not advise starting a daemon', async () => {
+test('the ledger cannot be written: `status` says so', async () => {
   await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
   expect(printed).toMatch(/^The ledger’s database is read-only, so the daemons send nothing\. .* disk/)
@@ -203,7 +203,7 @@ test('the backlog says the time at which it is through, also from when a pause e
 })
 
 // listed in docs/reference/faults.md
-test('a connected daemon writes no heartbeat: `status` names what it waits for', async () => {
+test('a connected daemon has no heartbeat: `status` names the cause', async () => {
   const { pool, url } = fixture.ledger
   const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
   const heartbeats = openHeartbeatPool(url, () => {})

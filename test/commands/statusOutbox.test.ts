@@ -32,7 +32,7 @@ async function form(statement: string): Promise<number> {
 }
 
 // listed in docs/reference/faults.md
-test('a session locks the outbox table: `status` names it within 3 s, and prints the ledger’s half', async () => {
+test('the outbox table is locked: `status` names the session', async () => {
   await fixture.row(payloadOf())
   const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)
   let begunMs = 0

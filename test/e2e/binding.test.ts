@@ -46,7 +46,7 @@ async function anotherService() {
 }
 
 // listed in docs/reference/faults.md
-test("a daemon of another service than the ledger's: exit 2, sends nothing", async () => {
+test('a daemon of another service: exit 2', async () => {
   const given = await install(mapping)
   await insert(given)
   const stop = await given.startInstance()
@@ -113,7 +113,6 @@ payload: payload
 state: { status: status, new: new, queued: taken, accepted: taken, completed: ${completed} }
 `
 
-// listed in docs/reference/faults.md
 test('daemons with different `outbox.yaml`: only those with the file in use capture and write back', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })
   await takeAnyStatus(given)
@@ -168,7 +167,6 @@ async function apart(files: Record<string, string> = mapping) {
 
 const withoutState = described('done').replace(/^state: .*$/m, 'state: none')
 
-// listed in docs/reference/faults.md
 test('a daemon without `STATE_DATABASE_URL` beside one with it: refused, sends nothing', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart({ ...mapping, 'outbox.yaml': withoutState })
   await given.startInstance({ STATE_DATABASE_URL })
@@ -233,7 +231,6 @@ test('a daemon that was killed leaves no registration behind, and its ledger ser
   await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
 })
 
-// listed in docs/reference/faults.md
 test('a daemon without `STATE_DATABASE_URL` ran alone: its ledger is named, its rows are not lost', async () => {
   const { STATE_DATABASE_URL, ...given } = await apart()
   await insert(given, 3)

@@ -55,7 +55,7 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
 }
 
 // listed in docs/reference/faults.md
-test('certificate and secret are renewed in their files, in halves: used without a restart, nothing in doubt', async () => {
+test('certificate and secret are renewed in halves: used without a restart', async () => {
   await using harness = await setup()
   const first = createAuthority('first')
   const second = createAuthority('second')
@@ -121,7 +121,6 @@ test('certificate and secret are renewed in their files, in halves: used without
   expect(daemon.lastLines()).not.toMatch(/"second"|PRIVATE KEY/)
 })
 
-// listed in docs/reference/faults.md
 test('a database password is renewed in its file: the daemon signs in again without a restart', async () => {
   await using harness = await setup()
   const folder = mkdtempSync(join(tmpdir(), 'credentials-'))

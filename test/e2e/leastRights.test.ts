@@ -77,7 +77,7 @@ async function refusals(env: Record<string, string>, statements: readonly string
 const insufficientPrivilege = '42501'
 
 // listed in docs/reference/faults.md
-test('daemon and commands run with the printed grants only: everything works, nothing is refused', async () => {
+test('only the printed grants: everything works, nothing is refused', async () => {
   const denied: string[] = []
   const onLine = (line: string) => {
     if (/permission denied|must be owner|42501|shadowed/.test(line)) denied.push(line)

@@ -37,7 +37,7 @@ async function runCheck(harness: Harness): Promise<string> {
 test.skipIf(!hasPgbouncer).each([
   ['refuses our startup parameters', []],
   ['ignores our startup parameters', ['statement_timeout', 'idle_in_transaction_session_timeout', 'options']],
-])('pgbouncer in transaction mode stands before the databases (%s): completed, once', async (_, ignored) => {
+])('pgbouncer in transaction mode (%s): completed, once', async (_, ignored) => {
   const harness = await behindPgbouncer(ignored)
   await harness.start()
   const markers = Array.from({ length: 20 }, (_, i) => `bounced-${i}-`)

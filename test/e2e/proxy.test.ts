@@ -13,7 +13,7 @@ import { until } from '../support/until.ts'
 import { setup } from './faults/harness.ts'
 
 // listed in docs/reference/faults.md
-test("the proxy's password changes in its file: all goes through that proxy only, no password is shown, nothing in doubt", async () => {
+test("the proxy's password changes: all goes through that proxy only, no password is shown", async () => {
   await using harness = await setup()
   await using proxy = await startConnectProxy({ kind: 'authenticated', user: 'me', password: 'hunter1' })
   await using trap = await startConnectProxy({ kind: 'refuse', status: 500 })

@@ -72,7 +72,7 @@ state: { status: status, new: new, queued: queued }
 `
 
 // listed in docs/reference/faults.md
-test('a broken outbox.yaml is reloaded, or one that fits no table: the old one stays in use, `files_broken`', async () => {
+test('outbox.yaml is broken or fits no table: the old one stays, `files_broken`', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))

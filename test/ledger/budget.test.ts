@@ -233,11 +233,7 @@ describe('slots', () => {
     [500, 249, 501],
     [1_000, 998, 1_001],
     [501, 501, 500],
-  ])('the limit is changed (%i, %i spent, %i): no window exceeds the new limit or what was sent', async (...[
-    before,
-    spent,
-    after,
-  ]) => {
+  ])('the limit is changed (%i, %i spent, %i): no window exceeds it', async (...[before, spent, after]) => {
     await fitSlots(ledger.pool, before)
     const taken = sum(await take(spent))
     await fitSlots(ledger.pool, after)

@@ -63,7 +63,7 @@ test('a record is told how long it has waited since it was due', async () => {
 })
 
 // listed in docs/reference/faults.md
-test('another instance put a record in doubt that its owner had not sent: its owner gives it back', async () => {
+test('another instance doubts a record that never left: its owner gives it back', async () => {
   const [id = '', other = ''] = await ledger.capture([{}, {}])
   const lost = randomUUID()
   const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]

@@ -39,7 +39,7 @@ const somebodyWaits = () =>
   )
 
 // listed in docs/reference/faults.md
-test("an outcome and an operator's discard meet: no deadlock, the later changes nothing", async () => {
+test('an outcome and a discard meet: no deadlock', async () => {
   const id = await accepted('one')
   const outcome = await beginOutcome(id)
   const context = fixture.context()

@@ -24,12 +24,7 @@ test.concurrent.for<[name: string, table: string, migrate: (url: string) => Prom
   ['the ledger', 'outboxd.migration', migrateState, 'STATE_DATABASE_URL'],
   // Only what changes the table needs a lock on it: here, to take the trigger away.
   ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox', false), 'DATABASE_URL'],
-])('a lock stands in the way of a migration (%s): gives up after 10 s and names the holder', async ([
-  ,
-  table,
-  migrate,
-  variable,
-], context) => {
+])("a lock is in a migration's way (%s): gives up, names the holder", async ([, table, migrate, variable], context) => {
   const url = await locked(table, context)
   await expect(migrate(url)).rejects.toThrow(
     new RegExp(`the database of ${variable} .* another session holds a lock .* pg_terminate_backend\\(\\d+\\)`),

@@ -77,7 +77,7 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
 })
 
 // listed in docs/reference/faults.md
-test('records failed under an id given by an operator, before 0.2: marked as may have arrived', async () => {
+test("failed under a person's id, before 0.2: may have arrived", async () => {
   const { pool, migrate } = await before('0013_persons_ids.sql')
   const add = rowsOf(pool)
   const now = new Date()

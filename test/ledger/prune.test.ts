@@ -95,7 +95,7 @@ describe('what goes', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('someone deletes a live record or an event by hand: the database refuses', async () => {
+  test('a live record or an event is deleted by hand: the database refuses', async () => {
     await ended({ state: 'uncertain', errorCode: null, error: 'nobody knows' }, 100)
     await expect(ledger.pool.query('delete from outboxd.submission')).rejects.toThrow('is uncertain and is not deleted')
     await ended(completed(), 100)
@@ -159,7 +159,7 @@ describe('beside others', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('prunes beside capture and each other: one at a time, never while rows are captured', async () => {
+  test('prunes beside capture and each other: one at a time', async () => {
     const id = await ended(completed(), 100)
     for (const lock of [7165, 7161]) {
       const holder = await another()

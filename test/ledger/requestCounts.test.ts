@@ -67,7 +67,7 @@ test('an outcome that is written twice is counted once; a step without a request
 })
 
 // listed in docs/reference/faults.md
-test("an instance's transaction stays open: request counts of the others are not held up", async () => {
+test("an instance's transaction stays open: others count requests", async () => {
   const [first, second] = await stepsOf(made('ok', 10), made('ok', 10))
   if (!first || !second) throw new Error('two were claimed')
   const slow = await ledger.pool.connect()

@@ -79,7 +79,7 @@ describe('an id that another record has already', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('two instances get the same new id at once: one is accepted, the other uncertain', async () => {
+  test('two instances get one new id: one accepted, the other uncertain', async () => {
     for (let round = 0; round < 20; round++) {
       const two = (await sending(2)) as [Submission, Submission]
       await Promise.all(two.map((each) => write(accepted(each, `tx ${round}`))))

@@ -94,7 +94,7 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
 })
 
 // listed in docs/reference/faults.md
-test('a row says under way although its record has ended: its outcome is written again', async () => {
+test('a row says under way after its end: written again', async () => {
   const given = await setup()
   await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
   expect(await given.capture()).toEqual(['1', '2', '3'])

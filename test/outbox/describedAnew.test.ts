@@ -47,7 +47,7 @@ const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'
 
 for (const [name, after] of Object.entries(changes)) {
   // listed in docs/reference/faults.md
-  test(`the description changes while records are under way (${name}): rows get their outcomes`, async () => {
+  test(`the description changes under way (${name}): rows get their outcomes`, async () => {
     expect(await complete(await underWay(plain), after)).toEqual(allTold)
   })
 }

@@ -76,7 +76,7 @@ test.each([
   ['not_before <= current_timestamp', 'current_date, current_timestamp or the like'],
   ["o.not_before::date <= date '2026-01-01'", 'date'],
   ["status = 'x' or random() > 0.5", 'random'],
-])('a filter that comes true with time, and the ledger remembers (%s): refused', async (filter, part) => {
+])('a filter that comes true with time (%s): refused', async (filter, part) => {
   const message = await refusal(table(unique), remembered(filter))
   expect(message).toContain(`has a filter that depends on more than the row (${part})`)
   expect(message).toContain('Mark rows on capture (set: [queued])')

@@ -40,7 +40,6 @@ async function openForm(connect: Awaited<ReturnType<typeof watch>>['connect'], i
   return { form, pid: rows[0]?.pid }
 }
 
-// listed in docs/reference/faults.md
 test('a form locks a row for over a minute: `row_locked` names the session until it ends', async () => {
   const { pool, url, capture, connect, look, lookAfter, another, told } = await watch()
   await pool.query(`insert into outbox (type, payload) values ('data', '{"secret": 1}'), ('data', '{}')`)

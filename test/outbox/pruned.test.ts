@@ -35,7 +35,7 @@ async function count(pool: { query(text: string): Promise<{ rows: unknown[] }> }
 
 describe.each(Object.entries(remembered))('%s', (_, yaml) => {
   // listed in docs/reference/faults.md
-  test("a pruned record's row is met again (%s): still known, not sent", async () => {
+  test("a pruned record's row comes again (%s): known, not sent", async () => {
     const { pool, capture, outbox, describedAs } = await setup({ ddl, yaml })
     await pool.query(`insert into source (key) select 'k' from generate_series(1, 5)`)
     expect(await capture()).toHaveLength(5)
@@ -73,7 +73,7 @@ test('by a sequence: numbers that began anew are noticed, though all that was ta
 
 describe('rows that say themselves that they wait', () => {
   // listed in docs/reference/faults.md
-  test('the ERP sets a pruned row back: not sent, its outcome is written again', async () => {
+  test('the ERP sets a pruned row back: its outcome is written again', async () => {
     const yaml = `${common}\ncreated_at: created_at\nstate: { status: status, new: N, queued: Q, completed: C }\nwrite: { tx: transaction_id }`
     const { pool, capture, outbox } = await setup({
       ddl: `create table source (${columns}, status text not null default 'N', tx text)`,

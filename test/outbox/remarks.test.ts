@@ -22,7 +22,7 @@ async function asClerk({ url, pool }: Setup, state: string) {
 }
 
 // listed in docs/reference/faults.md
-test('row-level security hides rows: refused without a policy, remarked with one', async () => {
+test('row-level security hides rows: refused, or remarked', async () => {
   const given = await setup({ ddl: `create table source (${columns})` })
   const outbox = await asClerk(given, 'state: none')
   await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows: create policy outboxd_select on/)
@@ -42,7 +42,7 @@ test('a policy for updates shows no rows, and one for selects lets none be updat
 })
 
 // listed in docs/reference/faults.md
-test('the flag of a row is NULL: `check` says that it is never captured', async () => {
+test("a row's flag is NULL: `check` says so", async () => {
   const { pool, outbox } = await setup({
     ddl: `create table source (${columns})`,
     yaml: `${yaml}state: { flag: taken, set: [queued] }`,

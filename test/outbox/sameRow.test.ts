@@ -85,7 +85,7 @@ test('a row that is put aside does not stop the others, and is looked at again a
 })
 
 // listed in docs/reference/faults.md
-test('a conflicting row is deleted, renumbered or put right: the conflict ends by itself', async () => {
+test('a conflicting row is deleted, renumbered or put right: the conflict ends', async () => {
   const { pool, capture, outbox } = await setup(
     tableForm(forms['rows that say they are taken, and when they were recorded']),
   )
@@ -105,7 +105,7 @@ test('a conflicting row is deleted, renumbered or put right: the conflict ends b
 })
 
 // listed in docs/reference/faults.md
-test("a skipped row's outbox is replaced: the new row with its id is not left out", async () => {
+test("a skipped row's outbox is replaced: the new row is captured", async () => {
   const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   const { pool } = given
   const captureLock = openCaptureLock(pool)
@@ -127,7 +127,7 @@ test("a skipped row's outbox is replaced: the new row with its id is not left ou
 })
 
 // listed in docs/reference/faults.md
-test('two rows of one id in a batch: neither is captured, `row_conflict`', async () => {
+test('two rows of one id in a batch: `row_conflict`', async () => {
   const yaml = 'id_unique: promised\ncreated_at: created_at\nstate: { flag: taken, set: [queued] }'
   const { yaml: whole } = tableForm({ yaml })
   const { pool, capture } = await setup({
@@ -254,7 +254,7 @@ for (const [name, createdAt] of [
   })
 
   // listed in docs/reference/faults.md
-  test(`a sequence is set back and drawn again up to the position (${name}): the running daemon notices`, async () => {
+  test(`a sequence is set back to the cursor (${name}): the daemon notices`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(fill('first', 10))
     await rests(capture)
@@ -271,7 +271,7 @@ for (const [name, createdAt] of [
   })
 
   // listed in docs/reference/faults.md
-  test(`a row with a number far ahead of the sequence (${name}): captured, later numbers are not missed`, async () => {
+  test(`a number far ahead of the sequence (${name}): later ones are not missed`, async () => {
     const { pool, capture, outbox } = await setup(bySequence)
     await pool.query(`insert into source (id, f) values (1000, 'imported')`)
     expect(await capture()).toEqual(['1000'])

@@ -76,7 +76,7 @@ test.each([
   '25006',
   '53200',
   '57P01',
-])('a trigger refuses one row with a code that a failing database has (%s): only this row waits', async (code) => {
+])('a trigger fails one row as a failing database would (%s): only this row waits', async (code) => {
   const given = await withRows(2)
   await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
   expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, why: 'row' })
@@ -170,7 +170,7 @@ describe('a later state is never written over by an earlier one', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('an instance that was stopped wakes up late: a later state is not overwritten by an earlier one', async () => {
+  test('a stopped instance wakes up late: it overwrites no later state', async () => {
     const given = await withRows(1)
     const late = writeBackRows(given.outbox, async () => {
       await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163

@@ -126,7 +126,7 @@ write: { nots: error }`,
 })
 
 // listed in docs/reference/faults.md
-test('a status column with only the value of a waiting row: read, not written', async () => {
+test('a status column with only a waiting value: read, not written', async () => {
   const { pool, capture, report } = await setup({
     ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
     yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,

@@ -60,7 +60,7 @@ const becomes = (listener: Listener, wanted: string) =>
   )
 
 // listed in docs/reference/faults.md
-test('sessions insert all the time: only the first insert of a sleep notifies', async () => {
+test("sessions insert all the time: only a sleep's first insert notifies", async () => {
   const { database, pool, ready } = await setup()
   const heard = await eavesdrop(database.url)
   const listener = await ready()
@@ -82,7 +82,7 @@ test('sessions insert all the time: only the first insert of a sleep notifies', 
 })
 
 // listed in docs/reference/faults.md
-test('a transaction inserted before the daemon falls asleep: it looks once more', async () => {
+test('an insert before the daemon sleeps: it looks once more', async () => {
   const { ready, writer } = await setup()
   const listener = await ready()
   const early = await writer()

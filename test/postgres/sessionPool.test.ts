@@ -37,7 +37,7 @@ test('a session that is ended as it begins fails its work, and not the process',
 })
 
 // listed in docs/reference/faults.md
-test("the database's time zone or text formats change: our sessions keep their own", async () => {
+test("the database's time zone or text formats change: sessions keep their own", async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
   const name = new URL(database.url).pathname.slice(1)

@@ -39,7 +39,7 @@ test.each<[ProxyTreatment, string]>([
   [{ kind: 'refuse', status: 502 }, 'could not reach the service'],
   [{ kind: 'refuse', status: 302 }, 'is it an HTTP proxy'],
   [{ kind: 'close' }, 'is it an HTTP proxy'],
-])("a company's proxy refuses or is away (%j): nothing leaves, the message names the proxy", async (treatment, says) => {
+])("a company's proxy refuses or is away (%j): nothing leaves, the message names it", async (treatment, says) => {
   const { url, proxy, received } = await behindProxy(treatment)
   const refused = await clientFor(url, { proxy: proxy.url }).send(submitRequest, accessToken)
   expect(refused).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
@@ -69,7 +69,7 @@ test('a proxy that is not there, or speaks something else, is named', async () =
 })
 
 // listed in docs/reference/faults.md
-test('a proxy cuts the connection within a request: may have arrived, not sent again', async () => {
+test('a proxy cuts a request: may have arrived, not sent again', async () => {
   const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
   const proxy = await startConnectProxy({ kind: 'cut', afterBytes: 120 })
   later(() => proxy[Symbol.asyncDispose]())

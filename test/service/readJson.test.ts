@@ -20,7 +20,7 @@ test('a secret is redacted in strings and leaves numbers alone', () => {
 })
 
 // listed in docs/reference/faults.md
-test('a short secret is part of an id or a code: ids and codes stay, only texts are redacted', () => {
+test('a short secret is part of an id: only texts are redacted', () => {
   const read = readJson('{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}', [
     'test',
     'a',
@@ -47,7 +47,9 @@ test.each([
   '"null"',
   '"undefined"',
   '"NULL"',
-])('an id that is blank, `null` or `undefined` (%s): not an id, uncertain', (id) => {
+  '"."',
+  '".."',
+])('an id that is blank, `null`, `undefined`, `.` or `..` (%s): not an id, uncertain', (id) => {
   expect(submittedId('data', readJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { questions } from '../../src/discover/questions.ts'
 import { changesByTable } from '../../src/ledger/operator/grants.ts'
@@ -207,7 +207,7 @@ function conformancePage(): string {
 \`contract/\` try the sandbox, the others the daemon. \`%s\` is one of several cases. Paths are below \`test/\`.
 There, \`sandbox/conformanceTable.ts\` names each sentence's test.
 [The contract](../why/contract.md#every-not-shown) has what the interface leaves open.`,
-    byFile(tests, ''),
+    byFile(tests),
   )
 }
 
@@ -266,32 +266,47 @@ ${rows.join('\n')}`,
 
 function faultsPage(): string {
   const tests = faultTests(join(checkout, 'test'))
-  const whole = tests.filter(({ file }) => file.startsWith('e2e/faults/'))
-  const others = tests.filter((test) => !whole.includes(test))
+  const inFaults = /^e2e\/faults\//
+  const [whole = [], others = []] = [true, false].map((is) => tests.filter(({ file }) => inFaults.test(file) === is))
   return page(
     'Faults tried',
-    `This page lists the faults that were tried, and what becomes of the record: ${tests.length} tests. Each line is the name of a
-test, below the name of its file. [The campaign](campaign.md) tries many of them at once.`,
+    `This page lists the faults tried and what becomes of the record, from the names of ${tests.length} tests. Tests with the same
+outcome share a line. [The campaign](campaign.md) tries many faults at once.`,
     `## Against a whole daemon
 
-\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before Postgres. It compares the
-outbox, the ledger and the service's own ledger.
+\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before Postgres. It compares
+the outbox, the ledger and the service's own ledger.
 
-${byFile(whole, 'e2e/faults/')}
+${faultLists(whole, (file) => file.replace(inFaults, ''))}
 
 ## Against a part of it
 
-Paths are relative to \`test\`.
-
-${byFile(others, '')}`,
+${faultLists(others, (file) => join('test', dirname(file)))}`,
   )
 }
 
-function byFile(tests: FaultTest[], folder: string): string {
+function byFile(tests: FaultTest[]): string {
   const files = Map.groupBy(tests, ({ file }) => file)
-  return [...files]
-    .flatMap(([file, each]) => [`- \`${file.slice(folder.length)}\``, ...each.map(({ name }) => `  - ${name}`)])
+  return [...files].flatMap(([file, each]) => [`- \`${file}\``, ...each.map(({ name }) => `  - ${name}`)]).join('\n')
+}
+
+function faultLists(tests: FaultTest[], headOf: (file: string) => string): string {
+  return [...Map.groupBy(tests, ({ file }) => headOf(file))]
+    .map(([head, each]) => [`- \`${head}\``, ...linesByOutcome(each)].join('\n'))
     .join('\n')
+}
+
+function linesByOutcome(tests: FaultTest[]): string[] {
+  const outcomes = Map.groupBy(tests, ({ name }) => name.slice(name.indexOf(': ') + 2))
+  return [...outcomes].map(([outcome, each]) => {
+    const faults = each.map(({ name }) => name.slice(0, name.indexOf(': ')))
+    return wrapped(`  - ${faults.join('; ')}: ${outcome}`)
+  })
+}
+
+/** A list's item of 100 columns at most, if its words allow it. */
+function wrapped(item: string): string {
+  return item.replace(/(?=\S)(.{1,96})(?: +|$)/g, '$1\n    ').trimEnd()
 }
 
 function metricType(kind: MetricRow['kind']): string {

@@ -197,7 +197,7 @@ test('no key takes more than a small part of the window: the rest of it stays in
 })
 
 // listed in docs/reference/faults.md
-test('successors wait behind an uncertain record: they take no place, others are captured', async () => {
+test('successors wait behind an uncertain record: they take no place', async () => {
   const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
   await ledger.capture([...line('a'), ...line('b')])
   await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
@@ -209,7 +209,7 @@ test('successors wait behind an uncertain record: they take no place, others are
 })
 
 // listed in docs/reference/faults.md
-test('60 orders of 0.9 MB: captured in batches of 16 MB', async () => {
+test('60 orders of 0.9 MB: batches of 16 MB', async () => {
   const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
     select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 60) n`)
@@ -219,7 +219,7 @@ test('60 orders of 0.9 MB: captured in batches of 16 MB', async () => {
 }, 120_000)
 
 // listed in docs/reference/faults.md
-test('a row can be neither captured nor rejected: `row_skipped`, only rows of its key wait', async () => {
+test('a row cannot be captured or rejected: `row_skipped`, its key waits', async () => {
   await insert(1)
   await insert(3, 'data', 'stuck')
   await insert(1, 'data', 'other')
@@ -270,7 +270,7 @@ describe('a type without a mapping file', () => {
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
   // listed in docs/reference/faults.md
-  test('a type has a mapping file only on some instances: left new for those, `unknown_type`', async () => {
+  test("some instances have a type's mapping file: left for those, `unknown_type`", async () => {
     await other(['data', 'order'])
     await insert(1, 'data', 'k')
     await insert(1, 'order', 'k')

@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { asInstaller, captureFile, createRole } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
 
-// listed in docs/reference/faults.md
 test('change capture of 0.2 is moved by the statements of docs/start/change-capture.md: changes are captured before, meanwhile and after', async () => {
   const { pool, written, trouble, move } = await setup()
   await pool.query(`insert into item values (1, 5); insert into split values (1, 5)`)

@@ -153,7 +153,7 @@ describe('400 other, any other 4xx', () => {
     response(499),
     response(400, { code: 'E001', transactionId: 'tx-1' }),
     response(423, { transactionId: 'tx-1' }),
-  ])('408, 409, 425, 499, or a refusal with an id (%j): rejected, may have arrived, not in bulk replays', (answer) => {
+  ])('408, 409, 425, 499, or a refusal with an id (%j): rejected, may have arrived', (answer) => {
     expect(decide(answer)).toMatchObject({ kind: 'rejected', leftTrace: true })
   })
 

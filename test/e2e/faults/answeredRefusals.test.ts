@@ -14,7 +14,7 @@ async function started(fault: Record<string, unknown>): Promise<{ harness: Harne
   return { harness, daemon: await harness.start() }
 }
 
-test('502, 501, 504 or 505 to some records only: those are uncertain, the others complete within seconds', async () => {
+test('502, 501, 504 or 505 to some records: only those are uncertain', async () => {
   const { harness, daemon } = await started({ status: 502 })
   const bad = Array.from({ length: 14 }, (_, i) => `bad-${i}-`)
   const good = Array.from({ length: 20 }, (_, i) => `good-${i}-`)
@@ -39,7 +39,7 @@ test('502, 501, 504 or 505 to some records only: those are uncertain, the others
   expect(await statusSays(harness.env)).toMatch(/14 records need attention \(14 uncertain\)/)
 }, 180_000)
 
-test('records that always get 503 with E003 and end as rejected: no pause for the others', async () => {
+test('some records always get 503 with E003: rejected, others go on', async () => {
   const { harness } = await started({ status: 503, code: 'E003' })
   const bad = Array.from({ length: 10 }, (_, i) => `bad-${i}-`)
   for (const marker of bad) await harness.insert(marker)

@@ -19,7 +19,7 @@ interface Row {
 
 const rows: Row[] = [
   {
-    says: '500 three times, then well: sent again with the same key, completed',
+    says: '500 three times: sent again under its key, completed',
     fault: { kind: 'answer', status: 500, times: 3 },
     becomes: { state: 'completed', posts: [500, 500, 500, 200], effects: 1 },
   },
@@ -29,12 +29,12 @@ const rows: Row[] = [
     becomes: { state: 'failed', posts: [500, 500, 500, 500], effects: 0 },
   },
   {
-    says: '500 although it was stored: the repeat is answered E002, uncertain',
+    says: '500 although it was stored, then E002: uncertain',
     fault: { kind: 'answer', status: 500, when: 'after', times: 1 },
     becomes: { state: 'uncertain', code: 'E002', posts: [500, 409], effects: 1 },
   },
   {
-    says: 'E002 to a first attempt: sent again under a new key, completed',
+    says: 'E002 to a first attempt: completed under a new key',
     fault: { kind: 'answer', status: 409, code: 'E002', times: 1 },
     becomes: { state: 'completed', posts: [409, 200], effects: 1 },
   },
@@ -44,12 +44,12 @@ const rows: Row[] = [
     becomes: { state: 'failed', code: 'E002', posts: [409, 409, 409, 409], effects: 0 },
   },
   {
-    says: '502: uncertain, not sent again',
+    says: '502: uncertain',
     fault: { kind: 'answer', status: 502 },
     becomes: { state: 'uncertain', posts: [502], effects: 0 },
   },
   {
-    says: '504 although it was stored: uncertain, not sent again',
+    says: '504 although it was stored: uncertain',
     fault: { kind: 'answer', status: 504, when: 'after' },
     becomes: { state: 'uncertain', posts: [504], effects: 1 },
   },
@@ -64,7 +64,7 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
-    says: '200 in gzip, 50 MB unpacked: uncertain, not unpacked',
+    says: '200 with 50 MB in gzip, not unpacked: uncertain',
     fault: { kind: 'gzip', bytes: 50_000_000 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
@@ -84,17 +84,17 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
-    says: 'the connection closed before anything was stored: uncertain',
+    says: 'the connection closed before it was stored: uncertain',
     fault: { kind: 'drop' },
     becomes: { state: 'uncertain', posts: [null], effects: 0 },
   },
   {
-    says: 'the connection closed after it was stored: uncertain',
+    says: 'the connection closed after: uncertain',
     fault: { kind: 'drop', when: 'after' },
     becomes: { state: 'uncertain', posts: [null], effects: 1 },
   },
   {
-    says: '303 whose Location ends in its id: the id is asked for, completed, one POST',
+    says: '303 whose Location ends in its id: the id is asked for, completed',
     fault: { kind: 'redirect', status: 303, location: '/status/{id}', when: 'after' },
     becomes: { state: 'completed', posts: [303], effects: 1 },
   },
@@ -123,7 +123,7 @@ const rows: Row[] = [
     { transactionId: 'u-2', status: 'Rejected', errorCode: 'E001' },
   ].map(
     (body): Row => ({
-      says: `${JSON.stringify(body)}, \`track: false\`: failed`,
+      says: `200 that says failed, \`track: false\` (${body.status}): failed`,
       fault: { kind: 'answer', status: 200, body },
       isUntracked: true,
       becomes: { state: 'failed', code: body.errorCode ?? null, posts: [200] },
@@ -152,12 +152,12 @@ const rows: Row[] = [
     becomes: { state: 'rejected', posts: [400], effects: 0 },
   },
   {
-    says: '400 whose text mentions E003, as "article E003-17": rejected, no pause',
+    says: '400 whose text mentions "E003-17": rejected, no pause',
     fault: { kind: 'answer', status: 400, body: 'article E003-17 is not for sale', contentType: 'text/plain' },
     becomes: { state: 'rejected', code: null, posts: [400], effects: 0 },
   },
   {
-    says: '422 with words of its own: rejected',
+    says: '422: rejected',
     fault: { kind: 'answer', status: 422, body: { message: 'no' } },
     becomes: { state: 'rejected', posts: [422], effects: 0 },
   },
@@ -180,13 +180,13 @@ const rows: Row[] = [
     becomes: { state: 'failed', code: 'E001', posts: [200], effects: 1 },
   },
   {
-    says: 'accepted, then failed with E002: submitted again under new keys, three times at most',
+    says: 'accepted, then failed with E002: new keys, three times at most',
     fault: { kind: 'delay', delayMs: 1 },
     field2: 'fail:E002 ',
     becomes: { state: 'failed', code: 'E002', posts: [200, 200, 200, 200], effects: 4 },
   },
   {
-    says: 'accepted, then failed with E003: submitted again after the pause, three times at most',
+    says: 'accepted, then failed with E003: new keys, after a pause',
     fault: { kind: 'delay', delayMs: 1 },
     field2: 'fail:E003 ',
     becomes: { state: 'failed', code: 'E003', posts: [200, 200, 200, 200], effects: 4 },

@@ -27,7 +27,7 @@ async function output(command: (context: ReturnType<typeof testContext>) => Prom
   return context.printed() + context.messages()
 }
 
-test('500 four times although it was stored: bulk replay leaves it alone, replay by name finds it there', async () => {
+test('500 four times although it was stored: found by replay, by name only', async () => {
   const daemon = await started({ idempotency: 'replay' })
   await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 4 })
   const id = await harness.insert('stored-')
@@ -48,7 +48,7 @@ test('500 four times although it was stored: bulk replay leaves it alone, replay
   expect(new Set(outcome.keys).size).toBe(1)
 })
 
-test('the same, and E002 to a known key: uncertain, the key is not renewed', async () => {
+test('E002 to such a replay: uncertain', async () => {
   await started({ idempotency: 'e002' })
   await harness.fault({ kind: 'answer', status: 500, when: 'before', endpoint: 'submit', times: 3 })
   await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 1 })
@@ -58,7 +58,7 @@ test('the same, and E002 to a known key: uncertain, the key is not renewed', asy
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', effects: 1 })
 })
 
-test('`resolve --arrived --unchecked` with a wrong id, then 404: uncertain again, can be resolved again', async () => {
+test('`resolve --arrived` with an unknown id: refused; `--unchecked` uncertain again', async () => {
   await started()
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   const id = await harness.insert('mistyped-')

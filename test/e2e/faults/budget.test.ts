@@ -17,7 +17,7 @@ async function problems(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ kind }) => kind)
 }
 
-test('instances with different limits or windows: the strictest holds, a problem names who differs', async () => {
+test('instances with different limits or windows: the strictest holds, a problem says so', async () => {
   const old = await harness.start({ RATE_LIMIT_REQUESTS: '200' })
   const fresh = await harness.start()
   const differ = () => readMetric(fresh, 'outboxd_problems{kind="settings_differ"}')
@@ -35,7 +35,7 @@ test('instances with different limits or windows: the strictest holds, a problem
   await fresh.stop()
 })
 
-test('a window of 1 s and a database 24 ms away: completed, nearly as fast as the limit allows', async () => {
+test('a window of 1 s, a database 24 ms away: nearly full speed', async () => {
   await using far = await setup({ processingTime: 'constant:0.01' })
   await far.postgres.setFault({ kind: 'delay', ms: 12 })
   const daemon = await far.start({
@@ -55,7 +55,7 @@ test('a window of 1 s and a database 24 ms away: completed, nearly as fast as th
   expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
 })
 
-test('a database so far away that every permit expires: queued again, nothing in doubt, a problem says so', async () => {
+test('permits expire, so far is the database: queued again, a problem', async () => {
   await using far = await setup()
   const daemon = await far.start({
     DATABASE_URL: far.env.DATABASE_URL ?? '',

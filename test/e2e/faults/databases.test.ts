@@ -55,7 +55,7 @@ describe('one database behind the proxy', () => {
     await allCompleted(harness, markers)
   })
 
-  test('the database out of reach with requests on the wire: answers are kept and written later', async () => {
+  test('the database is away with requests on the wire: answers written later', async () => {
     await start()
     await harness.fault({ kind: 'delay', delayMs: 400, endpoint: 'submit' })
     const markers = await insertMany(harness, 'away', 4)
@@ -79,7 +79,7 @@ describe('one database behind the proxy', () => {
     { name: 'claim', event: 'update', when: `new.state = 'sending'` },
     { name: 'accept', event: 'update', when: `new.state = 'accepted' and old.state = 'sending'` },
     { name: 'complete', event: 'update', when: `new.state = 'completed'` },
-  ])('the answer to a COMMIT is lost ($name): completed, once', async ({ name, event, when }) => {
+  ])('the answer to any COMMIT is lost ($name): completed, once', async ({ name, event, when }) => {
     await harness.pool.query(`
       create sequence once_${name};
       create function linger_${name}() returns trigger language plpgsql as $$
@@ -110,7 +110,7 @@ describe('one database behind the proxy', () => {
     if (name === 'claim') expect(outcome.causes).toContain('never sent: the claim was lost')
   })
 
-  test("only the outbox's database is away: records go on, the row is written later", async () => {
+  test("only the outbox's database is away: records go on, the row follows", async () => {
     await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
     await harness.fault({ kind: 'delay', delayMs: 500, endpoint: 'submit' })
     await harness.insert('outbox-away-')
@@ -158,7 +158,7 @@ describe('one database behind the proxy', () => {
     await harness.becomes('unheard-', 'completed')
   })
 
-  test('every pooled connection is blocked longer than allowed: goes on when free', async () => {
+  test('every pooled connection is blocked: goes on when free', async () => {
     await start()
     await harness.fault({ kind: 'delay', delayMs: 300, endpoint: 'submit' })
     const markers = await insertMany(harness, 'exhausted', 12)

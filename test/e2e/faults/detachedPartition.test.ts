@@ -3,7 +3,7 @@ import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
-test('a partition is detached while its record is under way, and attached later: `row_missing`, then written back', async () => {
+test('its partition is detached for a while: `row_missing`, then written back', async () => {
   await using harness = await setup()
   const { pool } = harness
   await pool.query(`

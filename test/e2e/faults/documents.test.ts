@@ -74,7 +74,7 @@ async function installed() {
 const firstRow = async (pool: { query(sql: string): Promise<{ rows: { id: string }[] }> }) =>
   (await pool.query('select min(id) as id from outbox')).rows[0]?.id
 
-test('killed between reading a document and the ledger: the row is read anew', async () => {
+test('killed between document and ledger: read anew', async () => {
   const { pool, env, change, noteChange, blockedIn, effects, restsWith } = await installed()
   await noteChange()
   const changing = await change('second-')
@@ -92,7 +92,7 @@ test('killed between reading a document and the ledger: the row is read anew', a
   expect(await effects('first-', 'second-')).toEqual([0, 1])
 })
 
-test('killed between the ledger and the mark: the captured content is sent, then the change', async () => {
+test('killed between ledger and mark: the captured content is sent', async () => {
   const { pool, env, change, noteChange, blockedIn, effects, restsWith } = await installed()
   await pool.query(`create function wait() returns trigger language plpgsql as
       $$ begin perform pg_advisory_xact_lock(42); return new; end $$;
@@ -116,7 +116,7 @@ test('killed between the ledger and the mark: the captured content is sent, then
   expect(await effects('first-', 'second-')).toEqual([1, 1])
 })
 
-test('a change commits after its document was captured, and the daemon is killed: sent after it, in order', async () => {
+test('a change after capture, and a kill: sent after it', async () => {
   const { pool, env, change, noteChange, effects, harness } = await installed()
   await noteChange()
   const markers = ['first-', ...Array.from({ length: 6 }, (_, i) => `version-${i}-`)]

@@ -32,7 +32,7 @@ async function complete(harness: Harness, marker: string): Promise<void> {
 }
 
 test.skipIf(!isThere)(
-  'the whole database is restored by pg_restore beside a living daemon: noticed, what was sent since is uncertain',
+  'pg_restore beside a living daemon: what was sent since is uncertain',
   async () => {
     const { harness, url, folder } = await open()
     await harness.start()
@@ -68,7 +68,7 @@ test.skipIf(!isThere)(
 )
 
 test.skipIf(!isThere)(
-  'only the outbox is restored from a dump: its rows are written again, nothing is sent twice',
+  'only the outbox is restored: nothing is sent twice',
   async () => {
     const { harness, url, folder } = await open()
     await harness.control('PATCH', 'settings', { processingTime: 'constant:3' }).catch(() => null)

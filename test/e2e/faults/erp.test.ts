@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-test('the outbox refuses rows of change capture: the ERP goes on, the change is noted and captured by `retry()`', async () => {
+test('the outbox refuses captured rows: the ERP goes on, `retry()` captures', async () => {
   await harness.pool.query(
     `create table sales_order (id int primary key, customer text, ordered_at timestamptz, amount numeric)`,
   )
@@ -74,7 +74,7 @@ test('the outbox refuses rows of change capture: the ERP goes on, the change is 
   expect(await statusSays(harness.env)).toMatch(/^All is well/)
 })
 
-test('a table with a long history is given: `migrate`, `check` and `status` count the rows before and after', async () => {
+test('a table has a long history: `migrate`, `check` and `status` count', async () => {
   await using fresh = await setup()
   await fresh.pool.query(`insert into outbox (type, payload, created_at)
     select 'data', '{}', timestamptz '2020-01-01 00:00Z' + n * interval '1 day' from generate_series(0, 3999) n`)

@@ -17,7 +17,7 @@ filter: (note::int) > 0
 `
 const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
 
-test('the filter raises an error for one row: `row_skipped`, the others are sent', async () => {
+test('the filter fails for one row: `row_skipped`', async () => {
   const given = await install({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8'), 'outbox.yaml': outbox })
   const { pool } = given
   await pool.query('create table source (id bigint primary key, payload jsonb, note text)')

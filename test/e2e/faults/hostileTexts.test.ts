@@ -46,7 +46,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
   ]
   test.each(
     answers,
-  )('3,000 harmful characters (NUL, half surrogates, controls) in an answer (%s, %s %s %s): the record ends as the answer says', async (name, endpoint, status, body, state) => {
+  )('3,000 harmful characters (NUL, half surrogates, controls) in an answer (%s, %s %s %s): it counts as usual', async (name, endpoint, status, body, state) => {
     const marker = `${name.replaceAll(/\W+/g, '-')}-`
     await harness.fault({ kind: 'answer', status, body: JSON.stringify(body), endpoint, times: 1 })
     await harness.insert(marker)
@@ -56,28 +56,28 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     expect((code ?? '').length).toBeLessThanOrEqual(64)
   })
 
-  test('harmful characters in a status: asked again, completed', async () => {
+  test('after a status with harmful characters the record is asked for again and completes', async () => {
     const body = JSON.stringify({ status: hostile })
     await harness.fault({ kind: 'answer', status: 200, body, endpoint: 'status', times: 1 })
     await harness.insert('unknown-status-')
     expect(await harness.becomes('unknown-status-', 'completed')).toMatchObject({ effects: 1 })
   })
 
-  test('harmful characters in a record that does not map: rejected, field and reason named', async () => {
+  test('a record with harmful characters that does not map is rejected with field and reason', async () => {
     const customerId = 'Müller & Söhne, more than ten characters'
     await harness.insert('does-not-map-', { customerId })
     const { error } = await harness.becomes('does-not-map-', 'rejected')
     expect(error).toMatch(/^customer_id \(from customerId\) .*10/)
   })
 
-  test('503 with harmful characters: paused, sent afterwards', async () => {
+  test('a 503 with harmful characters pauses, and the record is sent afterwards', async () => {
     const body = JSON.stringify({ code: 'E003', message: hostile })
     await harness.fault({ kind: 'answer', status: 503, body, endpoint: 'submit', times: 1 })
     await harness.insert('paused-')
     expect(await harness.becomes('paused-', 'completed')).toMatchObject({ effects: 1 })
   })
 
-  test('an ERP trigger raises harmful characters: only that row is written later', async () => {
+  test('if an ERP trigger raises harmful characters, only that row is written later', async () => {
     const { pool } = harness
     const raised = randomBytes(2_240).toString('base64')
     await pool.query(`create function raise() returns trigger language plpgsql as $$
@@ -94,7 +94,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     await pool.query('drop function raise() cascade')
   })
 
-  test('harmful characters in type or key: rejected, because no index can hold them', async () => {
+  test('harmful characters in type or key: rejected', async () => {
     const storable = hostile
       .replaceAll('\0', '')
       .toWellFormed()
@@ -107,7 +107,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     await harness.becomes('hostile-key-', 'rejected')
   })
 
-  test('harmful characters anywhere: `list`, `show`, `status` and metrics print them safely', async () => {
+  test('`list`, `show`, `status` and metrics print harmful characters safely', async () => {
     const printed = async (run: (context: TestContext) => Promise<number>) => {
       const context = testContext(harness.env)
       await run(context)
@@ -127,7 +127,7 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
   })
 })
 
-test('SIGTERM after an error code of 3,000 characters: the process ends within 15 s', async () => {
+test('SIGTERM after a code of 3,000 characters: ends', async () => {
   await using harness = await setup()
   await using daemon = await startDaemonProcess(harness.env)
   const body = JSON.stringify({ status: 'failed', errorCode: hostile })

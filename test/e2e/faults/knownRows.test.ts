@@ -29,7 +29,7 @@ async function statusOf(installation: Installation, env = {}): Promise<string> {
   return context.printed() + context.messages()
 }
 
-test('a table is emptied and its ids begin anew: rows are not sent, `row_conflict` until an operator adopts them', async () => {
+test('a table is emptied, its ids begin anew: `row_conflict` until adopted', async () => {
   const given = await install(mapping)
   await insert(given, 'first')
   await given.startInstance()
@@ -63,7 +63,7 @@ test('a table is emptied and its ids begin anew: rows are not sent, `row_conflic
   expect(await statusOf(given)).toContain('All is well')
 })
 
-test('a daemon names a different outbox table: refused at the start, `foreign_outbox` until `adopt`', async () => {
+test('a different outbox table: `foreign_outbox` until adopted', async () => {
   const given = await install(mapping)
   await given.startInstance()
   await given.pool.query('create table other (like outbox including all)')
@@ -85,7 +85,7 @@ test.each([
   ['now', 'The daemon ignores rows with an id below 3.'],
   ['id:3', 'The daemon ignores rows with an id below 3.'],
   ['since:2026-01-01', 'The daemon ignores rows recorded before 2026-01-01'],
-])('a table with rows from before outboxd, and a start position (%s): the history is left alone by all instances', async (start, message) => {
+])('a start position after old rows (%s): they are left alone', async (start, message) => {
   const given = await install(mapping)
   await insert(given, 'old')
   await insert(given, 'older')
@@ -101,7 +101,7 @@ test.each([
   expect(shown).toContain('All is well')
 })
 
-test('a start position that does not fit the table: refused', async () => {
+test('a start position that does not fit: refused', async () => {
   const given = await install(mapping)
   for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
     expect(await adopt.action(contextOf(given), { start, yes: true })).toBe(2)
@@ -126,7 +126,7 @@ const arrived = async (given: Installation) =>
     ]),
   )
 
-test('a sequence begins anew and passes the position while no daemon runs: `foreign_outbox`, nothing lost', async () => {
+test('ids begin anew and pass the cursor: `foreign_outbox` until adopted', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('sequence: id') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }
@@ -147,7 +147,7 @@ test('a sequence begins anew and passes the position while no daemon runs: `fore
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
 })
 
-test('the ERP edits captured rows without `created_at`: one problem for the table, none is sent again', async () => {
+test('the ERP edits captured rows without `created_at`: one problem, none sent again', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }
@@ -169,7 +169,7 @@ test('the ERP edits captured rows without `created_at`: one problem for the tabl
   expect(await statusOf(given, env)).toContain('All is well')
 })
 
-test('rows still wait before the start position: counted in the confirmation, `status` and `check`', async () => {
+test('rows wait before the start position: counted', async () => {
   const given = await install(mapping)
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)

@@ -10,7 +10,7 @@ import { setup } from './harness.ts'
 
 /** The moment at which a request leaves, and what may come before its answer. */
 
-test('an unasked 100 Continue before each answer: completed, once', async () => {
+test('an unasked 100 Continue: completed, once', async () => {
   await using harness = await setup()
   const unasked = createServer((client) => {
     const service = connect(harness.service.port, '127.0.0.1')
@@ -29,7 +29,7 @@ test('an unasked 100 Continue before each answer: completed, once', async () => 
   expect(await harness.becomes('continued-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
-test('a TLS handshake suspended past the permit: nothing leaves, queued again', async () => {
+test('a TLS handshake outlasts the permit: nothing leaves, queued again', async () => {
   await using harness = await setup()
   const tls = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
   const secure = createTlsServer(

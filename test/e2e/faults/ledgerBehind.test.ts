@@ -39,7 +39,7 @@ async function withGap(): Promise<Installation> {
   return given
 }
 
-test('the ledger lost rows: `ledger_behind`; `recover` takes them as uncertain, tracks those with a transaction', async () => {
+test('the ledger lost rows: `ledger_behind`, uncertain or tracked', async () => {
   const given = await withGap()
   await given.startInstance()
   await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
@@ -76,7 +76,7 @@ test('the ledger lost rows: `ledger_behind`; `recover` takes them as uncertain, 
   ])
 })
 
-test('the same, and the operator says new: sent, except rows that name a transaction', async () => {
+test('the same with `--as new`: sent, unless rows name a transaction', async () => {
   const given = await withGap()
   expect(await recover.action(contextOf(given), {})).toBe(2)
   expect(await recover.action(contextOf(given), { as: 'new', yes: true })).toBe(0)
@@ -87,7 +87,7 @@ test('the same, and the operator says new: sent, except rows that name a transac
   expect(await given.arrivals()).toHaveLength(3)
 })
 
-test('the same with a table that shows no state before the end: `recover` says that it can find nothing', async () => {
+test('a table shows no state before the end: `recover` finds nothing', async () => {
   const given = await install({
     'data.yaml': mapping,
     'outbox.yaml': readFileSync('mappings/examples/sales_order.yaml', 'utf8'),

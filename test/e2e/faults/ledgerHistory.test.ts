@@ -42,7 +42,7 @@ async function insertAndComplete(marker: string): Promise<void> {
   expect(await fixture.harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
 }
 
-test('the declared synchronous standby is promoted: sending goes on by itself, nothing lost or sent twice', async () => {
+test('a declared synchronous standby is promoted: goes on by itself', async () => {
   const { replicas, harness } = fixture
   const { standby } = await replicas.addStandby(primary)
   const daemon = await harness.start({ LEDGER_STANDBY: 'synchronous' })
@@ -71,7 +71,7 @@ test('the declared synchronous standby is promoted: sending goes on by itself, n
   await harness.start()
 }, 90_000)
 
-test('an asynchronous standby without the last commits is promoted: nothing is sent before `recover`', async () => {
+test('an asynchronous standby is promoted: nothing is sent before `recover`', async () => {
   const { replicas, harness } = fixture
   const { standby, link } = await replicas.addStandby(primary, 'late')
   await insertAndComplete('async-before-')
@@ -119,7 +119,7 @@ const doubtsEnd = () =>
     ({ rows: [row] }) => row.over,
   )
 
-test('a promotion lost the outcome of requests on the wire: uncertain within seconds', async () => {
+test('requests whose outcome a promotion lost are uncertain within seconds', async () => {
   const { replicas, harness } = fixture
   const { standby, link } = await replicas.addStandby(primary, 'behind')
   const markers = ['wire-1-', 'wire-2-', 'wire-3-']
@@ -155,7 +155,7 @@ test('a promotion lost the outcome of requests on the wire: uncertain within sec
   await doubtsEnd()
 }, 120_000)
 
-test("the server's folder is put back, same timeline: a living daemon misses its last claim, all stop", async () => {
+test("the server's folder is put back: a living daemon stops all", async () => {
   const { replicas, harness } = fixture
   await insertAndComplete('folder-before-')
   await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)

@@ -38,11 +38,7 @@ const kinds = {
 test.each([
   { as: 'new', dates: 'created_at: created_at\n', becomes: ['a completed', 'b completed'] },
   { as: 'uncertain', dates: '', becomes: ['a completed', 'b uncertain'] },
-])('a backup from before the first record, rows name transactions ($as): not taken for a new ledger', async ({
-  as,
-  dates,
-  becomes,
-}) => {
+])('a backup from before the first record ($as): not new if rows name transactions', async ({ as, dates, becomes }) => {
   const table = 'source'
   const files = { 'outbox.yaml': `${undatedTable}${dates}` }
   const given = await install({ 'data.yaml': mapping, ...files })
@@ -80,7 +76,7 @@ test.each([
   expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
 })
 
-test('rows with transactions appear under an empty ledger: the running daemon stops until an operator decides', async () => {
+test('a running daemon stops if rows with transactions appear under an empty ledger', async () => {
   const given = await install({ 'data.yaml': mapping, 'outbox.yaml': undatedTable })
   await given.pool.query(`create table ${sourceTable}`)
   await given.startInstance()
@@ -108,7 +104,7 @@ test('rows with transactions appear under an empty ledger: the running daemon st
 
 test.each(
   Object.entries(kinds),
-)('any restore, and the operator says new (%s): no row that names a transaction is sent again', async (_, kind) => {
+)('any restore, and `--as new` (%s): no row with a transaction is sent', async (_, kind) => {
   const { table, files, forget } = kind
   const given = await install({ 'data.yaml': mapping, ...files })
   await given.pool.query(`create table ${sourceTable}`)
@@ -168,11 +164,7 @@ test.each([
     becomes: ['a completed', 'b uncertain'],
     sent: ['a', 'b'],
   },
-])('rows wait after a restore ($restored): in doubt only if the outbox went back, too', async ({
-  isBoth,
-  becomes,
-  sent,
-}) => {
+])('rows wait after a restore ($restored): in doubt if the outbox went back', async ({ isBoth, becomes, sent }) => {
   const given = await install({ 'data.yaml': mapping })
   const state = await openRestorable()
   const outbox = () => (isBoth ? state.pool : given.pool)

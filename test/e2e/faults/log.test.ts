@@ -30,7 +30,7 @@ async function metric(daemon: Program, series: string): Promise<number> {
   return readMetric({ port: Number(port) }, series)
 }
 
-test('a refused token: an error and a pause in the log at once, and their end', async () => {
+test('a refused token: error and pause in the log', async () => {
   await harness.fault({ kind: 'answer', status: 401, code: 'invalid_client', endpoint: 'token' })
   await using daemon = await startDaemonProcess(harness.env)
   await harness.insert('refused-token-')
@@ -53,7 +53,7 @@ test('a refused token: an error and a pause in the log at once, and their end', 
   await harness.becomes('refused-token-', 'completed')
 })
 
-test('a rejected record: the log has field, status and code, nothing of its contents', async () => {
+test('a rejected record: in the log without its contents', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   const long = await harness.insert('rejected-here-', { customerId: 'Jane Doe of Sometown' })
   expect(await told(daemon, 'record does not map and was rejected', { outboxId: long })).toMatchObject({
@@ -82,7 +82,7 @@ test('a rejected record: the log has field, status and code, nothing of its cont
   expect((await daemon.stop()).stdout).not.toContain('Jane')
 })
 
-test('a loop fails: the log has the SQLSTATE, repeats within a minute are counted', async () => {
+test('the log has the SQLSTATE of a failing loop, and counts repeats within a minute', async () => {
   await using daemon = await startDaemonProcess(harness.env)
   await harness.pool.query('alter table outboxd.skipped_row rename to away')
   try {
@@ -100,7 +100,7 @@ test('a loop fails: the log has the SQLSTATE, repeats within a minute are counte
   expect(lines.map((line) => JSON.parse(line).repeated)).toEqual([undefined, expect.any(Number)])
 })
 
-test("the table refuses an outcome: the log has the row's id and the SQLSTATE", async () => {
+test("the log has the row's id and the SQLSTATE if the table refuses an outcome", async () => {
   await harness.pool.query(
     `alter table outbox add constraint never_done check (status <> 'completed' or payload::text not like '%no-outcome-%')`,
   )

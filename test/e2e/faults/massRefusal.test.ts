@@ -29,7 +29,7 @@ async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[
   return markers
 }
 
-test("the same refusal ten times in a row, as nginx's 400 for a certificate: pause and alert, completed when fixed", async () => {
+test("ten equal refusals in a row, as nginx's 400: all sending pauses, completed when fixed", async () => {
   const { harness, daemon } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
@@ -54,7 +54,7 @@ test("the same refusal ten times in a row, as nginx's 400 for a certificate: pau
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 0'))
 })
 
-test('the same, and the operator declares it right: the records are rejected', async () => {
+test('ten refusals that you call right: rejected', async () => {
   const { harness } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
@@ -65,7 +65,7 @@ test('the same, and the operator declares it right: the records are rejected', a
   await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 })
 
-test('record after record refused under E001: rejected, however many', async () => {
+test('record after record refused under E001: rejected', async () => {
   const { harness } = await started()
   const markers = await insertMany(harness, { customerId: 'UNKNOWN1' })
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))

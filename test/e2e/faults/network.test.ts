@@ -29,7 +29,7 @@ test.each<Row>([
   { fault: { kind: 'hang' }, arrived: 0 },
   { fault: { kind: 'hang-after-request' }, arrived: 1 },
   { fault: { kind: 'half-open' }, arrived: 0 },
-])('the connection is cut, reset or silent before, during or after the request ($fault): uncertain, not sent again', async ({
+])('the connection is cut, reset, silent or half-open, in or around request or answer ($fault): uncertain, not sent again', async ({
   fault,
   arrived,
 }) => {
@@ -47,7 +47,7 @@ test.each<Row>([
   expect((await harness.outcome(`${name}-struck-`)).posts).toHaveLength(arrived)
 })
 
-test('an answer in pieces of a few bytes: completed', async () => {
+test('an answer in pieces: completed', async () => {
   await harness.service.setFault({ kind: 'slice', bytes: 7 })
   await harness.insert('sliced-')
   expect(await harness.becomes('sliced-', 'completed')).toMatchObject({ effects: 1, posts: [200] })

@@ -21,7 +21,7 @@ const firewall = { kind: 'answer', status: 403, body: '<h1>Request blocked</h1>'
 /** How many POSTs of the record the service has had. */
 const posts = (marker: string) => harness.outcome(marker).then((outcome) => outcome.posts.length)
 
-test("a firewall's 403 for one record while others get through: rejected at the third time", async () => {
+test("a firewall's 403 for one record only: rejected at the third", async () => {
   await harness.fault({ ...firewall, endpoint: 'submit', bodyContains: 'poison-' })
   await harness.insert('poison-')
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))

@@ -35,7 +35,7 @@ const arrived = async (given: Installation) =>
   (await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1]).sort()
 const says = ({ url, mappingsDir }: Installation) => statusSays({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
 
-test('`outbox.yaml` includes rows that it left out before: counted, each sent once', async () => {
+test('`outbox.yaml` includes more rows: each sent once', async () => {
   const given = await install(filtered(`status = 'released'`))
   await given.pool.query(ddl)
   await insert(given, 'draft', 'draft', 3)
@@ -59,7 +59,7 @@ test('`outbox.yaml` includes rows that it left out before: counted, each sent on
   await eventually(async () => expect(await says(given)).toContain('All is well: everything is sent'))
 })
 
-test('rows are loaded behind the position: `rows_passed_over`, each sent once', async () => {
+test('rows come behind the cursor: `rows_passed_over`, each sent once', async () => {
   const given = await install(files('state: none\nsequence: id'))
   await given.pool.query(ddl)
   await insert(given, 'released', 'first', 5)

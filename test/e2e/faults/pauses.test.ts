@@ -35,10 +35,7 @@ async function posts(): Promise<(number | null)[]> {
 test.each([
   { name: '503', fault: { kind: 'answer', status: 503 } },
   { name: 'e003', fault: { kind: 'answer', status: 400, code: 'E003' } },
-])('503, or E003 with any status ($name): all pause, one trial, completed, no attempt used', async ({
-  name,
-  fault,
-}) => {
+])('503, or E003 with any status ($name): pause, one trial, nothing used up', async ({ name, fault }) => {
   const before = (await posts()).length
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(name, 20)
@@ -68,20 +65,20 @@ test('429 with Retry-After: waits that long', async () => {
   expect(outcomes.flatMap(({ posts }) => posts).filter((status) => status === 429)).toHaveLength(1)
 })
 
-test('429 without Retry-After: waits a second, completed', async () => {
+test('429 without Retry-After: waits a second', async () => {
   await harness.fault({ kind: 'answer', status: 429, endpoint: 'submit', times: 1 })
   const [outcome] = await completed(await insertMany('throttled', 1))
   expect(outcome?.posts).toEqual([429, 200])
 })
 
-test('401 once: new token, same request again', async () => {
+test('401 once: same request with a new token', async () => {
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 1 })
   const [outcome] = await completed(await insertMany('once-401', 1))
   expect(outcome).toMatchObject({ posts: [401, 200], effects: 1 })
   expect(outcome?.causes.join()).not.toContain('pause')
 })
 
-test('tokens are revoked: new token, completed', async () => {
+test('tokens are revoked: same request with a new token', async () => {
   await harness.control('POST', 'tokens/revoke')
   const [outcome] = await completed(await insertMany('revoked', 1))
   expect(outcome?.posts).toEqual([401, 200])
@@ -90,7 +87,7 @@ test('tokens are revoked: new token, completed', async () => {
 test.each([
   { name: 'without a code', more: {} },
   { name: 'with E002, which failed records within a second', more: { code: 'E002' } },
-])('401 again and again ($name): pause `unauthorized`, nothing used up', async ({ name, more }) => {
+])('401 again and again ($name): pause, nothing used up', async ({ name, more }) => {
   await harness.fault({ kind: 'answer', status: 401, ...more, endpoint: 'submit' })
   const markers = await insertMany(`always-401-${name}`, 5)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
@@ -99,7 +96,7 @@ test.each([
   expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
 })
 
-test('401 to every submission: one wave, repeated with one new token, then a pause', async () => {
+test('401 to every submission costs one wave and one new token, then all pause', async () => {
   await using own = await setup()
   await own.fault({ kind: 'answer', status: 401, delayMs: 100, endpoint: 'submit' })
   for (let n = 0; n < 60; n++) await own.insert(`wave-${n}-`)
@@ -119,10 +116,7 @@ test.each([
   { name: '403', fault: { kind: 'answer', status: 403 } },
   { name: '307', fault: { kind: 'redirect', status: 307 } },
   { name: '302', fault: { kind: 'redirect', status: 302 } },
-])('a redirect or 403 ($name): not followed, paused, completed when fixed; after a redirect it may have arrived', async ({
-  name,
-  fault,
-}) => {
+])('a redirect or 403 ($name): not followed, pause; after a redirect may have arrived', async ({ name, fault }) => {
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(`conf-${name}`, 3)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
@@ -138,7 +132,7 @@ test.each([
   },
   { name: '405', fault: { kind: 'answer', status: 405 } },
   { name: '410', fault: { kind: 'answer', status: 410, body: '' } },
-])('404, 405 or 410 while the partner deploys ($name): pause, nothing used up, completed', async ({ name, fault }) => {
+])('404, 405 or 410 while the partner deploys ($name): pause, nothing used up', async ({ name, fault }) => {
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(`deploys-${name}`, 20)
   await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
@@ -149,7 +143,7 @@ test.each([
   expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
 })
 
-test('the token issuer fails: pause, nothing used up, completed', async () => {
+test('the token issuer fails: pause, nothing used up', async () => {
   await harness.fault({ kind: 'answer', status: 500, endpoint: 'token' })
   await harness.control('POST', 'tokens/revoke')
   const markers = await insertMany('issuer', 3)
@@ -159,7 +153,7 @@ test('the token issuer fails: pause, nothing used up, completed', async () => {
   expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
 })
 
-test('connection refused: pause `unreachable`, nothing in doubt', async () => {
+test('connection refused: pause, nothing used up', async () => {
   await harness.service.setFault({ kind: 'refuse' })
   const markers = await insertMany('refused', 5)
   await until(harness.pauses, (reasons) => reasons.includes('unreachable'))

@@ -24,7 +24,7 @@ async function mappingsWithOwnId(harness: Harness): Promise<string> {
   return dir
 }
 
-test('`resend`, answer lost, service knows keys: sent again under the key, one effect', async () => {
+test('`resend`, and the service knows keys: sent again, one effect', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'resend' }, 'replay')
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   await harness.insert('resent-')
@@ -33,14 +33,14 @@ test('`resend`, answer lost, service knows keys: sent again under the key, one e
   expect(new Set(outcome.keys).size).toBe(1)
 })
 
-test('`resend`, E002 to the repeat: uncertain, no new key', async () => {
+test('`resend`, and E002 to the repeat: uncertain', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'resend' }, 'e002')
   await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
   await harness.insert('known-')
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', posts: [null, 409], effects: 1 })
 })
 
-test('`probe`, answer lost, it had arrived: found by its id, one request', async () => {
+test('`probe`, it had arrived: found by its id, one request', async () => {
   const harness = await setup({ idempotency: 'ignore' })
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.start({ UNCERTAIN_POLICY: 'probe', MAPPINGS_DIR: await mappingsWithOwnId(harness) })
@@ -64,14 +64,14 @@ test('`probe`, it had not arrived: sent again, one effect', async () => {
   expect(await harness.becomes('absent-', 'completed')).toMatchObject({ posts: [null, 200], effects: 1 })
 })
 
-test('`probe`, a mapping that sends no id: uncertain', async () => {
+test('under `probe` a record whose mapping sends no id is uncertain', async () => {
   const harness = await started({ UNCERTAIN_POLICY: 'probe' })
   await harness.fault({ kind: 'drop', endpoint: 'submit', times: 1 })
   await harness.insert('no-id-')
   expect(await harness.becomes('no-id-', 'uncertain')).toMatchObject({ posts: [null] })
 })
 
-test('an uncertain record with successors of its key: they wait, others do not', async () => {
+test('successors of an uncertain record: they wait, others do not', async () => {
   const harness = await started({})
   await harness.fault({ kind: 'drop', endpoint: 'submit', times: 1 })
   await harness.insert('first-', { key: 'k' })

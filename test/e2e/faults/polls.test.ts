@@ -24,7 +24,7 @@ test.each([
   { name: 'status-401', fault: { kind: 'answer', status: 401 } },
   { name: 'status-429', fault: { kind: 'answer', status: 429 } },
   { name: 'status-late', fault: { kind: 'delay', delayMs: 2_600 } },
-])('a poll gets an error, a late answer, garbage, gzip or another id ($name): asked again, completed', async ({
+])('a poll gets an error, a late answer or none, garbage, gzip, another id or status ($name): asked again, completed', async ({
   name,
   fault,
 }) => {
@@ -34,13 +34,13 @@ test.each([
   expect(outcome).toMatchObject({ posts: [200], effects: 1 })
 })
 
-test("a poll's answer above 1 MB, every time: read, completed", async () => {
+test("a poll's answer above 1 MB: read, completed", async () => {
   await harness.fault({ kind: 'oversized', bytes: 1_500_000, endpoint: 'status' })
   await harness.insert('large-')
   expect(await harness.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
-test('a result nested 3,000 deep: completed, kept less deep', async () => {
+test('a result nested 3,000 deep is kept less deep, and the record completes', async () => {
   const result = `${'{"a":['.repeat(1_500)}${']}'.repeat(1_500)}`
   const body = `{"status":"completed","result":${result},"note":1.10}`
   await harness.fault({ kind: 'answer', status: 200, body, contentType: 'application/json', endpoint: 'status' })
@@ -51,7 +51,7 @@ test('a result nested 3,000 deep: completed, kept less deep', async () => {
   expect(rows[0].result.length).toBeLessThan(1_000)
 })
 
-test('404 to polls for ten minutes: failed, with the reason', async () => {
+test('404 to polls for ten minutes: failed', async () => {
   await harness.fault({ kind: 'answer', status: 404, endpoint: 'status' })
   await harness.insert('long-404-')
   await until(

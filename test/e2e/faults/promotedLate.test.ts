@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { waitForStandby } from '../../support/waitForStandby.ts'
 import { setup } from './harness.ts'
 
-test('a lagging or undeclared standby is promoted: any daemon that notices stops all', async () => {
+test('a lagging or undeclared standby is promoted: all stops', async () => {
   const replicas = await startReplicas()
   onTestFinished(() => replicas[Symbol.asyncDispose]())
   await migrateAll(replicas.clientUrl)

@@ -45,7 +45,7 @@ test.each([
   expect(end).toMatch(reason)
 })
 
-test('a body that the service finds too large: rejected with its words', async () => {
+test('a body too large for the service: rejected', async () => {
   const end = await insertPayload('data', JSON.stringify({ ...good, field2: 'x'.repeat(300_000) }))
   expect(end).toMatch(/^rejected 1 .*413/)
 })

@@ -9,7 +9,7 @@ import { setup } from './harness.ts'
 /** A transaction whose polls alone are refused does not stop the others. */
 
 test.concurrent.for([503, 403])(
-  'every poll of one transaction is refused (%i): it backs off alone, stays tracked, then counts as stuck',
+  'every poll of one transaction is refused (%i): it backs off alone, then stuck',
   { timeout: 120_000 },
   async (refusal, { onTestFinished }) => {
     const harness = await setup({ processingTime: 'constant:0.1' })
@@ -54,7 +54,7 @@ test.concurrent.for([503, 403])(
   },
 )
 
-test.concurrent('the same for the only transaction: one pause, a good trial, then it backs off alone', {
+test.concurrent('the same for the only one: one pause, then it backs off alone', {
   timeout: 120_000,
 }, async ({ onTestFinished }) => {
   const harness = await setup({ processingTime: 'constant:5' })

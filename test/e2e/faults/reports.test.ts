@@ -52,7 +52,7 @@ describe('a trigger of the ERP', () => {
       begin if old.id = ${id} then ${what}; end if; return new; end $$;
       create or replace trigger meddle before update on outbox for each row execute function meddle()`)
 
-  test('an ERP trigger refuses the outcome of one row: `report_refused`, tried again, the others are written', async () => {
+  test('an ERP trigger refuses one outcome: `report_refused`, others are written', async () => {
     await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
     await harness.insert('refused-')
     await harness.becomes('refused-', 'accepted')
@@ -69,7 +69,7 @@ describe('a trigger of the ERP', () => {
     await told(/All is well/, 'report_refused', 0)
   })
 
-  test('an ERP trigger ignores the update of one row: noticed as `mark_ineffective`, the others are written', async () => {
+  test('an ERP trigger ignores one outcome: `mark_ineffective`, others are written', async () => {
     await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
     await harness.insert('ignored-')
     await harness.becomes('ignored-', 'accepted')
@@ -82,7 +82,7 @@ describe('a trigger of the ERP', () => {
     await told(/All is well/, 'mark_ineffective', 0)
   })
 
-  test('an ERP trigger ignores even the mark of a row: sent once, the rows behind it go on', async () => {
+  test('a row whose mark a trigger ignores is sent once, and the rows behind it go on', async () => {
     await harness.pool.query(`
       create or replace function meddle() returns trigger language plpgsql as $$
       begin if old.payload::text like '%never-marked-%' then return null; end if; return new; end $$;
@@ -98,7 +98,7 @@ describe('a trigger of the ERP', () => {
   })
 })
 
-test('an open form of the ERP locks a row: `report_locked` names the session, the others are written', async () => {
+test('an open form locks a row: `report_locked` names the session', async () => {
   await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
   await harness.insert('locked-')
   await harness.becomes('locked-', 'accepted')
@@ -123,7 +123,7 @@ test('an open form of the ERP locks a row: `report_locked` names the session, th
   }
 })
 
-test('writing back fails for every row: no row is blamed, `/readyz` names the loop', async () => {
+test('no row is blamed if writing back fails for all, and `/readyz` names the loop', async () => {
   await harness.pool.query(`create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
     create trigger closed before update on outbox for each statement execute function closed()`)
   await harness.pool.query(`update outboxd.submission set report_due = true where state = 'completed'`)

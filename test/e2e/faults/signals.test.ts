@@ -29,7 +29,7 @@ test('SIGTERM during a request: the answer is written, exit 0', async () => {
 
 const answerMs = 20_000
 
-test('a second SIGTERM: leaves at once, another instance settles the record', async () => {
+test('a second SIGTERM: leaves at once, another instance settles', async () => {
   await using daemon = await startDaemonProcess({ ...harness.env, REQUEST_TIMEOUT_SECONDS: '30' })
   await onTheWire('twice-', answerMs)
   const before = performance.now()
@@ -47,7 +47,7 @@ test('a second SIGTERM: leaves at once, another instance settles the record', as
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
-test('SIGSTOP past the request timeout, then SIGCONT: waiting answers are written, no pause', async () => {
+test('after SIGSTOP past the request timeout, waiting answers are written without a pause', async () => {
   const lines: string[] = []
   await using daemon = await startDaemonProcess(
     { ...harness.env, REQUEST_TIMEOUT_SECONDS: '5' },
@@ -82,7 +82,7 @@ test('SIGSTOP past the request timeout, then SIGCONT: waiting answers are writte
   expect((await daemon.ended()).code).toBe(0)
 }, 120_000)
 
-test('SIGSTOP past the lease: another instance makes it uncertain, the late answer changes nothing', async () => {
+test('SIGSTOP past the lease: uncertain, the late answer changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
   await onTheWire('sleeper-', 15_000)

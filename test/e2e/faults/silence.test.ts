@@ -47,7 +47,7 @@ test.concurrent.for<Fault>([
   { kind: 'hang' },
   { kind: 'hang-after-request' },
   { kind: 'cut-before-request' },
-])('the service hangs all night ($kind): only records on the wire are uncertain, the trial is a harmless question', async (fault, context) => {
+])('the service hangs all night ($kind): only records on the wire are uncertain', async (fault, context) => {
   const { harness, daemon } = await started(context)
   await harness.service.setFault(fault)
   await insertMany(harness)
@@ -81,7 +81,7 @@ test.concurrent.for<Fault>([
   expect(await harness.pauses()).toEqual([])
 })
 
-test.concurrent('questions are answered, every record hangs: each try costs one record, up to every half hour', async (context) => {
+test.concurrent('only records hang: each try costs one, up to every half hour', async (context) => {
   const { harness } = await started(context)
   await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit' })
   await insertMany(harness)

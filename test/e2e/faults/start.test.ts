@@ -26,7 +26,7 @@ async function untouched() {
   expect({ ...rows[0], requests }).toEqual({ taken: 0, captured: 0, requests: [] })
 }
 
-test('the HTTP port is taken: exit 2, names the variable', async () => {
+test('the HTTP port is taken: exit 2', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   onTestFinished(() => void taken.close())
@@ -49,7 +49,7 @@ test('no heartbeat can be written: exit 1', async () => {
   await untouched()
 })
 
-test('an index that keeps records from being sent twice is missing: exit 1, names it', async () => {
+test('an index that prevents double sending is missing: exit 1', async () => {
   const constraint = 'constraint submission_outbox_row'
   await harness.pool.query(`alter table outboxd.submission drop ${constraint}`)
   onTestFinished(async () => {
@@ -69,7 +69,7 @@ test("the queue's schema is missing: exit 1", async () => {
   await untouched()
 })
 
-test('the databases are away: alive, not ready with the reason, stops at once on SIGTERM', async () => {
+test('the databases are away: alive, not ready', async () => {
   await harness.postgres.setFault({ kind: 'refuse' })
   onTestFinished(() => harness.postgres.setFault(null))
   const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')

@@ -7,7 +7,7 @@ import { setup, through } from './harness.ts'
 
 /** What the metrics say of the databases, and of outcomes that the outbox does not know yet. */
 
-test('one of two databases is away: `database_up` names it, outcomes are counted and dated', async () => {
+test('one of two databases is away: `database_up` names it', async () => {
   await using ledger = await createDatabase()
   await using harness = await setup()
   const daemon = await harness.start({
@@ -53,7 +53,7 @@ test('one of two databases is away: `database_up` names it, outcomes are counted
   await harness.pool.query('alter table outbox drop constraint never_done')
 })
 
-test('certificates near their end: metrics show when', async () => {
+test('metrics show when certificates end', async () => {
   await using harness = await setup()
   const file = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
   const daemon = await harness.start({

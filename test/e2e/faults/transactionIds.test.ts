@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))
 
-test('the service gives the id of another record: uncertain, breach `duplicate_id`', async () => {
+test("the service gives another record's id: uncertain, breach `duplicate_id`", async () => {
   await harness.insert('owner-')
   await harness.becomes('owner-', 'completed')
   const { rows } = await harness.pool.query<{ id: string }>('select transaction_id as id from outbox')

@@ -198,7 +198,7 @@ describe('the first break is named:', () => {
   })
 
   // listed in docs/reference/faults.md
-  test('the whole chain is written anew: seen by a head that was noted', async () => {
+  test('the whole chain is written anew: a noted head shows it', async () => {
     await chained()
     const { head } = await verify()
     await fixture.end({ state: 'queued' })
@@ -223,7 +223,7 @@ test('nothing of it is changed while triggers look', async () => {
 })
 
 // listed in docs/reference/faults.md
-test('a log entry commits late with a lower id: the chain waits for it', async () => {
+test('a log entry commits late with a lower id: the chain waits', async () => {
   const [id = ''] = await fixture.ledger.capture([{}])
   const slow = await fixture.ledger.pool.connect()
   const insert = `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'queued', 0, 'x', 'y')`
@@ -263,7 +263,7 @@ test('a transaction that stays open holds up the chain, and nobody else; it says
 })
 
 // listed in docs/reference/faults.md
-test('several daemons build the chain at once: each entry is in it once', async () => {
+test('several daemons chain at once: each entry is in once', async () => {
   const writers = Array.from({ length: 4 }, async () => {
     for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])
   })

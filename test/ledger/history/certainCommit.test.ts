@@ -90,7 +90,7 @@ async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<
 }
 
 // listed in docs/reference/faults.md
-test("a claim's COMMIT is cancelled before the standby has it: given back, not sent", () =>
+test("a claim's COMMIT is cancelled: given back, not sent", () =>
   claimAndLetGo((pid) => operator.query('select pg_cancel_backend($1)', [pid])))
 
 test('without a word, when the server is told to wait for no standby: given back and not sent', () =>

@@ -31,7 +31,7 @@ const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
 // listed in docs/reference/faults.md
-test('the ledger is a copy, as a restored dump: noticed, nothing is sent before an operator agrees', async () => {
+test('the ledger is a copy: nothing is sent before `recover`', async () => {
   const server = inject('postgresUrl')
   const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
   onTestFinished(() => dropDatabase(url, server))
@@ -234,7 +234,7 @@ test('a standby that was promoted: with LEDGER_STANDBY=synchronous daemons agree
 })
 
 // listed in docs/reference/faults.md
-test('`LEDGER_STANDBY=synchronous`, but COMMITs wait for no standby: nothing is claimed', async () => {
+test('`LEDGER_STANDBY=synchronous`, but COMMITs do not wait: nothing is claimed', async () => {
   await ledger.capture([{}])
   const history = historyOf(ledger.pool, 'synchronous')
   const problems = async () => (await ledger.pool.query('select kind, subject from outboxd.problem')).rows
