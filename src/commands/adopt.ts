@@ -28,7 +28,7 @@ export const command = defineCommand({
     ['--same', 'the table has the rows that the ledger knows: it was renamed or moved, or the ERP edits rows'],
     ['--new', 'the table has different rows: a different table, or ids that began again (truncate … restart identity)'],
     ['--service', 'the service has changed: bind the ledger to the configured one'],
-    ['--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)'],
+    ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
     reasonOption,
     dryRunOption,

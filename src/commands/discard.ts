@@ -12,7 +12,7 @@ export const command = defineCommand({
   description: 'give up records for good, with a reason',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(statesNeedingAttention, 'the most to change, longest in their state first'),
+    ...filterOptions(statesNeedingAttention, 'change at most this many, longest in their state first'),
     ['--reason <text>', 'why; the log keeps it with each record', { required: true }],
     asOption,
     dryRunOption,

@@ -30,7 +30,7 @@ export const command = defineCommand({
   options: [
     [
       '--budget <number>',
-      `the most requests in all (default: ${budgetDefault}, with --rate ${budgetWithRate})`,
+      `make at most this many requests (default: ${budgetDefault}, with --rate ${budgetWithRate})`,
       { read: wholeNumber(1, 99_999) },
     ],
     ['--customer <id>', 'a customer that the service knows; without it no record is created'],
@@ -38,14 +38,17 @@ export const command = defineCommand({
     ['--order-customer <uuid>', 'a customer that may order; without it no order is created'],
     [
       '--record <file>',
-      'send this instead of our test record or order: a request body, or a payload for the mapping; twice for both',
+      'send this file instead of the test record or order: a request body, or a payload to map; give it twice for both',
       { read: (text: string, before?: string[]): string[] => [...(before ?? []), text] },
     ],
     ['--type <type>', 'with --record: the payload’s type, which names its mapping file'],
     ['--only <names>', 'ask only these questions, separated by commas'],
     ['--list', 'list the questions, and ask nothing'],
     ['--slow', 'hold a token to its end: takes as long as a token lasts, 75 minutes at most'],
-    ['--rate', 'count to the rate limit, twice: meanwhile no other client of these credentials gets through'],
+    [
+      '--rate',
+      'count requests up to the rate limit, twice; other clients with these credentials are refused while it runs',
+    ],
     ['--size', 'look for the largest body that the service accepts'],
     ['--write <file>', 'write the variables to set into a file such as .env.discovered'],
     ['--save <dir>', 'save each exchange as text, and all as HAR, without secrets'],

@@ -31,8 +31,8 @@ export const command = defineCommand({
   onlyLooks: true,
   description: 'list the records that need attention, or those in --state',
   options: [
-    ...filterOptions(statesNeedingAttention, `the most to list (default: ${limitDefault})`),
-    ['--newest', 'newest in their state first (default: longest)'],
+    ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
+    ['--newest', 'those newest in their state first (default: longest first)'],
     ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
     ['--csv', `print CSV, with a column to fill in for outboxd resolve --file; at most ${csvLimitDefault} lines`],
     ['--json', 'print JSON'],

@@ -30,7 +30,7 @@ export const command = defineCommand({
     ['--type <type>', "the records' type (default: that of the only mapping file)"],
     ['--outbox <id>', 'the row of that id in the outbox table'],
     ['--all-new', 'every row that waits in the outbox: a summary by error'],
-    ['--limit <number>', `with --all-new: the most to map (default: ${limitDefault})`],
+    ['--limit <number>', `with --all-new: map at most this many (default: ${limitDefault})`],
     ['--json', 'print JSON'],
   ],
   help: `A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.

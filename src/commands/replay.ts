@@ -12,7 +12,7 @@ export const command = defineCommand({
   description: 'send failed and rejected records again, mapped by the current mapping files',
   arguments: [['[ids...]', referenceHelp]],
   options: [
-    ...filterOptions(replayable, 'the most to change, longest in their state first'),
+    ...filterOptions(replayable, 'change at most this many, longest in their state first'),
     ['--refresh', 'read payload, type and key from the outbox row again'],
     ['--even-if-arrived', 'also records that may have arrived; the service may then have them twice'],
     ['--new-key', 'also give records that may have arrived a new idempotency key'],

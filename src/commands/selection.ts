@@ -28,10 +28,10 @@ export const filterOptions = (defaultStates: readonly State[], limitHelp: string
     ['--key <key>', "the record's key"],
     ['--since <when>', 'changed to their state at this date or time, or later; 2h means two hours ago'],
     ['--until <when>', 'changed to their state before this date or time'],
-    ['--transaction <id>', "the service's id of the transaction or order, whole"],
+    ['--transaction <id>', "the service's whole id of the transaction or order"],
     ['--containing <text>', 'records with this text in payload, body or key, such as an order number'],
     ['--may-have-arrived', 'failed or rejected records that may have arrived at the service'],
-    ['--cause <cause>', 'one line of outboxd list --by-cause, by its name'],
+    ['--cause <cause>', 'records of one cause: the eight digits that outboxd list --by-cause shows'],
     ['--limit <number>', limitHelp],
   ] as const
 
