@@ -152,7 +152,7 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
 })
 
 // listed in docs/reference/faults.md
-test("the database's clock is set forward: no instance counts as dead", async () => {
+test("the database's clock is set forward by an hour: no instance counts as dead", async () => {
   await fitSlots(ledger.pool, 2)
   const me = { id: randomUUID(), version: '1', host: 'erp-1' }
   await writeHeartbeat(ledger.pool, me)

@@ -33,6 +33,7 @@ async function startRawServer(packets: readonly string[]) {
 }
 
 describe('an answer before the answer, which nobody asked for (RFC 9110, 15.2)', () => {
+  // listed in docs/reference/faults.md
   test.each([
     ['100 Continue', [interim('100 Continue'), final()]],
     ['100 Continue without headers', ['HTTP/1.1 100 Continue\r\n\r\n', final()]],
@@ -41,7 +42,7 @@ describe('an answer before the answer, which nobody asked for (RFC 9110, 15.2)',
     ['102 Processing, again and again', [interim('102 Processing'), interim('102 Processing'), final()]],
     ['103 Early Hints', [interim('103 Early Hints'), final()]],
     ['100, 102 and 103 together', [interim('100 Continue') + interim('102 P') + interim('103 E'), final()]],
-  ])('%s: a POST gets its answer, and is sent once', async (_, packets) => {
+  ])('an unasked 100, 102 or 103 (%s): answered, sent once', async (_, packets) => {
     const server = await startRawServer(packets)
     const answer = responded(await clientFor(server.url).send(submitRequest, accessToken))
     expect(answer).toMatchObject({ status: 201, json: { transactionId: 'tx-1' } })

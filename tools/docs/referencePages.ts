@@ -270,8 +270,8 @@ function faultsPage(): string {
   const [whole = [], others = []] = [true, false].map((is) => tests.filter(({ file }) => inFaults.test(file) === is))
   return page(
     'Faults tried',
-    `This page lists the faults tried and what becomes of the record, from the names of ${tests.length} tests. Tests with the same
-outcome share a line. [The campaign](campaign.md) tries many faults at once.`,
+    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. [The
+campaign](campaign.md) tries many at once.`,
     `## Against a whole daemon
 
 \`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before Postgres. It compares

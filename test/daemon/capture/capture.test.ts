@@ -270,7 +270,7 @@ describe('a type without a mapping file', () => {
   const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
 
   // listed in docs/reference/faults.md
-  test("some instances have a type's mapping file: left for those, `unknown_type`", async () => {
+  test("only some instances have a type's mapping file: left for those, `unknown_type`", async () => {
     await other(['data', 'order'])
     await insert(1, 'data', 'k')
     await insert(1, 'order', 'k')

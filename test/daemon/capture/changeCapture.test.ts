@@ -77,7 +77,6 @@ describe('one transaction is one row for each document', () => {
     expect((await ids()).sort()).toEqual(['1', '2', '9'])
   })
 
-  // listed in docs/reference/faults.md
   test('5,000 documents change at once: one insert per statement', async () => {
     const { pool } = await setupSale()
     await pool.query(

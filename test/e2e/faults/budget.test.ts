@@ -55,7 +55,7 @@ test('a window of 1 s, a database 24 ms away: nearly full speed', async () => {
   expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
 })
 
-test('permits expire, so far is the database: queued again, a problem', async () => {
+test('a database so far that permits expire: queued again, a problem', async () => {
   await using far = await setup()
   const daemon = await far.start({
     DATABASE_URL: far.env.DATABASE_URL ?? '',

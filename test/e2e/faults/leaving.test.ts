@@ -10,7 +10,7 @@ import { setup } from './harness.ts'
 
 /** The moment at which a request leaves, and what may come before its answer. */
 
-test('an unasked 100 Continue: completed, once', async () => {
+test('an unasked 100 Continue is passed over, and the record completes once', async () => {
   await using harness = await setup()
   const unasked = createServer((client) => {
     const service = connect(harness.service.port, '127.0.0.1')
