@@ -270,12 +270,12 @@ function faultsPage(): string {
   const [whole = [], others = []] = [true, false].map((is) => tests.filter(({ file }) => inFaults.test(file) === is))
   return page(
     'Faults tried',
-    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests. [The
-campaign](campaign.md) tries many at once.`,
+    `This page lists the faults tried, and what becomes of the record, by the names of ${tests.length} tests.
+[The campaign](campaign.md) tries many at once.`,
     `## Against a whole daemon
 
-\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before Postgres. It compares
-the outbox, the ledger and the service's own ledger.
+\`test/e2e/faults\` runs daemons against the sandbox, with TCP proxies before the service and before
+Postgres. It compares the outbox, the ledger and the service's own ledger.
 
 ${faultLists(whole, (file) => file.replace(inFaults, ''))}
 
