@@ -67,7 +67,7 @@ const ofRefusals = {
     .union([z.literal(200), errorStatus], 'must be 200, or from 400 to 599')
     .default(404)
     .describe('status for an unknown id; if 200, the body is the refusal'),
-  oddIdStatus: optional(errorStatus, 'the same for ids beyond [A-Za-z0-9._-], if not unknownIdStatus'),
+  oddIdStatus: optional(errorStatus, 'as unknownIdStatus, for ids beyond [A-Za-z0-9._-]'),
   e001Status: status(400, 'status with E001'),
   invalidCustomerCode: oneOf(['none', 'E001'], 'code of the 400 for a missing or malformed customerId'),
   e002Status: status(409, 'status with E002'),
@@ -88,7 +88,7 @@ const ofRecords = {
     ['data', 'top', 'refused', 'ignored'],
     'place of customer_id, order_date, total_amount; top: beside data',
   ),
-  mappedFieldsRequired: flag(false, 'these three are required, if they are read'),
+  mappedFieldsRequired: flag(false, 'mappedFields are required, if they are read'),
   amountForm: oneOf(['either', 'number', 'text'], 'form of total_amount'),
   dateFractions: flag(true, 'order_date may have fractions of a second'),
   dateOffsets: oneOf(['utc', 'z', 'any'], 'offset of order_date; utc: Z or +00:00'),
@@ -121,12 +121,15 @@ const ofTransactions = {
 }
 
 const ofTheLimit = {
-  rateLimitScope: oneOf(['client', 'token', 'address'], 'what has a limit; a restart resets token and address'),
+  rateLimitScope: oneOf(
+    ['client', 'token', 'address'],
+    'whose requests share the limit; a restart resets token and address',
+  ),
   rateLimitKind: oneOf(['sliding', 'fixed'], 'kind of window'),
   rateLimitPolls: flag(true, 'GET counts'),
   rateLimitTokens: flag(false, 'token requests count'),
   rateLimitOrders: oneOf(['shared', 'apart'], 'limit of orders'),
-  rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'requests per second, a second limit'),
+  rateLimitPerSecond: optional(z.int().min(1).max(1_000_000), 'a further limit: requests per second'),
   rateLimitFailures: flag(true, 'requests with 400 or above count, except 429'),
   rateLimitRefused: flag(false, 'requests with 429 count'),
   remainingHeader: oneOf(['all', 'api', 'none'], 'answers with X-RateLimit-Remaining'),

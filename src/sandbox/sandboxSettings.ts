@@ -36,7 +36,7 @@ export const liveSettingsSchema = z.strictObject({
     .default('lognormal:2:0.5')
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that fail'),
-  failureCode: errorCodeSchema.default('E001').describe('errorCode of these transactions'),
+  failureCode: errorCodeSchema.default('E001').describe('errorCode of failed transactions'),
   seed: z
     .int('must be a whole number, 0 or more')
     .min(0)
@@ -108,7 +108,7 @@ const fixedSettingsSchema = z.strictObject({
     .default(5)
     .describe('how long the start waits for another sandbox to end'),
   requestTimeoutSeconds: whole({ min: 1, max: 3600, byDefault: 30 }, 'how long a request may take to arrive; then 408'),
-  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'open connections; others are closed at once'),
+  connectionsMax: whole({ min: 1, max: 65_535, byDefault: 2000 }, 'most open connections; more are closed at once'),
   scenario: z
     .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
