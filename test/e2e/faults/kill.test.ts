@@ -6,7 +6,7 @@ import { setup } from './harness.ts'
 const records = 200
 const maxInFlight = 8
 
-test('kill -9 of the only daemon among 200 records: all end, none twice', async () => {
+test('kill -9 of the only daemon among 200 records: each ends once', async () => {
   const harness = await setup({ idempotency: 'ignore' })
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.fault({ kind: 'delay', delayMs: 150, endpoint: ['submit', 'order'] })

@@ -147,7 +147,7 @@ test('ids begin anew and pass the cursor: `foreign_outbox` until adopted', async
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
 })
 
-test('the ERP edits captured rows without `created_at`: one problem, none sent again', async () => {
+test('the ERP edits captured rows without `created_at`: one problem, no row sent again', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': remembered('') })
   await given.pool.query(source)
   const env = { MAPPINGS_DIR: given.mappingsDir }

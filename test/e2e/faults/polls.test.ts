@@ -24,7 +24,7 @@ test.each([
   { name: 'status-401', fault: { kind: 'answer', status: 401 } },
   { name: 'status-429', fault: { kind: 'answer', status: 429 } },
   { name: 'status-late', fault: { kind: 'delay', delayMs: 2_600 } },
-])('a poll gets an error, a late answer or none, garbage, gzip, another id or status ($name): asked again, completed', async ({
+])('a poll gets an error, a late or no answer, garbage, gzip, another id or status ($name): asked again, completed', async ({
   name,
   fault,
 }) => {
