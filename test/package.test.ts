@@ -157,6 +157,21 @@ describe('deploy/outboxd.service', () => {
     expect(status).toBe(0)
   })
 
+  test('without LoadCredential, as docs/start/install.md changes it for an old systemd, it reads the files themselves', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'unit-'))
+    const unit = join(folder, 'outboxd.service')
+    writeFileSync(unit, read('deploy/outboxd.service'))
+    const [command = ''] = /^sed -i -e '\/Credential=.*$/m.exec(read('docs/start/install.md')) ?? []
+    execFileSync('sh', ['-euc', command.replace('/etc/systemd/system/outboxd.service', unit)])
+    const changed = readFileSync(unit, 'utf8')
+    expect(changed).not.toMatch(/%d|Credential=/)
+    expect(changed.match(/^Environment=.*_FILE=.*$/gm)).toEqual(
+      ['database_url', 'state_database_url', 'service_client_id', 'service_client_secret'].map(
+        (name) => `Environment=${name.toUpperCase()}_FILE=/etc/outboxd/${name}`,
+      ),
+    )
+  })
+
   test('fits the folder and the names that docs/start/install.md says', () => {
     const unit = read('deploy/outboxd.service')
     const page = read('docs/start/install.md')

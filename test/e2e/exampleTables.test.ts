@@ -151,6 +151,30 @@ test('sales_order: released orders are sent once, with the digits of their amoun
   expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'b', 'later'])
 })
 
+test('partner_view: the view sends its partner’s rows of the standard table, and writes to no other', async () => {
+  const { pool, startInstance, arrivals } = await installExample('partner_view')
+  await pool.query(`alter table outbox add column partner text;
+    create view outbox_a as select * from outbox where partner = 'a'`)
+  const insert = (partner: string, field2: string) =>
+    pool.query(`insert into outbox (type, payload, partner) values ('data', $1, $2)`, [payload(field2), partner])
+  await insert('a', 'first')
+  await insert('b', 'not ours')
+  await insert('a', 'fail:E001')
+  await startInstance()
+  await states(pool, { completed: 1, failed: 1 })
+  expect(field2s(await arrivals())).toEqual(['first', 'fail:E001'])
+  await eventually(async () => {
+    const { rows } = await pool.query(
+      `select status, transaction_id is not null as named, error_code from outbox order by id`,
+    )
+    expect(rows).toEqual([
+      { status: 'completed', named: true, error_code: null },
+      { status: 'new', named: false, error_code: null },
+      { status: 'failed', named: true, error_code: 'E001' },
+    ])
+  })
+})
+
 async function installExample(name: string, files: { mapping: string } = { mapping }): Promise<Installation> {
   const example = readFileSync(`mappings/examples/${name}.yaml`, 'utf8')
   const installation = await install({ 'data.yaml': files.mapping, 'outbox.yaml': example })

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
+import { describeStandardTable } from '../../src/outbox/outboxTable.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 
 const examples = readdirSync('mappings/examples').filter((name) => name.endsWith('.yaml'))
@@ -14,6 +15,12 @@ test('outbox.schema.json is current (to write it anew: npm test -- test/outbox/r
 test.each(examples)('the example %s is valid and names its schema', (name) => {
   expect(readOutboxFile(name, textOf(name)).problems).toEqual([])
   expect(textOf(name).split('\n')[0]).toBe('# yaml-language-server: $schema=../outbox.schema.json')
+})
+
+test('partner_view.yaml reads and writes what the standard table has', () => {
+  const { table } = readOutboxFile('partner_view.yaml', textOf('partner_view.yaml'))
+  const standard = describeStandardTable('outbox_a')
+  expect(table).toEqual({ ...standard, file: 'partner_view.yaml', idPromised: true, order: table?.order })
 })
 
 test('every problem is told at once, with its line, its column and the nearest word', () => {
