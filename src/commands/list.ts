@@ -34,7 +34,7 @@ export const command = defineCommand({
     ...filterOptions(statesNeedingAttention, `list at most this many (default: ${limitDefault})`),
     ['--newest', 'those newest in their state first (default: longest first)'],
     ['--by-cause', 'group records with the same code and reason, with the command to run for each group'],
-    ['--csv', `print CSV, with a column to fill in for outboxd resolve --file; at most ${csvLimitDefault} lines`],
+    ['--csv', `print CSV, with a column to fill in for outboxd resolve; at most ${csvLimitDefault} lines`],
     ['--json', 'print JSON'],
   ],
   help: `Without --state it lists failed, rejected and uncertain records; with --transaction or --containing, records in every state. It

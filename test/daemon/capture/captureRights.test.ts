@@ -242,7 +242,7 @@ test('install.sql is not run by a superuser: it prints the statements; functions
   ).rows[0].name
   await pool.query(`grant execute on function ${name} to public`)
   expect(await look()).toMatchObject([
-    { subject: 'public.item', detail: expect.stringMatching(/^SECURITY: .*outbox\.md/) },
+    { subject: 'public.item', detail: expect.stringMatching(/^SECURITY: .*change-capture\.md/) },
   ])
   await pool.query(`revoke execute on function ${name} from public; alter function ${name} owner to postgres;
     alter schema outboxd_capture owner to postgres; alter table outboxd_capture.installed owner to postgres;
