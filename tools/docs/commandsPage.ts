@@ -8,9 +8,6 @@ const sharedByMin = 3
 const filterFlags = new Set<string>(filterOptions([], '').map(([flags]) => flags))
 filterFlags.delete('--limit <number>')
 
-/** Columns of the text of a page. */
-const lineMax = 100
-
 interface OptionText {
   flags: string
   about: string
@@ -28,19 +25,23 @@ interface DescribedCommand {
 type SharedOptions = ReadonlyMap<string, OptionText>
 
 /**
- * One table of options per command, below the tables of options that several commands share.
+ * One table per command, headed by what it does, below the tables of options that several commands share.
  *
  * @param names in the order of the page
  */
 export async function commandTables(names: readonly string[]): Promise<string> {
   const commands = await Promise.all(names.map(readCommand))
   const shared = findShared(commands.flatMap(({ options }) => options))
+  const head = ['option', 'what it does'] as const
   const tables = [
-    `## Filters\n\nFilters choose records. A record must match each filter that you give.\n\n${table([...shared.values()].filter(isFilter))}`,
-    `## Options of several commands\n\n${table([...shared.values()].filter((option) => !isFilter(option)))}`,
+    `## Filters\n\nFilters choose records. A record must match each filter that you give.\n\n${table([...shared.values()].filter(isFilter), head)}`,
+    `## Options of several commands\n\n${table(
+      [...shared.values()].filter((option) => !isFilter(option)),
+      head,
+    )}`,
     ...commands.map((command) => commandSection(command, shared)),
   ].join('\n\n')
-  return wrapped(withCode(tables, names))
+  return withCode(tables, names)
 }
 
 const isFilter = ({ flags }: OptionText) => filterFlags.has(flags)
@@ -74,14 +75,14 @@ function commandSection({ name, module, options }: DescribedCommand, shared: Sha
     const ownDefault = same.defaultText === '' ? option.defaultText : ''
     return isFilter(option) && ownDefault === '' ? [] : [`${option.flags.replace(/ .*/, '')}${ownDefault}`]
   })
-  const usage = (module.arguments ?? []).map(argumentName)
-  const lead = [
+  const usage = ['outboxd', name, ...(module.arguments ?? []).map(argumentName)].join(' ')
+  const about = [
     `${capitalized(module.description)}.`,
-    usage.length === 0 ? '' : `\`outboxd ${[name, ...usage].join(' ')}\`.`,
     options.some(isFilterOf(shared)) ? 'Takes the [filters](#filters).' : '',
     also.length === 0 ? '' : `Also ${also.join(', ')}.`,
   ]
-  return [`## ${name}`, lead.filter(Boolean).join(' '), ...(own.length === 0 ? [] : [table(own)])].join('\n\n')
+  const head = [`\`${inCell(usage)}\``, about.filter(Boolean).join(' ')] as const
+  return `## ${name}\n\n${own.length === 0 ? `${head[0]}: ${head[1]}` : table(own, head)}`
 }
 
 const isFilterOf = (shared: SharedOptions) => (option: OptionText) => isFilter(option) && shared.has(meaningOf(option))
@@ -90,11 +91,11 @@ const meaningOf = ({ flags, about }: OptionText) => `${flags} ${about}`
 
 const argumentName = ([name, , choices]: ArgumentRow) => (choices === undefined ? name : choices.join('|'))
 
-function table(options: readonly OptionText[]): string {
+function table(options: readonly OptionText[], [left, right]: readonly [string, string]): string {
   const rows = options.map(
     ({ flags, about, defaultText }) => `| \`${inCell(flags)}\` | ${inCell(about + defaultText)} |`,
   )
-  return ['| option | what it does |', '|---|---|', ...rows].join('\n')
+  return [`| ${left} | ${right} |`, '|---|---|', ...rows].join('\n')
 }
 
 const inCell = (text: string) => text.replaceAll('|', '\\|')
@@ -107,10 +108,4 @@ function withCode(text: string, names: readonly string[]): string {
   return text.replace(new RegExp(`\`[^\`]*\`|${command}|(?<![\\w-])--[a-z][a-z-]*`, 'g'), (code) =>
     code.startsWith('`') ? code : `\`${code}\``,
   )
-}
-
-/** Breaks the lines of paragraphs; a row of a table stays one line. */
-function wrapped(text: string): string {
-  const breakable = new RegExp(`(?=.{${lineMax + 1}})(.{1,${lineMax}}) `, 'g')
-  return text.replace(/^(?!\|).+$/gm, (line) => line.replace(breakable, '$1\n'))
 }
