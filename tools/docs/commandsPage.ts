@@ -81,8 +81,8 @@ function commandSection({ name, module, options }: DescribedCommand, shared: Sha
     options.some(isFilterOf(shared)) ? 'Takes the [filters](#filters).' : '',
     also.length === 0 ? '' : `Also ${also.join(', ')}.`,
   ]
-  const head = [`\`${inCell(usage)}\``, about.filter(Boolean).join(' ')] as const
-  return `## ${name}\n\n${own.length === 0 ? `${head[0]}: ${head[1]}` : table(own, head)}`
+  const lead = about.filter(Boolean).join(' ')
+  return `## ${name}\n\n${own.length === 0 ? `\`${usage}\`. ${lead}` : table(own, [`\`${inCell(usage)}\``, lead])}`
 }
 
 const isFilterOf = (shared: SharedOptions) => (option: OptionText) => isFilter(option) && shared.has(meaningOf(option))
