@@ -21,10 +21,10 @@ export const command = defineCommand({
   description: 'check everything that the daemon needs and report what is wrong',
   options: [
     ['--json', 'print JSON'],
-    ['--ask-anyway', 'make requests even if the ledger cannot be read, so that the budget is unknown'],
+    ['--ask-anyway', 'make requests even if the ledger cannot be read; they may then exceed the budget'],
     [
       '--contract',
-      'also compare the service with what outboxd discover found, in up to 12 requests that create nothing',
+      'also compare the service with what outboxd discover found, in up to 16 requests that create nothing',
     ],
   ],
   help: `Checks the configuration, both databases and the mapping files, then makes two requests from the budget: for a token, and for a

@@ -40,7 +40,7 @@ export const command = defineCommand({
     ],
     ['--waiting', 'the outbox was restored, too: rows that wait in it may have been sent'],
     ['--no-waiting', 'only the ledger was restored: rows that wait in the outbox were not sent'],
-    ['--restored', 'the database was restored and outboxd did not notice: stop all daemons now'],
+    ['--restored', 'the database was restored and outboxd did not notice: pauses all daemons at once'],
     byOption,
     reasonOption,
     dryRunOption,
@@ -48,13 +48,14 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `Use it after the database of the ledger was restored or failed over. Daemons have noticed and send nothing, because records may
-have been sent that the ledger does not know. It shows them; when they are settled, sending resumes. A record whose row names
-a transaction has arrived, and is tracked. All others become what --as says:
-  --as uncertain   safe: you settle each one with \`outboxd resolve\`
+have been sent that the ledger does not know. The command shows them, asks you, gives each a state, and sending resumes. A
+record whose row names a transaction has arrived, and is tracked. All others become what --as says:
+  --as uncertain   safe: not sent until you settle each one with \`outboxd resolve\`, also after sending has resumed
   --as new         sends them: what had arrived arrives twice, unless the service recognises the idempotency key
 
-If daemons could not notice the restore, give --restored: see docs/run/restore.md, "Backup and restore". If nothing was
-restored, it compares the outbox with the ledger, and captures lost rows again. You can run it again, and beside daemons.
+If daemons could not notice the restore, give --restored: see docs/run/restore.md, "What cannot be noticed". If nothing was
+restored, the command compares the outbox with the ledger, and captures rows again that the ledger lacks. You can repeat it,
+also while daemons run.
 
 Examples:
   outboxd recover --dry-run

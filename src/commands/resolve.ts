@@ -38,13 +38,14 @@ export const command = defineCommand({
   help: `Settle a record only if you know whether it arrived: if it did and you say --not-arrived, it is sent twice, unless the service
 recognises the idempotency key. It also settles failed and rejected records that may have arrived (\`outboxd list\` notes them).
 
---arrived asks the service once, and refuses an id that the service or another record contradicts. --take-back, or --arrived
-with another id, corrects an id that an operator gave.
+--arrived asks the service once. It refuses an id that the service does not confirm, or that another record has. --take-back,
+or --arrived with another id, corrects an id that an operator gave.
 
 --file reads the CSV of \`outboxd list --state uncertain --csv\` after you filled in its column arrived_as: the transaction id,
-not-arrived, or nothing. Nothing is written while a line is wrong. You can give the same file again.
+not-arrived, or nothing. If any line is wrong, nothing is written. You can give the same file again.
 
-A single --not-arrived asks only on a terminal. Everything else that asks needs a terminal or --yes, and exits with 4 without.
+Before --not-arrived of one record, the command asks on a terminal only; in a script it goes on unasked. Wherever else it asks,
+it needs a terminal or --yes, and exits with 4 without them.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv

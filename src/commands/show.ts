@@ -36,7 +36,7 @@ export const command = defineCommand({
   arguments: [['<id>', referenceHelp]],
   options: [['--json', 'print JSON, with payload, body and result as stored']],
   help: `Prints the record's data as it is stored: it may be confidential. If several records match, it lists them. A text without a
-prefix that is not an id or a key is read as a transaction id.
+prefix that is neither an id nor an idempotency key is read as a transaction id, then as the id of an outbox row.
 
 Examples:
   outboxd show outbox:4711

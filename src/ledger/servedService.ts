@@ -26,7 +26,7 @@ export class ForeignService extends ForeignError {
     super(
       'foreign_service',
       configured.baseUrl,
-      `the ledger belongs to a different service than the configured one (${differences.join('; ')}). Nothing is sent. If a variable is wrong, correct it; if the service has moved, run \`outboxd adopt --service\``,
+      `the ledger belongs to a different service than the configured one (${differences.join('; ')}). Nothing is sent. If a variable is wrong, correct it. If the same service has a new address or client id, run \`outboxd adopt --service --same\`; to change to a different service, \`outboxd adopt --service\``,
     )
   }
 }

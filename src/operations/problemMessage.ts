@@ -26,13 +26,13 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `${pluralize(rows.length, 'row')} left the outbox before the outcome was written back (${first(rows)}). If the ERP deleted ${rows.length === 1 ? 'it' : 'them'}, do nothing. If a partition is detached, attach it: the daemon tries hourly for a day.`,
   row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
   foreign_outbox: () =>
-    'A daemon is configured for a different outbox table than the ledger, and captures nothing. `outboxd check` says which. Correct OUTBOX_TABLE, or run `outboxd adopt`.',
+    'A daemon is configured for a different outbox table than the ledger, and captures nothing. `outboxd check` says which. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it and restart. If the table was renamed or moved, run `outboxd adopt --same`. Only if it is meant to be a different table, or its ids began again, run `outboxd adopt --new`: it sends each waiting row, even one sent before.',
   foreign_service: ([problem]) =>
-    `A daemon is configured for a different service (${problem?.subject}) than the ledger, and did not start. Correct its variables, or, if the service has moved, run \`outboxd adopt --service\`.`,
+    `A daemon is configured for a different service (${problem?.subject}) than the ledger, and did not start. Correct its variables. If the same service has a new address or client id, stop all daemons and run \`outboxd adopt --service --same\`.`,
   foreign_ledger: ([problem]) =>
     `A daemon of another ledger serves the outbox ${problem?.subject}, or did in the last 5 minutes, so daemons of this ledger capture nothing. STATE_DATABASE_URL is probably missing or different for one of them: \`outboxd check\` names its session. With \`state: none\`, this ledger does not know what that daemon sent: run \`outboxd adopt --same --start id:N\` before you start a daemon here, N being the first unsent row.`,
   ledger_behind: () =>
-    'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` shows them.',
+    'Rows of the outbox say that they were captured, but the ledger does not know them, so they will not be sent. `outboxd recover --dry-run` shows them, `outboxd recover --as uncertain` captures them.',
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. The daemon reads the table from its beginning and captures them. Nothing is sent twice, and you need do nothing.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,
@@ -44,9 +44,9 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The service refused 10 records in a row (${first(halves)}) with the same words, so nothing is sent. \`outboxd check\` tests the connection. If the refusals are correct, run \`outboxd resume --believe-refusals\`.`,
   loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at its log.`,
   claim_lost: () =>
-    'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Look at the way to it (a pooler, the network), then at its disk and its synchronous standbys.',
+    'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Look at the way to it (a pooler, the network), then at its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
   settings_differ: (settings) =>
-    `Daemons on this ledger have different settings (${first(settings)}). Give all of them the same. During a rolling restart, wait until the last old daemon has stopped.`,
+    `Daemons on this ledger have different settings (${first(settings)}). Give all of them the same: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
   budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
@@ -56,7 +56,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. Running daemons go on with the previous files; none can start with these. Fix them, then run \`outboxd reload\`.`,
   credentials_broken: (all) =>
-    `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it, then run \`outboxd reload\`.`,
+    `A file with a secret or certificate cannot be used: ${firstDetails(all)}. The daemon goes on with the previous one. Fix it, then run \`outboxd reload\`, or restart if systemd hands in a copy (LoadCredential).`,
   prune_behind: ([problem]) =>
     `Pruning the ledger is late: ${problem?.detail}. \`outboxd prune\` does it now, and says what prevents it.`,
   ledger_history: ([history]) =>
@@ -66,7 +66,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   chain_broken: ([found]) =>
     `The logs were changed in the database: ${found?.detail}. \`outboxd audit --verify\` checks the whole chain. Find out who may write to the schema outboxd, and keep an earlier backup.`,
   outbox_history: ([history]) =>
-    `${history?.detail}. To prevent that, run \`outboxd pause\`, then \`outboxd adopt --same --start now\`: rows not captured yet are then ignored.`,
+    `${history?.detail}. To prevent that, run \`outboxd pause --reason TEXT\`, \`outboxd adopt --same --start now\`, and \`outboxd resume\`: rows not captured yet are then ignored.`,
 }
 
 export function problemMessage(problems: readonly Problem[]): string[] {
