@@ -28,16 +28,17 @@ type Condition = (status: StatusFacts) => readonly string[]
  */
 export const wellConditions = {
   'no pause for the ledger’s history': ({ pauses, standing, nowMs }) =>
-    paused(pauses.filter(isForHistory), nowMs).map((message) =>
+    paused(pauses.filter(isForHistory), standing, nowMs).map((message) =>
       standing.some(isOfHistory) ? message : `${message} \`outboxd recover --dry-run\` shows what to do.`,
     ),
   'the ledger’s history is as agreed': ({ standing }) => problemMessage(standing.filter(isOfHistory)),
   'the outbox can be read': (status) => some(outboxAway(status)),
   'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
   'a daemon lives': (status) => some(noDaemon(status)),
-  'no other pause': ({ pauses, nowMs }) =>
+  'no other pause': ({ pauses, standing, nowMs }) =>
     paused(
       pauses.filter((pause) => !isForHistory(pause)),
+      standing,
       nowMs,
     ),
   'the service meets its targets': ({ recent }) => targetsMissed(totalOf(recent.lastHour)),
@@ -121,11 +122,20 @@ const explains: Record<PauseReason, string> = {
   history: 'The ledger’s database may not have all that was sent, or may lose it in a failover.',
 }
 
-function paused(pauses: readonly StatusFacts['pauses'][number][], nowMs: number): string[] {
-  return pauses.map(
-    ({ reason, sinceMs }) =>
-      `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}. ${explains[reason]}`,
-  )
+/** A mass refusal also pauses as `unauthorized`. */
+const refusesRecords =
+  'The service refuses our sign-in, or record after record in the same words. `outboxd check` shows if it refuses a request.'
+
+function paused(
+  pauses: readonly StatusFacts['pauses'][number][],
+  standing: readonly Problem[],
+  nowMs: number,
+): string[] {
+  const isMassRefusal = standing.some(({ kind }) => kind === 'mass_refusal')
+  return pauses.map(({ reason, sinceMs }) => {
+    const why = reason === 'unauthorized' && isMassRefusal ? refusesRecords : explains[reason]
+    return `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}. ${why}`
+  })
 }
 
 /** Above this, `list --by-cause` is more useful. */

@@ -299,3 +299,11 @@ test('a COMMIT without an answer points to the way to the database before its di
   const { message } = first({ problems: [{ ...openProblem('claim_lost'), subject: 'a claim' }] })
   expect(message).toMatch(/the way to it \(a pooler, the network\), then at its disk/)
 })
+
+test('a mass refusal is not taken for a refused sign-in alone', () => {
+  const refused: Partial<SystemStatus> = { pauses: [{ reason: 'unauthorized', sinceMs: nowMs, detail: '' }] }
+  expect(first({ ...refused, problems: [openProblem('mass_refusal')] }).message).toMatch(
+    /refuses our sign-in, or record after record in the same words/,
+  )
+  expect(first(refused).message).toMatch(/refuses our sign-in\. /)
+})
