@@ -7,10 +7,11 @@ import { expect, test } from 'vitest'
 const root = join(import.meta.dirname, '..')
 const page = read('docs/why/architecture.md')
 
-test('the way of a record has ten rows, and each function is exported by a file of its row', () => {
-  const rows = [...section('The way of a record').matchAll(/^\| \d+ \|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]
-  expect(rows).toHaveLength(10)
-  for (const [, files = '', functions = ''] of rows) {
+test('the way of a record has ten steps, and each function is exported by a file of its row', () => {
+  const rows = [...section('The way of a record').matchAll(/^\| (\d* ?)\|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]
+  expect(rows.filter(([, step]) => step !== '')).toHaveLength(10)
+  expect(rows.length).toBeGreaterThan(10)
+  for (const [, , files = '', functions = ''] of rows) {
     const exported = quoted(files).flatMap((file) => [
       ...read(file).matchAll(/^export (?:(?:async )?function|class) (\w+)/gm),
     ])
