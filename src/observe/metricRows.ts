@@ -65,7 +65,8 @@ export type MetricRow = RowBase &
   (
     | { kind: 'counter' }
     | { kind: 'histogram'; buckets: readonly number[] }
-    | { kind: 'gauge' }
+    /** `from`: each instance has its own value, or all read the same one from the databases. */
+    | { kind: 'gauge'; from: 'instance' | 'databases' }
     /** Set by each snapshot: one value, or one for each value of the only label. */
     | { kind: 'shown'; of: (snapshot: Snapshot) => number | null | Readonly<Partial<Record<string, number>>> }
     /** Seconds since that time, growing between snapshots. */
@@ -128,6 +129,7 @@ export const metricRows = {
   },
   rateHeldBack: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_rate_limit_held_back',
     help: 'Requests of the budget that stay unused because another client spends from the same limit.',
   },
@@ -139,6 +141,7 @@ export const metricRows = {
   },
   tokenExpiry: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_token_expiry_timestamp_seconds',
     help: 'Unix time at which the access token expires; 0 before the first token.',
   },
@@ -241,6 +244,7 @@ export const metricRows = {
   },
   loopLastSuccess: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_loop_last_success_timestamp_seconds',
     help: 'Unix time at which a loop of this process last succeeded; 0 for never.',
     labels: { loop: loopNames },
@@ -259,11 +263,13 @@ export const metricRows = {
   },
   pruneOverdue: {
     kind: 'gauge',
+    from: 'databases',
     name: 'outboxd_prune_overdue_seconds',
     help: 'Seconds since the oldest submission became due to be deleted or emptied; 0 for none.',
   },
   chainBehind: {
     kind: 'gauge',
+    from: 'databases',
     name: 'outboxd_audit_chain_behind_seconds',
     help: 'Age in seconds of the oldest log entry that is not in the audit chain yet; 0 for none.',
   },
@@ -276,23 +282,27 @@ export const metricRows = {
   },
   databaseUp: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_database_up',
     help: '1 while the database answers this process, else 0.',
     labels: { database: ['outbox', 'ledger'] },
   },
   certificateExpiry: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_certificate_expiry_timestamp_seconds',
     help: 'Unix time at which a certificate expires: the client’s, the first of SERVICE_CA_FILE, the first that the service showed; 0 for none.',
     labels: { certificate: ['client', 'ca', 'service'] },
   },
   mappingsReloadSuccessful: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_mappings_last_reload_successful',
     help: '1 if the mapping files could be used when they were last read. 0 if not: those read before stay in use.',
   },
   mappingsReloadTime: {
     kind: 'gauge',
+    from: 'instance',
     name: 'outboxd_mappings_last_reload_success_timestamp_seconds',
     help: 'Unix time at which the mapping files in use were read; 0 for never.',
   },

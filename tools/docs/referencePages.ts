@@ -86,7 +86,7 @@ function metricsPage(): string {
     if (labels !== '' && same === undefined) firstWithLabels.set(labels, metric.name)
     const cells = [
       names.map((name) => `\`${name}\``).join(', '),
-      metricType(metric.kind),
+      metricType(metric),
       metric.help.replaceAll('|', '\\|'),
       same === undefined ? labels : `as \`${same}\``,
     ]
@@ -97,7 +97,11 @@ function metricsPage(): string {
     `This page lists every metric at \`http://HTTP_HOST:HTTP_PORT/metrics\`, with all values of its labels. Every combination
 exists from the start, with 0. If a row names two metrics, the second is the age in seconds of the first. Prometheus
 also gets \`outboxd_build_info\` (always 1, with the label \`version\`) and the metrics of the Node process (\`process_…\`,
-\`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts.`,
+\`nodejs_…\`). The [runbook](../run/runbook.md) has the alerts, [the targets](../run/slo.md#what-counts-against-whom)
+a request's \`outcome\`, and \`src/observe/metricRows.ts\` the buckets.
+
+Add counters and histograms with \`sum()\`: each instance counts its own. A gauge comes from the databases, the same from
+every instance: use \`max()\`, because \`sum()\` counts twice. An *own gauge* is one instance's.`,
     ['| metric | type | help | labels |', '|---|---|---|---|', ...rows].join('\n'),
   )
 }
@@ -309,8 +313,10 @@ function wrapped(item: string): string {
   return item.replace(/(?=\S)(.{1,96})(?: +|$)/g, '$1\n    ').trimEnd()
 }
 
-function metricType(kind: MetricRow['kind']): string {
-  return kind === 'counter' || kind === 'histogram' ? kind : 'gauge'
+/** A gauge that each instance has for itself is an own gauge; the others come from the databases. */
+function metricType(metric: MetricRow): string {
+  if (metric.kind === 'counter' || metric.kind === 'histogram') return metric.kind
+  return metric.kind === 'stopwatch' || (metric.kind === 'gauge' && metric.from === 'instance') ? 'own gauge' : 'gauge'
 }
 
 function page(title: string, lead: string, body: string): string {
