@@ -254,7 +254,7 @@ export function mappingsNote(env: Environment, impliedBy: string | null): string
   const here = resolve('mappings')
   if (env.MAPPINGS_DIR) {
     const isOther = impliedBy !== null && env.MAPPINGS_DIR !== here && existsSync(here)
-    return isOther ? `The mapping files beside ${impliedBy} are read, not those of ${here}.` : null
+    return isOther ? `The mapping files next to ${impliedBy} are read, not those of ${here}.` : null
   }
   if (existsSync(here) || !isOnLoopback(env.SERVICE_BASE_URL)) return null
   return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappings}. MAPPINGS_DIR names a folder of your own.`

@@ -59,7 +59,7 @@ process.stderr.on('error', nobodyReads)
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version, '-v, --version', 'print the version')
-  .option('--env-file <file>', 'also read variables from this file; those that the process has win', onlyOne)
+  .option('--env-file <file>', 'also read variables from this file; variables of the process win', onlyOne)
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = findEnvironmentFile(program.opts().envFile, process.env)
@@ -170,7 +170,7 @@ function crash(error: unknown): never {
 
 /** Refuses a second file, because one of the two would be ignored. */
 function onlyOne(file: string, before: string | undefined): string {
-  if (before !== undefined) throw new InvalidArgumentError(`It is the second, after ${before}: give one file.`)
+  if (before !== undefined) throw new InvalidArgumentError(`${before} was given, too. Give only one file.`)
   return file
 }
 

@@ -26,7 +26,10 @@ export const command = defineCommand({
   description: 'set which outbox table and service the ledger belongs to, and the first row',
   options: [
     ['--same', 'the table has the rows that the ledger knows: it was renamed or moved, or the ERP edits rows'],
-    ['--new', 'the table has different rows: a different table, or ids that began again (truncate … restart identity)'],
+    [
+      '--new',
+      'the table has different rows: a different table, or ids that started again (truncate … restart identity)',
+    ],
     ['--service', 'the service has changed: bind the ledger to the configured one'],
     ['--start <position>', 'ignore rows before this position: now, id:N, or since:D (2026-11-01, 2h)'],
     asOption,
@@ -69,7 +72,7 @@ Examples:
       if (!isServed && !options.same && !options.new) {
         const its = served.identity === null ? '' : nameOutbox(served.identity)
         return usageError(context, [
-          `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
+          `the ledger belongs to the outbox ${its}. Give --same if ${nameOutbox(identity)} has the same rows, or --new if its rows are different`,
         ])
       }
       const position = start === 'now' ? await withOutbox(databases, readStartOfNow) : start

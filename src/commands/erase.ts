@@ -19,7 +19,7 @@ export const command = defineCommand({
     ['--yes', 'do not ask for confirmation'],
     ['--json', 'print JSON'],
   ],
-  help: `Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times and amounts stay,
+  help: `Erases payload, body, result, error and key, and what the log noted with each step. Ids, types, states, times and amounts stay,
 and \`outboxd audit --verify\` still holds. There is no way back. Only completed and discarded records are erased; the others
 are listed, and the exit code is 1. Outbox rows, logs and backups are yours to erase: see docs/run/retention.md, "Erasure".
 

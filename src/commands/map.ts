@@ -60,7 +60,8 @@ Examples:
           readEachContent(outbox, mappings, await readWaitingRows(outbox, limit)),
         )
         if (records.length === 0) return nothing(context, 'no row waits in the outbox')
-        if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
+        if (records.length === limit)
+          context.stderr.write(`Only the first ${limit} rows were mapped. --limit maps more.\n`)
         const previews = records.map((record) => mapRow(mappings, record))
         warnOfBodies(context, mappings, previews)
         return summarise(context, previews, options)

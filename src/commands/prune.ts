@@ -18,7 +18,7 @@ export const command = defineCommand({
     ['--json', 'print JSON'],
   ],
   help: `A running daemon does the same each minute. Records that need attention stay, and so do those whose outcome is not written back
-yet. Ids stay known, so that no row is sent again. You can interrupt it, and run it beside daemons. The exit code is 1 if it
+yet. Ids stay known, so that no row is sent again. You can interrupt it, and run it while daemons run. The exit code is 1 if it
 did not finish, 3 if nothing is due.
 
 Examples:

@@ -125,7 +125,7 @@ Examples:
       if (!options.yes) {
         const answer = await confirm(context, question(loss, as))
         if (answer === 'no-terminal')
-          say('outboxd: it could not ask you, because standard input is not a terminal. Add --yes')
+          say('outboxd: you could not be asked, because standard input is not a terminal. Add --yes')
         if (answer !== 'yes') {
           if (isStopped) say(unchanged)
           return exit.unconfirmed
@@ -171,11 +171,11 @@ async function conclude(
   { isStanding, say }: { isStanding: boolean; say(sentence: string): void },
 ): Promise<number> {
   if (taken === 'interrupted')
-    say('outboxd: interrupted. What was settled stays settled. Run the command again: nothing is sent before')
+    say('outboxd: interrupted. What was settled stays settled. Nothing is sent until you run the command again')
   if (taken === 'changed') {
     const last = lastRecoveryMessage(await readLastRecovery(databases.ledger))
     say(
-      `The findings changed meanwhile, so nothing more was done. Run the command again.${last === null ? '' : ` ${escapeControl(last)}`}`,
+      `The findings have changed, so nothing more was done. Run the command again.${last === null ? '' : ` ${escapeControl(last)}`}`,
     )
   }
   if (taken !== 'done') return exit.failed

@@ -29,7 +29,7 @@ files, could not try the table yet, or does not answer.`,
       const answers = dryRun ? asked : await awaitAnswers(databases, asked, context.signal)
       if (options.json) printJson(context, { dryRun, instances: answers })
       if (asked.length === 0) {
-        context.stderr.write('No daemon is running. It reads its files when it starts.\n')
+        context.stderr.write('No daemon is running. A daemon reads its files when it starts.\n')
         return exit.nothing
       }
       for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)

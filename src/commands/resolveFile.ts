@@ -181,7 +181,7 @@ async function follow({ operator }: Run, { submission, transaction }: ArrivedLin
   return settled.kind === 'taken' ? `was left alone: this id is the transaction of outbox:${settled.by.outboxId}` : null
 }
 
-const changed = 'changed meanwhile'
+const changed = 'has changed'
 
 function note({ done, skipped }: Run, each: SettlingLine, reason: string | null): void {
   if (reason === null) done.push(each)

@@ -98,7 +98,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(async () => {
     if (isSettled && !beginsAgain)
       await deleteInstance(databases.heartbeats, databases.instance.id).catch((error: unknown) =>
-        log.warn('instance could not sign off: the others take its work over after 12 s', { error }),
+        log.warn('instance could not sign off: other instances take over its work after 12 s', { error }),
       )
   })
   await parts.rounds.heartbeat.runOnce()
@@ -165,7 +165,7 @@ async function openPatiently(
     } catch (error) {
       if (!isTransient(error) || clock.nowMs() > until) throw error
       log.warn('database did not answer: the daemon tries again', { error })
-      waitsFor(`a database is awaited: ${showError(error).message}`)
+      waitsFor(`the daemon waits for a database: ${showError(error).message}`)
       await setTimeout(tryAgainMs, undefined, { signal })
     }
   }

@@ -61,7 +61,7 @@ function createOrphanRescue({ databases, log, telemetry, wakeups }: Context, opt
     const backMs = await checkClock(databases.ledger, databases.instance.host, Date.now)
     if (backMs > 0) {
       log.warn(
-        `database clock was set back by ${Math.round(backMs)} ms: the daemon moved all waiting times back with it`,
+        `database clock was set back by ${Math.round(backMs)} ms: the daemon moved the times of waiting work back, too`,
       )
       wakeups.dispatch.wake()
     }

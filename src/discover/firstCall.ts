@@ -89,14 +89,14 @@ function judgeAddress({ first, beside }: FirstCall): { finding: Finding; stop: s
   if (seen.status >= 300 && seen.status < 400) {
     const why = `was answered ${seen.status} to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`
     return {
-      finding: unknown(`the first call ${why}: whether that address would let it in was not asked`, { assumed }),
+      finding: unknown(`the first call ${why}. That address was not asked`, { assumed }),
       stop: `the first call with a good token ${why}`,
     }
   }
   if (isSuccess(seen) && (beside === null || !isRefusal(beside.answer)))
     return refused(
       'something else',
-      `was answered ${line}, though there is no such transaction, and so was a path that the service does not have: that is not the service`,
+      `was answered ${line}, although the transaction does not exist. A path that the service does not have got the same answer, so something else answers`,
       'the service does not answer at SERVICE_BASE_URL',
     )
   if (!isSuccess(seen) && !isRefusal(seen)) return { finding: unknown(line, { assumed }), stop: null }

@@ -58,5 +58,5 @@ function repeats(exchanges: readonly Exchange[]): string[] {
   const there = exchanges.filter((exchange) => hadArrived(exchanges, exchange))
   return there.length === 0
     ? []
-    : [`${there.length} records were there though the first answer was a 5xx or none: the repetition was E002`]
+    : [`${there.length} records had arrived although the first answer was a 5xx or missing: the repetition got E002`]
 }

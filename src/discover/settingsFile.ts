@@ -17,7 +17,7 @@ export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { b
   const settings = settingsOf(answered)
   const contract = contractOf(answered)
   const blocks = [
-    `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: put them beside your own, or name this file with --env-file.`,
+    `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: add them to your own, or name this file with --env-file.`,
     ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),
     ...answered
       .filter(({ finding }) => finding.advice.length > 0)

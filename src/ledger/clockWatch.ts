@@ -54,7 +54,7 @@ async function followJump(db: Database): Promise<number> {
     `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + 1, jump_ms = -$1::float8, jumped_at = clock_timestamp()`,
     [backMs],
   )
-  const detail = `the database’s clock was set back by ${seconds(backMs)}. The times of waiting work were moved with it`
+  const detail = `the database’s clock was set back by ${seconds(backMs)}. The times of waiting work were moved back, too`
   await raiseProblems(db, [{ kind: 'clock_off', subject: database, detail, retryInMs: null }])
   return backMs
 }

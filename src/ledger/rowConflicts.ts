@@ -65,7 +65,7 @@ export const differentRowMessage = (state: string, recorded: string): string =>
 export const duplicateIdMessage = 'two rows of the outbox have this id, so neither is sent. Make their ids unique'
 
 export const editedRowsMessage = (rows: number, examples: readonly string[]): string =>
-  `${rows === 1 ? '1 row has' : `${rows} rows have`} different contents than at the capture (${examples.join(', ')}), and the edit is not sent. If the record is then rejected or fails, \`outboxd replay --refresh\` sends the row as it is. If the ERP edits rows, or outbox.yaml was changed, run \`outboxd adopt --same\` once; if their ids began anew, \`outboxd adopt --new\``
+  `${rows === 1 ? '1 row has' : `${rows} rows have`} changed since the capture (${examples.join(', ')}), and the change is not sent. If the ERP edits rows, or outbox.yaml was changed, run \`outboxd adopt --same\` once. If the ids started again, run \`outboxd adopt --new\``
 
 export function findDuplicates(ids: readonly string[]): Set<string> {
   const seen = new Set<string>()

@@ -35,7 +35,7 @@ export class ForeignOutbox extends ForeignError {
     super(
       'foreign_outbox',
       outbox,
-      `${why}. Nothing is captured or written back. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run \`outboxd adopt --same\`; if its rows are different ones or its ids began anew, \`outboxd adopt --new\``,
+      `${why}. Nothing is captured or written back. If DATABASE_URL or OUTBOX_TABLE is wrong, correct it. If the table was renamed or moved, run \`outboxd adopt --same\`; if its rows are different or its ids started again, \`outboxd adopt --new\``,
     )
   }
 }

@@ -51,7 +51,7 @@ function checkOptions(spec: FieldSpec, path: YamlPath, document: YamlDocument): 
     document.reportKey(path, 'needs "from", the path in the payload, or "constant"')
   if (hasConstant) {
     for (const option of ['from', 'path', 'default', 'required', 'trim', 'lookup'] as const) {
-      if (option in spec) document.reportKey([...path, option], `"${option}" has no meaning beside "constant"`)
+      if (option in spec) document.reportKey([...path, option], `"${option}" has no meaning with "constant"`)
     }
   }
   const decimal = parseDecimalType(spec.type)

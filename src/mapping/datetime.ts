@@ -74,7 +74,7 @@ function parse(text: string): Written | null {
 
 function nameMissingZone(text: string, written: Written): string {
   const what = written.minute === null ? 'is a date without a time' : 'has no offset from UTC'
-  return `${what}: ${quote(text)}; say in the mapping where it is at home, for example timezone: Europe/Berlin`
+  return `${what}: ${quote(text)}; name its zone in the mapping, for example timezone: Europe/Berlin`
 }
 
 function fromOffset(written: Written, utcOffset: string): Temporal.Instant {

@@ -136,7 +136,7 @@ const orderCustomer: Target = {
 
 const unknownUuid = ({ path, about }: SourceField): YamlLine => ({
   text: `  customer_id: { from: "", ${orderCustomer.rest} }`,
-  fillIn: `from: the customer’s uuid, as the service knows it. We found no column of the type uuid: one of ${path} (${about}) if it holds uuids, or what you add to the query`,
+  fillIn: `from: the customer’s uuid, as the service knows it. No column has the type uuid. Name one of ${path} (${about}) if it holds uuids, or a column that you add to the query`,
 })
 
 export const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
@@ -160,7 +160,7 @@ function head(
       ? []
       : [{ text: 'source: |', comment: 'one row for each id of $1' }, ...sql.map((line) => ({ text: `  ${line}` }))]),
     ...(isUnseen ? [{ text: '', comment: unseen }] : []),
-    { text: 'fields:', comment: 'the service’s name: where it is in the payload, and what it is' },
+    { text: 'fields:', comment: 'the service’s name: its path in the payload, and its type' },
   ]
 }
 

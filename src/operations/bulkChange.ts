@@ -40,10 +40,10 @@ export interface BulkRun {
   onProgress(done: number): void
 }
 
-const changedMeanwhile = 'changed meanwhile'
+const hasChanged = 'has changed'
 
 export const changedAmong = (submissions: readonly Skipped['submission'][], written: ReadonlySet<string>): Skipped[] =>
-  submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
+  submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: hasChanged }))
 
 export async function inBatches<T>(
   items: readonly T[],

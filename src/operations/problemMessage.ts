@@ -44,7 +44,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The service refused 10 records in a row (${first(halves)}) with the same words, so nothing is sent. \`outboxd check\` tests the connection. If the refusals are correct, run \`outboxd resume --believe-refusals\`.`,
   loop_failing: (loops) => `A part of the daemon keeps failing: ${firstDetails(loops)}. Look at its log.`,
   claim_lost: () =>
-    'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Look at the way to it (a pooler, the network), then at its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
+    'The ledger’s database does not answer a COMMIT, so the records of that transaction wait. Check the connection to it (a pooler, the network), then its disk and its synchronous standbys. Do not restart the daemon: only it knows these records.',
   settings_differ: (settings) =>
     `Daemons on this ledger have different settings (${first(settings)}). Give all of them the same: after a change of variables restart them, after a change of files run \`outboxd reload\`. During a rolling restart, wait until the last old daemon has stopped.`,
   budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,

@@ -79,7 +79,7 @@ export async function findLoss(
   const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await mayWaitingBeSent(databases, found)))
   const waiting = isOutboxInDoubt ? await withOutbox(databases, (outbox) => readWaitingRows(outbox, undatedMax)) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
-  const inHandRows = waitingRows(inHand, lost, 'that it waits, and was in the hands of a daemon')
+  const inHandRows = waitingRows(inHand, lost, 'that it waits, but a daemon had locked it')
   const taken = lost.union(new Set(inHandRows.map(({ outboxId }) => outboxId)))
   const undated = waiting.filter(({ createdAt }) => createdAt === null)
   const undatedRows = waitingRows(undated, taken, 'that it waits')
@@ -233,7 +233,8 @@ function keep(
   const kept = { ...record, id, idempotencyKey: randomUUID() }
   const mapped = mapOutboxRecord(mappings, { ...record, unreadable }, id)
   if (mapped.kind === 'refused') {
-    const error = transactionId === null ? mapped.reason : `${mapped.reason}; its row ${said}: it has arrived`
+    const error =
+      transactionId === null ? mapped.reason : `${mapped.reason}; its row ${said}, so the record has arrived`
     const { resource } = mapped
     return { ...kept, resource, body: null, tracked: true, sendsOwnId: false, transactionId, error }
   }
@@ -241,9 +242,15 @@ function keep(
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
   const whyNot = transactionId === null ? null : whyNotBelieved(transactionId, shared)
   if (whyNot !== null)
-    return { ...given, transactionId: null, doubt: `the ledger had lost this row; ${whyNot}: it may have arrived` }
+    return {
+      ...given,
+      transactionId: null,
+      doubt: `the ledger had lost this row, and ${whyNot}. The record may have arrived`,
+    }
   const doubt =
-    as === 'new' && transactionId === null ? null : `the ledger had lost this row, which ${said}: it may have arrived`
+    as === 'new' && transactionId === null
+      ? null
+      : `the ledger had lost this row, which ${said}. The record may have arrived`
   return { ...given, transactionId, doubt }
 }
 

@@ -209,4 +209,4 @@ function taken(holder: Holder): ResolveOutcome {
   return left(`${told}\nAn operator said so. If that is wrong, correct it first: ${correct}.`)
 }
 
-const changed = (name: string) => left(`${name} changed meanwhile, so nothing was done. See \`outboxd show ${name}\``)
+const changed = (name: string) => left(`${name} has changed, so nothing was done. See \`outboxd show ${name}\``)

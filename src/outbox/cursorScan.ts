@@ -181,7 +181,7 @@ export class CursorScan {
       : ', and the rows there are not those that were'
     throw new ForeignOutbox(
       name,
-      `the ids of the outbox ${name} began anew (the table has been read up to number ${cursor.position[0]}${why})`,
+      `the ids of the outbox ${name} started again (the table has been read up to number ${cursor.position[0]}${why})`,
     )
   }
 

@@ -269,7 +269,7 @@ export class LedgerRegistration {
   async #assertStands(client: pg.Client): Promise<void> {
     const { table, readLedgerName } = this.#options
     const oid = await readOid(client, this.#name)
-    if (oid === null || oid !== this.#heldOid) throw new Error('the outbox table was created anew')
+    if (oid === null || oid !== this.#heldOid) throw new Error('the outbox table was created again')
     if (this.#blocked === null) return
     const others = await this.#takeLocks(client, oid, await readLedgerName())
     if (others.length > 0) throw new ForeignLedger(table, others)

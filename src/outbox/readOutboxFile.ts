@@ -107,9 +107,9 @@ function judgeWritten(
   },
 ): void {
   const known = new Map<string | undefined, string>([
-    [id, 'is what the row is recognised by ("id")'],
-    [createdAt?.column, 'is when the row was recorded ("created_at"), by which it is recognised'],
-    [sequence, 'is what rows are put in order by ("sequence")'],
+    [id, 'identifies the row ("id")'],
+    [createdAt?.column, 'is the time that identifies the row ("created_at")'],
+    [sequence, 'orders the rows ("sequence")'],
   ])
   const read = new Map<string | undefined, string>([
     [type?.kind === 'column' ? type.column : undefined, 'is read as the record\'s type ("type")'],

@@ -124,7 +124,7 @@ function setValue(
   key: string = state,
 ): void {
   if (waiting.includes(text)) {
-    const why = `"${key}" is ${quote(text)}, which "new" is too: the row would be captured again and again`
+    const why = `"${key}" is ${quote(text)}, the same as "new": the row would be captured again and again`
     entry.report(['state', key], why)
   }
   values.set(state, text)

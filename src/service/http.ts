@@ -148,7 +148,7 @@ function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
 function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
   if (outcome.kind !== 'no-answer') return outcome
   if (!outcome.sent) return null
-  const detail = `${outcome.detail}; outboxd itself was suspended for ${Math.round(stoodStillMs / 1000)} s meanwhile`
+  const detail = `${outcome.detail}; outboxd itself was suspended for ${Math.round(stoodStillMs / 1000)} s`
   return { ...outcome, cause: 'suspended', detail }
 }
 

@@ -224,7 +224,7 @@ test.each([
   [
     'partitions by another column',
     `create table t (id bigint, day date, payload jsonb, primary key (id, day)) partition by range (day)`,
-    /is partitioned by another column: no index can say/,
+    /is partitioned by another column: no index can show/,
   ],
   [
     'tables that inherit from it',

@@ -177,7 +177,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       { id: waiting, state: 'accepted', transaction: 'T-2', may: false, error: null },
       {
         ...{ id: twice, state: 'uncertain', transaction: null, may: false },
-        error: `${lostRow}; its outbox row names transaction T-4, and so does another row: it may have arrived`,
+        error: `${lostRow}, and its outbox row names transaction T-4, and so does another row. The record may have arrived`,
       },
       {
         ...{ id: none, state: 'uncertain', transaction: null, may: false },
@@ -185,11 +185,11 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       },
       {
         ...{ id: silent, state: open, transaction: null, may: false },
-        error: as === 'new' ? null : `${lostRow}, which said queued: it may have arrived`,
+        error: as === 'new' ? null : `${lostRow}, which said queued. The record may have arrived`,
       },
       {
         ...{ id: unmapped, state: 'rejected', transaction: null, may: true },
-        error: expect.stringContaining('its row said accepted as transaction T-3: it has arrived'),
+        error: expect.stringContaining('its row said accepted as transaction T-3, so the record has arrived'),
       },
     ])
     expect((await stateOf(known))[0]).toBe('uncertain')
@@ -467,7 +467,7 @@ test('a second person hears who was quicker, and whoever comes after that it was
   slow.stdin.end('y\n')
   expect(await late).toBe(1)
   expect(slow.messages()).toMatch(
-    /changed meanwhile, so nothing more was done\. Run the command again\. operator frank recovered as uncertain at /,
+    /have changed, so nothing more was done\. Run the command again\. operator frank recovered as uncertain at /,
   )
   const after = fixture.context()
   expect(await recover.action(after, { as: 'new', ...erin })).toBe(3)

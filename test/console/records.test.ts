@@ -151,7 +151,7 @@ describe('a change to many', () => {
     await served.post(path, { reason: 'test data' }, path)
     const { text } = await served.get(path)
     expect(text).toContain('Discarded 1 record; 1 record skipped.')
-    expect(text).toMatch(/outbox:<span class="foreign">2<\/span><\/a>.*changed meanwhile/)
+    expect(text).toMatch(/outbox:<span class="foreign">2<\/span><\/a>.*has changed/)
     expect(await Promise.all([first, second, later].map(stateOf))).toEqual(['discarded', 'failed', 'failed'])
   })
 

@@ -68,7 +68,7 @@ test('a service that demands a bare UUID as key takes our records, and the daemo
 test('a 500 after which the record was there is told, and answers no question', async () => {
   await using service = await startForeignService({ failsEach: 5 })
   const asked = await ask(service.url, { ...known, only: 'own-id,field2,unknown-customer' }, quick)
-  expect(asked.seen.join('\n')).toMatch(/records were there though the first answer was a 5xx/)
+  expect(asked.seen.join('\n')).toMatch(/records had arrived although the first answer was a 5xx/)
   expect(asked.findings['own-id']).toMatchObject({ found: 'ignored' })
   expect(asked.findings.field2).toMatchObject({ found: 'any text' })
 })

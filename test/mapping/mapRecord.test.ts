@@ -159,12 +159,12 @@ describe('a date-time', () => {
     [
       'type: datetime',
       '"2026-11-20T23:54:00"',
-      'v has no offset from UTC: "2026-11-20T23:54:00"; say in the mapping where it is at home, for example timezone: Europe/Berlin',
+      'v has no offset from UTC: "2026-11-20T23:54:00"; name its zone in the mapping, for example timezone: Europe/Berlin',
     ],
     [
       'type: datetime',
       '"2026-11-20"',
-      'v is a date without a time: "2026-11-20"; say in the mapping where it is at home, for example timezone: Europe/Berlin',
+      'v is a date without a time: "2026-11-20"; name its zone in the mapping, for example timezone: Europe/Berlin',
     ],
     [
       'type: datetime',

@@ -135,7 +135,7 @@ describe('a problem of a field', () => {
     ['type: string', ['v > needs "from", the path in the payload, or "constant"']],
     [
       'constant: x, from: v, type: string, required: true',
-      ['from > "from" has no meaning beside "constant"', 'required > "required" has no meaning beside "constant"'],
+      ['from > "from" has no meaning with "constant"', 'required > "required" has no meaning with "constant"'],
     ],
     ['constant: 1.234, type: "decimal(9,2)"', ['1.234 > "constant" has 3 decimals, decimal(9,2) takes 2: "1.234"']],
     ['constant: , type: string', [' > "constant" has no value']],

@@ -297,7 +297,7 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
 
 test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {
   const { message } = first({ problems: [{ ...openProblem('claim_lost'), subject: 'a claim' }] })
-  expect(message).toMatch(/the way to it \(a pooler, the network\), then at its disk/)
+  expect(message).toMatch(/Check the connection to it \(a pooler, the network\), then its disk/)
 })
 
 test('a mass refusal is not taken for a refused sign-in alone', () => {

@@ -52,7 +52,7 @@ const edits = {
   'created_at and contents': `created_at = '2026-11-02', net_amount = 2`,
 }
 const byKey = /^1 row of the outbox \(1\) differs from what was captured under its id/
-const byContents = /^In the outbox 1 row has different contents than at the capture/
+const byContents = /^In the outbox 1 row has changed since the capture/
 
 function expected(form: keyof typeof forms, state: State, edit: keyof typeof edits): RegExp | null {
   if (form.startsWith('created_at')) return edit.startsWith('created_at') ? byKey : null

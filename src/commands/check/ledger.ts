@@ -51,7 +51,7 @@ async function readUnseenHistory(db: Database, standby: StoreConfig['ledgerStand
   const { view, verdict } = await judgeHistory(db, emptyMemory, { standby, findNamed })
   if (view === null) return 'its row in outboxd.history is gone, so nothing is sent until `outboxd recover --restored`'
   if (verdict.kind !== 'found') return null
-  return `it may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which looks at it, then run \`outboxd recover\``
+  return `it may have lost committed data (${verdict.detail}), so nothing is sent. Start a daemon, which examines it. Then run \`outboxd recover\``
 }
 
 function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
@@ -71,13 +71,13 @@ const grantMessage = (grants: readonly string[]) =>
 
 const missingMessage = (missing: readonly StructurePart[]) =>
   [
-    `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run this as its owner. If that fails, restore it again (pg_restore -1):`,
+    `the schema is incomplete (${missing.map(({ name }) => name).join(', ')} missing), perhaps because it was restored in part. Stop the daemons and run the statements below as its owner. If that fails, restore it again (pg_restore -1):`,
     ...missing.map(({ sql }) => `${sql};`),
   ].join('\n')
 
 const positionsMessage = (positions: readonly StructurePart[]) =>
   [
-    'its sequences are behind their tables, as after logical replication or a partial restore. Stop the daemons and run this as its owner. Unless you know that nothing was sent since, run `outboxd recover --restored --as uncertain` before you start a daemon:',
+    'its sequences would draw numbers again that its tables already have, as after logical replication or a partial restore. Stop the daemons and run the statements below as its owner. If anything may have been sent since, also run `outboxd recover --restored --as uncertain` before you start a daemon:',
     ...positions.map(({ sql }) => `${sql};`),
   ].join('\n')
 

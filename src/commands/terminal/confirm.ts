@@ -11,7 +11,7 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
   const answer = await confirm(context, question)
   if (answer === 'no-terminal')
     context.stderr.write(
-      'Nothing was changed, because it could not ask you: standard input is not a terminal. Add --yes.\n',
+      'Nothing was changed, because standard input is not a terminal, so you could not be asked. Add --yes.\n',
     )
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer === 'yes'

@@ -101,7 +101,7 @@ function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
   const button = html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button> <a href="/records">Cancel: change nothing</a>`
   return section('confirm', `${words}?`, [
-    html`<p class="quiet">This changes the records as shown here. A record that has changed meanwhile is skipped and named.</p>`,
+    html`<p class="quiet">This changes the records as shown here. A record that changes before is skipped and named.</p>`,
     form({ action: `/records/change/${change.token}`, viewer }, [reason, button]),
   ])
 }

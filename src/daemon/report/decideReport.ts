@@ -54,7 +54,7 @@ export function decideReport(outcome: WriteBackOutcome, failures: number, isEnd 
 const anotherMessage = 'the ledger knows a different row of this id, so nothing is written back to this row'
 
 const differsMessage =
-  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If their ids began anew, run `outboxd adopt --new`'
+  'rows changed since their capture, so nothing is written back to them. If the ERP edits captured rows, or outbox.yaml was changed, run `outboxd adopt --same` once. If their ids started again, run `outboxd adopt --new`'
 
 const slowMessage =
   'the update of this row took longer than 10 s, so the daemon ended it. Check the triggers of the table'

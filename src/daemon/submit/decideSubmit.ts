@@ -110,7 +110,7 @@ function withId(
 ): SubmitVerdict {
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
   if (taken === 'unclear') {
-    const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; it is not polled, because its mapping says track: false`
+    const reason = `the service accepted it as ${transactionId}, with the error code ${code} next to the id: ${summary}; it is not polled, because its mapping says track: false`
     return { kind: 'uncertain', code, reason, breach: 'unknown_status' }
   }
   const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`

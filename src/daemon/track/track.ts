@@ -103,7 +103,7 @@ export function advanceTrack(
           pollInMs: now.nextPollMs,
           notDoneMs: Math.round(now.askedMs),
         },
-        submission.probing ? 'the service knows it: it had arrived' : 'pending',
+        submission.probing ? 'the service knows the record, so it had arrived' : 'pending',
       )
     case 'ask-again':
       if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
@@ -164,7 +164,7 @@ function notKnown(submission: Submission): Step {
   if (transactionId === null || transactionId === id)
     return {
       change: { state: 'queued', dueInMs: 0, transactionId: null, polls },
-      cause: 'the service does not know it: it had not arrived',
+      cause: 'the service does not know the record, so it had not arrived',
       pause: null,
     }
   const error = `the service answered that it performed the request, but does not know ${transactionId}, which its Location named`

@@ -60,9 +60,7 @@ export function judgeClock(exchanges: readonly Exchange[]): Finding {
   const certainty = certaintyOf(bounds.length)
   if (minMs <= 2_000 && maxMs >= -2_000) return found(certainty, 'within 2 s', why, { assumed })
   const what = `${Math.round((minMs > 0 ? minMs : -maxMs) / 1_000)} s ${minMs > 0 ? 'ahead' : 'behind'}`
-  const advice = [
-    'times of the service and of outboxd will not fit together in logs: let NTP set the clock that is off',
-  ]
+  const advice = ['times of the service and of outboxd will differ in logs. Correct the wrong clock with NTP']
   return found(certainty, what, why, { assumed, differs: true, advice })
 }
 

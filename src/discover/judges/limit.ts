@@ -57,7 +57,7 @@ export function leastAtOnce(bursts: readonly number[]): number | null {
 }
 
 export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
-  const assumed = 'none beside the window'
+  const assumed = 'none but the window'
   const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
   const least = leastAtOnce(bursts)
   if (bursts.length === 1 && bursts[0] === atOnce) return likely('none', why, { assumed })
@@ -216,7 +216,7 @@ export function readCounts({ counts, between }: Counts): CountsRead | null {
 
 const countsOf = async (parts: Parts): Promise<Counts | null> => (parts.given.rate ? parts.sample(countsSample) : null)
 
-const notReached = 'the limit was not counted to: --rate does that'
+const notReached = 'the limit was not counted. --rate counts it'
 
 export async function askRateLimit(parts: Parts): Promise<Finding> {
   const { rateLimit } = parts.config
@@ -262,14 +262,18 @@ export function judgeRateLimit({ counts, range, doubt, configured }: LimitSeen):
       differs: limit !== requests,
       set: lowered(limit, why),
       // A limit that is too high brings refusals in production. One that is too low only costs time.
-      advice: limit > requests ? [`production may allow ${limit} too: ask, then set RATE_LIMIT_REQUESTS`] : [],
+      advice:
+        limit > requests ? [`production may allow ${limit}, too. Ask its operator, then set RATE_LIMIT_REQUESTS`] : [],
     })
   if (counts === null) {
-    const why = `what remained, and what had been used, fit ${range?.min} to ${range?.max}; fewer if another client spent from it`
+    const why = `the used and remaining requests fit a limit of ${range?.min} to ${range?.max}, or less if another client spent from it`
     if (doubt !== null || range === null)
-      return unknown(`${doubt ?? 'what remained contradicts what was used'}: --rate counts`, { assumed })
-    if (range.min !== range.max) return unknown(`${why}: --rate counts`, { assumed })
-    if (range.min > requests) return unknown(`${why}, more than the interface says: --rate counts`, { assumed })
+      return unknown(`${doubt ?? 'the used and remaining requests contradict each other'}. --rate counts the limit`, {
+        assumed,
+      })
+    if (range.min !== range.max) return unknown(`${why}. --rate counts the limit`, { assumed })
+    if (range.min > requests)
+      return unknown(`${why}, more than the interface says. --rate counts the limit`, { assumed })
     return say('likely', range.min, why)
   }
   const said = counts.counts.map(({ taken, refused }) => (refused ? taken : `more than ${taken}`)).join(' and ')
@@ -337,7 +341,7 @@ export function judgeRateRefusal(exchanges: readonly Exchange[], throttles: read
   const assumed = '429, with Retry-After or without'
   const refused = exchanges.flatMap(({ answer }) => (isThrottled(answer) && answer.kind === 'response' ? [answer] : []))
   const [first] = refused
-  if (first === undefined) return unknown('no request met the limit: --rate goes to it', { assumed })
+  if (first === undefined) return unknown('no request met the limit. --rate sends requests until one does', { assumed })
   const forms = [...new Set(refused.map(({ headers }) => formOf(headers['retry-after']?.trim())))]
   const waited = throttles.map(({ waitedMs }) => showMs(waitedMs)).join(', ')
   const why = `${refused.length} requests: ${lineOf(first)}; Retry-After: ${first.headers['retry-after'] ?? 'none'}${waited === '' ? '' : `; let in after ${waited}`}`

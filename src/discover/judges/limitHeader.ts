@@ -93,7 +93,7 @@ export function doubtOf({ falls }: Pick<Header, 'falls'>): string | null {
   if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
   return falls.every((fall) => fall === 1)
     ? null
-    : `X-RateLimit-Remaining is not believed: records in a row made it fall by ${falls.join(', ')}`
+    : `X-RateLimit-Remaining is not trusted: records in a row made it fall by ${falls.join(', ')}`
 }
 
 const paysAnyway = 'the daemon takes a slot for them anyway, which keeps any limit'
@@ -109,7 +109,7 @@ export function judgeCounted(header: Header, kind: Kind): Finding {
   if (doubt !== null) return unknown(doubt, { assumed: yes })
   const counted = header.counted.find((each) => each.kind === kind)
   if (counted === undefined) return unknown('no such request could be made', { assumed: yes })
-  const why = `${sentOfKind} of them between two records made what remains fall by ${counted.less}`
+  const why = `${sentOfKind} such requests between two records lowered the remaining number by ${counted.less}`
   if (counted.less === sentOfKind) return likely(yes, why, { assumed: yes })
   if (counted.less !== 0) return unknown(why, { assumed: yes })
   return likely(no, why, { assumed: yes, differs: true, advice: [advice] })
@@ -142,12 +142,12 @@ export function judgeRateScope(header: Header): Finding {
   const assumed = 'client'
   const { scope, why } = readTokens(header)
   if (scope === null) return unknown(doubtOf(header) ?? why, { assumed })
-  if (scope === 'client') return likely('client', `${why}; one for the address would look the same`, { assumed })
+  if (scope === 'client') return likely('client', `${why}; a limit for the address would look the same`, { assumed })
   return likely('token', why, {
     assumed,
     differs: true,
     advice: [
-      'the daemon counts all tokens together, which keeps any limit; with a token each, instances could have more',
+      'the daemon counts all tokens together, which keeps any limit. If each instance has a token, they could send more',
     ],
   })
 }
@@ -156,7 +156,7 @@ export function judgeRateTokens(header: Header): Finding {
   const assumed = 'no; the daemon takes a slot for them anyway'
   const { scope, counts, why } = readTokens(header)
   if (counts !== null) return likely(counts ? 'yes' : 'no', why, { assumed })
-  const apart = 'each token has a limit of its own, and the request for it comes before'
+  const apart = 'each token has its own limit, which begins after the request for the token'
   return unknown(doubtOf(header) ?? (scope === 'token' ? apart : why), { assumed })
 }
 

@@ -175,7 +175,7 @@ export function judgeMappedFields(mapped: Mapped): Finding {
   if (place === 'beside')
     return instead(
       `beside data, ${need}`,
-      'in the mapping’s `body`, put customer_id, order_date and total_amount beside data: the service does not read them in data',
+      'in the mapping’s `body`, put customer_id, order_date and total_amount next to data: the service does not read them in data',
     )
   if (!without) return unknown(why, { assumed })
   if (!data.right)
@@ -226,7 +226,8 @@ export const orderDateMax = 4 * observeMax
 export async function askOrderDate(parts: Parts): Promise<Finding> {
   const { place, number } = await parts.sample(amountsSample)
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
-  if (place === null) return likely('not read', 'the service reads no amount, and the date is beside it', { assumed })
+  if (place === null)
+    return likely('not read', 'the service does not read the amount, and the date is next to it', { assumed })
   const withDate = (order_date: string) =>
     observeRecord(parts, { shape: { place, amount: number ? 'number' : 'text' }, mapped: { order_date } })
   if ((await withDate(noDate)).taken) return likely('not read', `the date ${noDate} is accepted`, { assumed })
@@ -302,7 +303,7 @@ export function judgeCustomerLength({ ten, eleven, bytes, fewBytes, halves, fewH
     .flatMap(([name, seen]) => (seen === null ? [] : [`${name}: ${seen.name}`]))
     .join(', ')
   if (isLike(eleven, ten)) {
-    if (!ten.taken) return unknown(`${why}: that does not show the length apart from the customer`, { assumed })
+    if (!ten.taken) return unknown(`${why}, perhaps because of the customer and not of the length`, { assumed })
     const advice = ['the service accepts longer ids than the interface says: keep to 10 anyway']
     return sure('not limited', why, { assumed, differs: true, advice })
   }
@@ -343,7 +344,7 @@ export async function askField2(parts: Parts): Promise<Finding> {
   const why = `empty: ${said}; ${longLength} characters: ${saidLong}; ${JSON.stringify(oddText(5))}: ${saidOdd}`
   if (limits.length === 0) return sure('any text', why, { assumed })
   const advice = [
-    'put it into the mapping (required, maxLength): such a record is then rejected before it costs a request',
+    'put it into the mapping (required, maxLength): such a record is then rejected before it takes a slot',
   ]
   return sure(limits.join(', '), why, { assumed, differs: true, advice })
 }

@@ -55,7 +55,7 @@ export function judgeUnknownId(seen: Response, pair: 'status_unknown' | 'order_s
   if (seen.status === 404) return sure(nameOf(seen), why, more)
   const cannot = isSuccess(seen)
     ? 'a transaction that the service has lost looks as if it were there: the daemon asks for it until it is a problem (outboxd_problem stuck)'
-    : 'the daemon asks for a transaction that the service has lost less and less often, and never calls it failed: after STUCK_AFTER_SECONDS it is a problem'
+    : 'if the service has lost a transaction, the daemon asks for it less and less often, and never calls it failed. After STUCK_AFTER_SECONDS it is a problem'
   return sure(nameOf(seen), why, { ...more, differs: true, cannot })
 }
 

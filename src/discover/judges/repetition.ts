@@ -129,7 +129,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
     return sure('ignored', `${why}: two transactions, and the same with the key in ${tried.length} forms`, {
       assumed,
       differs: policy === 'resend',
-      set: [hold('the service does not recognise a repeated request: what is sent twice is there twice')],
+      set: [hold('the service does not recognise a repeated request: a record that is sent twice is stored twice')],
     })
   const e002 = again.find(({ answer }) => answer.code === 'E002')?.answer.status
   const contract: Finding['contract'] = e002 === undefined ? {} : { e002: String(e002) }
@@ -160,7 +160,7 @@ export function judgeIdempotency(seen: RepeatsSeen, policy: Policy): Finding {
       : 'a request that arrived is E002 when it is repeated, and stored once'
   const set = [{ variable: 'UNCERTAIN_POLICY', value: 'resend', why: meaning }]
   const advice = [
-    'ask the operator of the service how long it remembers a key: a record that is repeated later may be there twice',
+    'ask the operator of the service how long it remembers a key: a record that is repeated later may be stored twice',
   ]
   return sure(byKey === 'same id' ? 'replay' : 'e002', why, {
     assumed,

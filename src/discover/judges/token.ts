@@ -122,7 +122,7 @@ export function judgeSecondToken(pairs: readonly TokenPair[]): Finding {
     assumed,
     differs: true,
     cannot:
-      'each new token ends that of another instance, which repeats its call and pays twice: run one instance, and no outboxd check beside it',
+      'each new token ends that of another instance, which repeats its call and pays twice: run one instance, and no outboxd check at the same time',
   })
 }
 
@@ -136,7 +136,9 @@ export function judgeTokenLifetime(exchanges: readonly Exchange[], assumed: Assu
   const lives = exchanges.flatMap((grant) => lifeOf(grant, exchanges) ?? [])
   const [first] = lives
   if (first === undefined)
-    return unknown('no token ended meanwhile: --slow holds one to its end', { assumed: 'as long as expires_in says' })
+    return unknown('no token ended during the questions. --slow holds one to its end', {
+      assumed: 'as long as expires_in says',
+    })
   const life = {
     expiresIn: first.expiresIn,
     goodForMs: Math.max(...lives.map(({ goodForMs }) => goodForMs)),
@@ -228,7 +230,7 @@ function judgeEarlyEnd(
   const wantedMs = Math.max(goodForMs * 0.8, saidMs / 2)
   if (wantedMs > goodForMs) {
     const cannot =
-      'the daemon renews a token at half of what expires_in says at the earliest, when it is over: the request that meets a 401 is repeated with a new token, and pays twice'
+      'the daemon renews a token after half of expires_in or later, and this token ends before. A request that gets a 401 is repeated with a new token, and takes two slots'
     return found(certainty, what, why, { assumed, differs: true, cannot })
   }
   const value = String(Math.ceil((saidMs - wantedMs) / 1000))
@@ -302,7 +304,7 @@ export function judgeWrongSecret(seen: Seen): Finding {
     return likely(nameOf(seen), why, { assumed, differs: status !== 400 && status !== 401 })
   const cannot =
     status < 300
-      ? 'the issuer gives a token for a wrong secret: that a secret is wrong shows only at the first call'
+      ? 'the issuer gives a token for a wrong secret, so a wrong secret shows only at the first call'
       : 'the daemon takes this for an issuer in trouble (pause unreachable), and does not say that the secret is wrong'
   return likely(nameOf(seen), why, { assumed, differs: true, cannot })
 }

@@ -51,7 +51,7 @@ export async function raiseHistoryProblem(
   const since = who.startsWith('operator')
     ? 'The ledger may not know what was sent since its backup'
     : `The ledger may not know what was sent after ${rows[0].lastMark}, when a daemon last found it unchanged`
-  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, and \`outboxd recover\` goes on`
+  const words = `${detail}. ${since}. \`outboxd recover --dry-run\` shows what may have been sent, and \`outboxd recover\` settles it`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: null }])
   await holdSlotsFromNow(db)
   await db.query(

@@ -36,20 +36,20 @@ export function chooseId(table: CatalogTable): IdChoice {
     return {
       column: likely ?? null,
       warnings: [
-        `"${table.name}" is ${kindName(table)}: no index can say that an id is unique. Where you are sure that it is, say id_unique: promised; of two rows of one id the second would never be sent`,
+        `"${table.name}" is ${kindName(table)}: no index can show that an id is unique. If you are sure, write id_unique: promised. Of two rows with one id, the second would never be sent`,
       ],
       lines: (other) => [
         likely === undefined
           ? {
               text: 'id:',
               trial: `id: ${quoteYaml(other)}`,
-              fillIn: `the column that names a row for ever, of ${namesOf(columns)}`,
+              fillIn: `the column that identifies a row for ever, one of ${namesOf(columns)}`,
             }
           : { text: `id: ${quoteYaml(likely.name)}`, comment: likely.type },
         {
           text: 'id_unique:',
           trial: 'id_unique: promised',
-          fillIn: 'promised, where no two rows can ever have one id',
+          fillIn: 'promised, if no two rows can ever have one id',
         },
       ],
     }
@@ -61,7 +61,7 @@ export function chooseId(table: CatalogTable): IdChoice {
       {
         text: 'id:',
         trial: `id: ${quoteYaml(other)}`,
-        fillIn: 'the column that names a row for ever: unique, and not null (see the warning)',
+        fillIn: 'the column that identifies a row for ever: unique, and not null (see the warning)',
       },
     ],
   }

@@ -111,7 +111,8 @@ function orderLines(
     return [
       {
         text: `sequence: ${quoteYaml(id.name)}`,
-        comment: 'rows are only added, and the database draws the number as it inserts: else remove it',
+        comment:
+          'correct if rows are only added, and the database draws the number at the insert; otherwise remove this line',
       },
     ]
   const time = findNamed(table.columns, names.createdAt, (each) => /^timestamp/.test(each.type) && each.notNull)

@@ -172,6 +172,6 @@ function currencyWarnings({ name, columns }: CatalogTable): string[] {
   const currency = chooseByName(columns, nameOf, 'currency')
   if (currency === null) return []
   return [
-    `the service takes amounts in euro, and "${name}" has a currency in "${currency.name}": leave out documents in others`,
+    `the service takes amounts in euro, and "${name}" has a currency in "${currency.name}": leave out documents in other currencies`,
   ]
 }

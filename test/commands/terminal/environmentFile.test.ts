@@ -86,6 +86,6 @@ test('the folder of mappings beside the file is read before the one here, and sa
     })
     return (await program.ended()).stderr
   }
-  expect(await map({})).toContain(`The mapping files beside ${path} are read, not those of ${join(here, 'mappings')}`)
+  expect(await map({})).toContain(`The mapping files next to ${path} are read, not those of ${join(here, 'mappings')}`)
   expect(await map({ MAPPINGS_DIR: 'mappings' })).not.toContain('beside')
 })

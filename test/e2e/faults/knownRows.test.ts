@@ -159,7 +159,7 @@ test('the ERP edits captured rows without `created_at`: one problem, no row sent
   await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
   expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
   expect(await statusOf(given, env)).toMatch(
-    /In the outbox 30 rows have different contents than at the capture .*outboxd adopt --same` once/,
+    /In the outbox 30 rows have changed since the capture .*outboxd adopt --same` once/,
   )
   expect(await adopt.action(contextOf(given, env), { same: true, yes: true })).toBe(0)
   await given.pool.query(`update source set payload = '${payload('again')}'`)

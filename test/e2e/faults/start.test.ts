@@ -85,7 +85,7 @@ test('the databases are away: alive, not ready', async () => {
     ({ body }) => body.includes('ECONNREFUSED'),
   )
   expect(ready.status).toBe(503)
-  expect(ready.body).toContain('a database is awaited: the database of STATE_DATABASE_URL')
+  expect(ready.body).toContain('the daemon waits for a database: the database of STATE_DATABASE_URL')
   expect(ready.body).not.toContain('postgres:postgres')
   expect((await get('metrics')).status).toBe(200)
   daemon.signal('SIGTERM')
