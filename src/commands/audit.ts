@@ -14,7 +14,7 @@ import {
   auditLine,
   auditText,
   createAuditSums,
-  mappingsAtHand,
+  loadMappingsOrNone,
   sumsCsv,
   sumsText,
 } from '../operations/audit.ts'
@@ -72,7 +72,7 @@ Examples:
     if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
     if (options.verify) return verify(context, options)
     return withDatabases(context, async (databases, { mappingsDir }) => {
-      const names = amountNames(mappingsAtHand(mappingsDir))
+      const names = amountNames(loadMappingsOrNone(mappingsDir))
       const sums = createAuditSums()
       const form = sum ? sumForm(options, sums) : formOf(options, names)
       const counts = { record: 0, pruned: 0, act: 0 }

@@ -3,7 +3,7 @@ import type { Skipped } from '../operations/bulkChange.ts'
 import { operatorOf } from '../operations/databases.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { pluralize } from '../plainText.ts'
-import { sayDone, skippedLines } from './selection.ts'
+import { printDone, skippedLines } from './selection.ts'
 import { defineCommand } from './terminal/command.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { createProgress, exit, usageError } from './terminal/context.ts'
@@ -55,7 +55,7 @@ Examples:
         ? { done: erasable.map(({ id }) => id), skipped: [] }
         : await eraseData(operator, erasable, run)
       if (!options.json) context.stderr.write(skippedLines(skipped))
-      return sayDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
+      return printDone(context, eraseWords, { done, skipped: [...kept, ...skipped] }, options, 'the data of ')
     })
   },
 })

@@ -16,11 +16,11 @@ import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossM
 import {
   compareAgain,
   countNamed,
-  exceptFor,
+  exceptNamedText,
   findLoss,
   type Loss,
+  recaptureLostRows,
   type TakenIn,
-  takeIn,
 } from '../operations/recover.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import { escapeControl, pluralize } from '../plainText.ts'
@@ -132,7 +132,7 @@ Examples:
         }
       }
       const onTaken = createProgress(context, (done: number, of: number) => `Settled ${done} of ${of} …`)
-      const taken = await takeIn({ databases, operator, mappings, onTaken, say, ...reading }, loss, as)
+      const taken = await recaptureLostRows({ databases, operator, mappings, onTaken, say, ...reading }, loss, as)
       return conclude(databases, taken, { isStanding: loss.history !== null, say })
     })
   },
@@ -162,7 +162,7 @@ function question({ gap, history }: Loss, as: RecoveredAs): string {
   const risk =
     as === 'new' && (history !== null || named < gap.rows.length) ? ' What has arrived will arrive twice.' : ''
   const what = history === null ? `Capture ${pluralize(gap.rows.length, 'row')} again` : 'Settle all of these'
-  return `${what} as ${as}${exceptFor(named)}${history === null ? '' : ', and resume sending'}?${risk}`
+  return `${what} as ${as}${exceptNamedText(named)}${history === null ? '' : ', and resume sending'}?${risk}`
 }
 
 async function conclude(

@@ -14,7 +14,7 @@ import {
 import type { Databases } from '../operations/databases.ts'
 import { type FilterOptions, searchIn } from '../operations/filters.ts'
 import { previewChange } from '../operations/previewChange.ts'
-import { noteOn } from '../operations/submissionFacts.ts'
+import { arrivalNote } from '../operations/submissionFacts.ts'
 import { capitalize, pluralize, renderFirstLines, renderTable, truncate } from '../plainText.ts'
 import { isConfirmed } from './terminal/confirm.ts'
 import { type CommandContext, exit, printJson, usageError } from './terminal/context.ts'
@@ -102,7 +102,7 @@ export async function changeSubmissions(
     const changing = submissions.filter(({ id }) => would.has(id))
     context.stdout.write(preview(change, changing, skipped, submissions.length))
   } else if (!options.json) context.stderr.write(skippedLines(skipped))
-  const exitCode = sayDone(context, change, { done, skipped }, options)
+  const exitCode = printDone(context, change, { done, skipped }, options)
   return options.dryRun && submissions.length > 0 ? exit.done : exitCode
 }
 
@@ -112,7 +112,7 @@ export interface DoneWords {
   did: string
 }
 
-export function sayDone(
+export function printDone(
   context: CommandContext,
   { verb, did }: DoneWords,
   { done, skipped }: CarriedOut,
@@ -150,7 +150,7 @@ function preview(
         group.state,
         truncate(group.type, 24),
         truncate(group.code ?? '-', 16),
-        noteOn(group),
+        arrivalNote(group),
       ]),
     ),
     `\n${submissionTable(first)}`,

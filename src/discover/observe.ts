@@ -67,7 +67,7 @@ export const isTaken = ({ answer }: { answer: Seen }): boolean =>
  * Sends a record again if E002 follows a 5xx or no answer to the same body. The first attempt had arrived, so the E002
  * says nothing about the record.
  */
-export async function unlessArrived(
+export async function repeatUnlessArrived(
   parts: Pick<Parts, 'exchanges'>,
   send: () => Promise<AnsweredExchange>,
 ): Promise<AnsweredExchange> {

@@ -5,7 +5,7 @@ import { textOf } from '../service/readJson.ts'
 import { submittedId } from '../service/responses.ts'
 import { type AnsweredExchange, isObject, isSuccess, jsonOf, lineOf, type Seen } from './exchange.ts'
 import { addressSample } from './firstCall.ts'
-import { isTaken, type Observed, observe, unlessArrived } from './observe.ts'
+import { isTaken, type Observed, observe, repeatUnlessArrived } from './observe.ts'
 import { type Body, CannotAsk, type Given, type Headers, type Parts, type Sample } from './question.ts'
 
 /**
@@ -112,7 +112,7 @@ async function submitAs(parts: Parts, accepted: RecordShape, change: RecordChang
   const shape = { ...accepted, ...change.shape }
   const send = () =>
     parts.post(resources.data.path, recordBody(parts, shape, change), keyHeaders(shape.key, change.key))
-  return change.key === undefined ? unlessArrived(parts, send) : send()
+  return change.key === undefined ? repeatUnlessArrived(parts, send) : send()
 }
 
 export const observeRecord = (parts: Parts, change: RecordChange): Promise<Observed> =>

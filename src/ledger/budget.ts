@@ -194,7 +194,7 @@ export function permitsForSubmissions({ submissions, polls }: WantedRequests, pe
 }
 
 /** One instance sends one record, until a record has proven that the last pauses are over. */
-export function wantedUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
+export function limitUntilProven<W extends WantedRequests>(wanted: W, isOursToProve: boolean): W {
   const submissions = isOursToProve ? 1 : 0
   return { ...wanted, submissions, permits: Math.min(wanted.permits, submissions + wanted.polls) }
 }

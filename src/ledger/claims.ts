@@ -85,7 +85,7 @@ async function grant({ leaseMs }: Claimant, db: Database, request: ClaimRequest)
   if (sending === 'paused') return null
   if (sending === 'open' || request.submissions === 0) return { ...request, proves: false }
   const proves = await pauses.claimProof(db, leaseMs)
-  return { ...budget.wantedUntilProven(request, proves), proves }
+  return { ...budget.limitUntilProven(request, proves), proves }
 }
 
 async function claimTrial(

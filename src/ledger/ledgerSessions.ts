@@ -10,7 +10,7 @@ import { catalogPathSettings, connectionsMax, daemonSessions, textSettings } fro
  *
  * A plain index scan clears dead entries. A bitmap scan reads them again each time (a quarter of the server's time).
  */
-export const shortReads = {
+export const shortReadOptions = {
   enable_seqscan: 'off',
   enable_sort: 'off',
   enable_bitmapscan: 'off',
@@ -28,7 +28,7 @@ export function openLedgerPool(url: string | DatabaseAddress, onIdleError: (erro
     // waits at most 3 s for a locked row
     settings: {
       ...catalogPathSettings,
-      ...shortReads,
+      ...shortReadOptions,
       lock_timeout: '3000',
       extra_float_digits: textSettings.extra_float_digits,
     },

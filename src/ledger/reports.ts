@@ -76,7 +76,7 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
 }
 
 /** Makes reports due for rows that say they are under way, though their records ended or were pruned. */
-export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
+export async function makeEndReportsDue(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `with known as (
        update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()

@@ -160,7 +160,7 @@ export interface PrunableCount {
 
 export async function countPrunable(db: Database, { days, payloadDays }: Retention): Promise<PrunableCount[]> {
   const { rows } = await db.query<PrunableCount>(
-    // Uses now(), because clock_timestamp() bounds no index scan. Each branch has an index.
+    // Uses now(), because an index scan cannot use clock_timestamp(). Each branch has an index.
     `select state, floor(extract(epoch from now() - ended_at) / 86400)::int as "ageDays",
        count(*) filter (where goes)::int as submissions, count(*) filter (where not goes)::int as "toEmpty"
      from (

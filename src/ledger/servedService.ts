@@ -54,7 +54,7 @@ export async function readLedgerId(db: Database): Promise<string> {
 
 /** Binds the ledger to this service, if it is bound to none yet. Of two daemons one wins. */
 export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
-  const { baseUrl, authUrl, clientHash } = asServed(await readLedgerId(db), service)
+  const { baseUrl, authUrl, clientHash } = toServedService(await readLedgerId(db), service)
   await db.query(
     `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
      where base_url is null`,
@@ -68,7 +68,7 @@ export async function assertService(db: Database, service: ServiceIdentity): Pro
 
 export function assertServes(ledger: LedgerRow | null, service: ServiceIdentity): void {
   const { id, served } = ledger ?? missing()
-  const configured = asServed(id, service)
+  const configured = toServedService(id, service)
   if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
 }
 
@@ -92,7 +92,7 @@ function missing(): never {
   throw new Error('the row of outboxd.ledger is gone. The ledger was restored in part: restore it again')
 }
 
-export const asServed = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+export const toServedService = (id: string, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
   baseUrl: normalized(baseUrl),
   authUrl: normalized(authUrl),
   clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),

@@ -13,7 +13,7 @@ export type AuditLine =
 type AuditedLine = Omit<AuditedRecord, 'body'>
 
 /** The mapping files, or none if they are broken, because an audit takes only column names from them. */
-export function mappingsAtHand(folder: string): Mappings {
+export function loadMappingsOrNone(folder: string): Mappings {
   try {
     return loadMappings(folder)
   } catch {
@@ -205,7 +205,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
       accepted: isoTimeOrNull(line.acceptedMs),
     },
     steps: line.steps.map(({ atMs, to, cause }) => `${isoTime(atMs)} ${to}: ${truncate(cause, 200)}`).join('; '),
-    hands: line.hands.map(showHand).join('; '),
+    hands: line.hands.map(showOperatorStep).join('; '),
     emptied: isoTimeOrNull(line.emptiedMs),
     erased: isoTimeOrNull(line.erasedMs),
   }
@@ -238,7 +238,7 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
       : line.key === null
         ? ''
         : `key ${truncate(line.key, 40)}`
-  return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
+  return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showOperatorStep)]
 }
 
 function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
@@ -253,7 +253,7 @@ const showAmounts = (amounts: Amounts | null): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 
-export const showHand = ({ atMs, who, cause, reason }: AuditStep): string =>
+export const showOperatorStep = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
 export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>

@@ -42,7 +42,10 @@ export interface BulkRun {
 
 const hasChanged = 'has changed'
 
-export const changedAmong = (submissions: readonly Skipped['submission'][], written: ReadonlySet<string>): Skipped[] =>
+export const listChangedSince = (
+  submissions: readonly Skipped['submission'][],
+  written: ReadonlySet<string>,
+): Skipped[] =>
   submissions.filter(({ id }) => !written.has(id)).map((submission) => ({ submission, reason: hasChanged }))
 
 export async function inBatches<T>(

@@ -2,7 +2,7 @@ import { isMovedElsewhere } from '../ledger/history/decideHistory.ts'
 import { emptyMemory, type FoundHistory, judgeHistory } from '../ledger/history/readHistory.ts'
 import type { Operator } from '../ledger/operator/operator.ts'
 import { declareRestored } from '../ledger/operator/recover.ts'
-import { renewEnds } from '../ledger/reports.ts'
+import { makeEndReportsDue } from '../ledger/reports.ts'
 import { readLedgerId, readLedgerName } from '../ledger/servedService.ts'
 import { readLongestTimeout } from '../ledger/settings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
@@ -116,7 +116,7 @@ export async function compareOutbox(
 ): Promise<number> {
   let toldAgain = 0
   const reportAgain = async (outboxIds: readonly string[]) => {
-    toldAgain += await renewEnds(ledger, outboxIds, actor.who)
+    toldAgain += await makeEndReportsDue(ledger, outboxIds, actor.who)
   }
   const gap = await withOutbox(databases, (outbox) =>
     findLedgerGap({ outbox, reportAgain, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null }),

@@ -3,7 +3,7 @@ import type { Operator } from '../ledger/operator/operator.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, statesNeedingAttention } from '../model.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, changedAmong, inBatches } from './bulkChange.ts'
+import { type BulkChange, type BulkRun, type CarriedOut, inBatches, listChangedSince } from './bulkChange.ts'
 
 const discardable: readonly State[] = [...statesNeedingAttention, 'accepted']
 
@@ -42,6 +42,6 @@ export function discardSubmissions(
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
     const discarded = new Set(await writeDiscards(operator, batch))
-    return { done: [...discarded], skipped: changedAmong(batch, discarded) }
+    return { done: [...discarded], skipped: listChangedSince(batch, discarded) }
   })
 }

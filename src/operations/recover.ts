@@ -130,7 +130,9 @@ async function readNamedRecords(
   const named = naming.map(({ heldBy, ...record }) => {
     const { transactionId } = record
     const whyNot =
-      heldBy === null ? whyNotBelieved(transactionId, shared) : transactionTakenMessage(transactionId, heldBy)
+      heldBy === null
+        ? whyTransactionIsNotTrusted(transactionId, shared)
+        : transactionTakenMessage(transactionId, heldBy)
     return { ...record, whyNot }
   })
   return { named: named.filter(({ isQueued, whyNot }) => isQueued || whyNot === null), shared }
@@ -145,7 +147,7 @@ export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>
   )
 }
 
-export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
+export function whyTransactionIsNotTrusted(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)
   return problem && `its outbox row names an invalid transaction: ${problem}`
@@ -168,7 +170,11 @@ export interface TakingIn extends Reading {
 export type TakenIn = 'done' | 'interrupted' | 'changed' | 'incomplete'
 
 /** Captures lost rows again, in batches that stay. Sending resumes after the last one. */
-export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as: RecoveredAs): Promise<TakenIn> {
+export async function recaptureLostRows(
+  parts: TakingIn,
+  { gap, shared, history }: Loss,
+  as: RecoveredAs,
+): Promise<TakenIn> {
   const { databases, operator, goOn, say } = parts
   if (history !== null && (await readFoundHistory(databases.ledger))?.atMs !== history.found.atMs) return 'changed'
   const rows = [
@@ -177,7 +183,7 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
     ...(as === 'uncertain' ? (history?.undatedRows ?? []) : []),
   ]
   const taken = await takeInRows(parts, rows, { as, shared })
-  if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptFor(countNamed(gap.rows))}.`)
+  if (rows.length > 0) say(`Rows captured again as ${as}: ${taken}${exceptNamedText(countNamed(gap.rows))}.`)
   if (goOn() && taken < rows.length) say(`Rows left out, because they are gone or unreadable: ${rows.length - taken}.`)
   await compareAgain(parts)
   if (history === null && taken > 0) await logAct(operator.ledger, operator.actor, 'recover', { as, rows: taken })
@@ -186,7 +192,8 @@ export async function takeIn(parts: TakingIn, { gap, shared, history }: Loss, as
   return gap.isCut ? 'incomplete' : goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
-export const exceptFor = (named: number): string => (named === 0 ? '' : `, except ${named} that name a transaction`)
+export const exceptNamedText = (named: number): string =>
+  named === 0 ? '' : `, except ${named} that name a transaction`
 
 export async function compareAgain({
   databases,
@@ -240,7 +247,7 @@ function keep(
   }
   const { resource, body, amounts, tracked, sendsOwnId } = mapped
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
-  const whyNot = transactionId === null ? null : whyNotBelieved(transactionId, shared)
+  const whyNot = transactionId === null ? null : whyTransactionIsNotTrusted(transactionId, shared)
   if (whyNot !== null)
     return {
       ...given,

@@ -12,7 +12,14 @@ import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
 import { readWholeRecord } from '../outbox/readContents.ts'
 import { pluralize } from '../plainText.ts'
-import { type BulkChange, type BulkRun, type CarriedOut, changedAmong, inBatches, type Skipped } from './bulkChange.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  inBatches,
+  listChangedSince,
+  type Skipped,
+} from './bulkChange.ts'
 import { type Databases, withOutbox } from './databases.ts'
 
 export const replayable: readonly State[] = ['failed', 'rejected']
@@ -74,7 +81,7 @@ export function replaySubmissions(
     const replayed = new Set(await writeReplays(parts.operator, replays, newKey))
     const ready = new Set(replays.map(({ id }) => id))
     const readied = batch.filter(({ id }) => ready.has(id))
-    return { done: [...replayed], skipped: [...skipped, ...changedAmong(readied, replayed)] }
+    return { done: [...replayed], skipped: [...skipped, ...listChangedSince(readied, replayed)] }
   })
 }
 
@@ -102,7 +109,7 @@ async function prepare(
 ): Promise<Prepared> {
   const replays: Replay[] = []
   const found = await readReplayable(databases.ledger, batch)
-  const skipped = changedAmong(batch, new Set(found.map(({ id }) => id)))
+  const skipped = listChangedSince(batch, new Set(found.map(({ id }) => id)))
   for (const submission of found) {
     if (submission.newer !== null) {
       const reason = `is older than outbox:${submission.newer}, the newer version of its document, which it would overwrite at the service`

@@ -98,8 +98,8 @@ export function conflictLines(
 }
 
 export const conflictAdvice =
-  'If the ERP edited the row: undo a change of created_at, or accept any other edit with `outboxd adopt --same`. Once the record is rejected or failed, `outboxd replay --refresh` sends the row as it is. If the row is a different order: give it an unused id. A row with a new id is a new record and is sent, even if the service has that order already. Only if all ids began anew: `outboxd adopt --new`, which sends every waiting row, even those sent before.'
+  'If the ERP edited the row, undo a change of created_at, and accept any other edit with `outboxd adopt --same`. If the row is a different order, give it an unused id: it is then sent as a new record, even if the service has that order already. If all ids started again, run `outboxd adopt --new`, which sends every waiting row, even those sent before.'
 
-export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
+export function arrivalNote({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
   return mayHaveArrived ? 'may have arrived' : '-'
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { clearProblems } from '../ledger/problems.ts'
-import { renewEnds } from '../ledger/reports.ts'
+import { makeEndReportsDue } from '../ledger/reports.ts'
 import { differsInContentSql, findDuplicates, wholeTableSubject } from '../ledger/rowConflicts.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { findLedgerGap, type LedgerGap, updateLedgerGapProblem } from './ledgerGap.ts'
@@ -48,7 +48,7 @@ const roundMaxMs = 20_000
 type Scan = (goOn: () => Promise<boolean>) => Promise<boolean>
 
 export function createComparison({ ledger, outbox, who, sliceRows, slicesMax }: ComparisonOptions): Comparison {
-  const reportAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
+  const reportAgain = (outboxIds: readonly string[]) => makeEndReportsDue(ledger, outboxIds, who)
   let gap: LedgerGap | null = null
   let behindAfter: string | null = null
   let statuses = noUnknownStatuses

@@ -21,7 +21,7 @@ import { Journal } from './storage/journal.ts'
 import { KeyedMutex } from './storage/keyedMutex.ts'
 import { runLedgerRetention } from './storage/ledgerRetention.ts'
 import { OrderEvents } from './storage/orderEvents.ts'
-import { Connections, forControl, forRequests, Outage, openDatabase } from './storage/sandboxDatabase.ts'
+import { Connections, controlPoolLimits, Outage, openDatabase, requestPoolLimits } from './storage/sandboxDatabase.ts'
 import { prepareSchema } from './storage/sandboxSchema.ts'
 import { takeServingLock } from './storage/servingLock.ts'
 import { writeEntries } from './storage/writeEntries.ts'
@@ -64,8 +64,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await database.close()
     throw error
   })
-  const requests = new Connections(database.url, settings.synchronousCommit, forRequests)
-  const control = new Connections(database.url, settings.synchronousCommit, forControl)
+  const requests = new Connections(database.url, settings.synchronousCommit, requestPoolLimits)
+  const control = new Connections(database.url, settings.synchronousCommit, controlPoolLimits)
   const events = new OrderEvents(control.pool)
   const letGo = async () => {
     await events.close()

@@ -99,8 +99,8 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /**
- * True if two answers differ only in ids, times, numbers and quotes of the question. A server that gives the same
- * answer for an impossible address knows neither.
+ * True if two answers differ only in ids, times, numbers and quotes of the question. If a server gives an
+ * impossible address the same answer, the first address is probably wrong, too.
  */
 export function isSameAnswer(one: Answer, other: Answer): boolean {
   if (one.kind !== 'response' || other.kind !== 'response') return false

@@ -423,7 +423,7 @@ test('rows that cannot be looked at are not known, and the rest is proposed', as
   const { code, printed, messages } = await run('t')
   expect(code).toBe(0)
   expect(printed).toMatch(/^payload: payload /m)
-  expect(messages).toContain('warning: what "payload" holds could not be looked at: division by zero')
+  expect(messages).toContain('warning: what "payload" holds could not be read: division by zero')
 })
 
 test('what check would find of the columns that are written is a warning before the file is filled in', async () => {

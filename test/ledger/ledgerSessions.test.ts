@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { shortReads } from '../../src/ledger/ledgerSessions.ts'
+import { shortReadOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import { readDemand } from '../../src/ledger/snapshot.ts'
 import { createPool, type Database } from '../../src/postgres/database.ts'
@@ -16,7 +16,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 /** The plans of the statements that the work asks for, by a pool as the daemon's. */
 async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string> {
   const url = ledger.url
-  const pool = createPool({ url, name: 'plans', connections: 1, onIdleError: () => {}, settings: shortReads })
+  const pool = createPool({ url, name: 'plans', connections: 1, onIdleError: () => {}, settings: shortReadOptions })
   const plans: string[] = []
   const explaining: Database = {
     async query(text, values) {

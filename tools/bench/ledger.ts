@@ -7,7 +7,7 @@ import { insertCaptured } from '../../src/ledger/capture.ts'
 import { claimQueued } from '../../src/ledger/claims.ts'
 import { readOrphaned, readUnheldClaims } from '../../src/ledger/instances.ts'
 import { releaseUnblockedKeys } from '../../src/ledger/keyOrder.ts'
-import { shortReads } from '../../src/ledger/ledgerSessions.ts'
+import { shortReadOptions } from '../../src/ledger/ledgerSessions.ts'
 import { readActivity } from '../../src/ledger/operator/readActivity.ts'
 import { readSubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
 import { readCauses } from '../../src/ledger/operator/search.ts'
@@ -74,7 +74,7 @@ const daemon = createPool({
   connections: 2,
   onIdleError,
   prepares: true,
-  settings: { ...shortReads },
+  settings: { ...shortReadOptions },
 })
 const command = createPool({ url: database.url, name: 'command', connections: 2, onIdleError })
 await fillLedger(database, { first: 1, count: submissions, oldestDays: 89, newestDays: 0 })

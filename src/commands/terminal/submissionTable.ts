@@ -1,7 +1,7 @@
 import type { Cause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import { csvHead, csvLines } from '../../operations/spreadsheet.ts'
-import { noteOn } from '../../operations/submissionFacts.ts'
+import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { escapeControl, renderColumns, type Terminal, truncate } from '../../plainText.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../../time.ts'
 
@@ -14,7 +14,7 @@ export function submissionTable(submissions: readonly ListedSubmission[], termin
     STATE: ({ state }) => state,
     CODE: ({ code }) => truncate(code ?? '-', 16),
     SINCE: ({ sinceMs }) => showTime(sinceMs),
-    NOTE: noteOn,
+    NOTE: arrivalNote,
     ERROR: ({ error }) => truncate(error ?? '', 80),
   }
   return renderColumns(submissions, columns, terminal)

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { type OperatorLogPosition, readOperatorLog } from '../../ledger/audit/readActs.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../../ledger/audit/readAudit.ts'
 import { findSubmissions, type ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { amountNames, auditCsv, auditCsvHead, auditLine, mappingsAtHand } from '../../operations/audit.ts'
+import { amountNames, auditCsv, auditCsvHead, auditLine, loadMappingsOrNone } from '../../operations/audit.ts'
 import type { Databases } from '../../operations/databases.ts'
 import { readSpan, type Span } from '../../operations/filters.ts'
 import { readRecordName } from '../../operations/references.ts'
@@ -71,7 +71,7 @@ async function* csvOf(
   others: AsyncIterable<AuditEntry>,
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
-  const names = amountNames(mappingsAtHand(config.mappingsDir))
+  const names = amountNames(loadMappingsOrNone(config.mappingsDir))
   yield auditCsvHead(names)
   if (first.done) return
   yield auditCsv(auditLine(first.value), names)

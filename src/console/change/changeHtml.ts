@@ -1,7 +1,7 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import { mostAtOnce, type Skipped } from '../../operations/bulkChange.ts'
 import { costMessage } from '../../operations/previewChange.ts'
-import { noteOn } from '../../operations/submissionFacts.ts'
+import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { foreign, notice, paragraph, section, table } from '../html/elements.ts'
@@ -73,7 +73,7 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
       group.state,
       foreign(group.type, 24),
       group.code === null ? '–' : foreign(group.code, 16),
-      group.mayHaveArrived ? html`<strong class="attention">${noteOn(group)}</strong>` : '',
+      group.mayHaveArrived ? html`<strong class="attention">${arrivalNote(group)}</strong>` : '',
     ]),
   )
 

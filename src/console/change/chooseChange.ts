@@ -83,10 +83,10 @@ export function readChangeRequest(
     }
   // The list's limit is a page's length, not a limit of the change.
   const { limit: _, ...filters } = scope === 'all' ? readRecordsQuery(fields).filters : {}
-  return { kind: 'value', request: { verb, terms: readTerms(fields), ids, filters } }
+  return { kind: 'value', request: { verb, terms: readReplayTerms(fields), ids, filters } }
 }
 
-export function readTerms(fields: Fields): ReplayTerms {
+export function readReplayTerms(fields: Fields): ReplayTerms {
   const isOn = (name: string) => fields[name] !== undefined
   return { refresh: isOn('refresh'), evenIfArrived: isOn('even-if-arrived'), newKey: isOn('new-key') }
 }

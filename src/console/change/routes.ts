@@ -8,7 +8,7 @@ import type { Fields } from '../records/recordsQuery.ts'
 import { loggedSearch } from '../valueAccess.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
 import { type ChangeRequest, createChangeRunner, createChangeStore, type KeptChange } from './changeStore.ts'
-import { chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
+import { chooseChange, readChangeRequest, readReplayTerms } from './chooseChange.ts'
 
 const lookAgainS = 2
 
@@ -46,7 +46,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post<{ Params: { token: string }; Body: Fields }>('/records/change/:token/again', async (request, reply) => {
     const { request: asked } = find(request)
-    return preview(request, reply, { ...asked, terms: readTerms(request.body) })
+    return preview(request, reply, { ...asked, terms: readReplayTerms(request.body) })
   })
 
   app.post<{ Params: { token: string }; Body: Fields }>('/records/change/:token', async (request, reply) => {

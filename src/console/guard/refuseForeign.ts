@@ -17,7 +17,8 @@ export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolea
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
-    name !== null && (isFromProxy(request, place) || namesUs(name, request.socket.localAddress ?? '', place))
+    name !== null &&
+    (isFromProxy(request, place) || isNameOfThisConsole(name, request.socket.localAddress ?? '', place))
   if (!isOurs)
     throw new Refused(
       403,
@@ -56,7 +57,7 @@ function nameInHost(header: string | undefined): string | null {
   return bare(new URL(`http://${header}`).hostname)
 }
 
-export function namesUs(
+export function isNameOfThisConsole(
   name: string,
   localAddress: string,
   { host, names }: { host: string; names: readonly string[] },

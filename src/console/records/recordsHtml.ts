@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Cause } from '../../ledger/operator/search.ts'
 import type { ListedSubmission, SubmissionFilter, SubmissionPage } from '../../ledger/operator/selectSubmissions.ts'
-import { noteOn } from '../../operations/submissionFacts.ts'
+import { arrivalNote } from '../../operations/submissionFacts.ts'
 import { pluralize } from '../../plainText.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { age, type Column, empty, foreign, foreignText, notice, paragraph, section, table } from '../html/elements.ts'
@@ -102,7 +102,7 @@ function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
     state,
     code === null ? '–' : foreign(code, 16),
     age(sinceMs, nowMs),
-    submission.mayHaveArrived ? html`<strong class="attention">${noteOn(submission)}</strong>` : '',
+    submission.mayHaveArrived ? html`<strong class="attention">${arrivalNote(submission)}</strong>` : '',
     error === null ? '' : foreign(error, 160),
   ]
 }

@@ -5,7 +5,14 @@ import { certaintyOf, type Finding, found, likely, type Setting, showMs, sure, u
 import { NoAnswer, type Parts, type Sample, type Throttle } from '../question.ts'
 import { shortWaitMs } from '../sender.ts'
 import { acceptedShape, keyHeaders, recordBody } from '../testRecord.ts'
-import { doubtOf, headerSample, judgeCounted, limitByHeader, usedRequests, visiblePath } from './limitHeader.ts'
+import {
+  headerSample,
+  judgeCounted,
+  limitByHeader,
+  usedRequests,
+  visiblePath,
+  whyHeaderIsNotTrusted,
+} from './limitHeader.ts'
 
 /**
  * Finds how large the limit is. A limit of a second shows itself with requests at once; the limit of the window is
@@ -51,7 +58,7 @@ async function countedRequest(parts: Parts): Promise<() => Promise<Exchange>> {
 }
 
 /** The fewest that were let in at once; null if none was refused, or if the limit of the window was reached. */
-export function leastAtOnce(bursts: readonly number[]): number | null {
+export function fewestLetInAtOnce(bursts: readonly number[]): number | null {
   const least = Math.min(...bursts)
   return bursts.length === 0 || least === 0 || bursts.includes(atOnce) ? null : least
 }
@@ -59,7 +66,7 @@ export function leastAtOnce(bursts: readonly number[]): number | null {
 export function judgeRateSecond(bursts: readonly number[], peak: number): Finding {
   const assumed = 'none but the window'
   const why = `of ${atOnce} at once ${bursts.join(', then ')} were let in; at most ${peak} were let in within a second`
-  const least = leastAtOnce(bursts)
+  const least = fewestLetInAtOnce(bursts)
   if (bursts.length === 1 && bursts[0] === atOnce) return likely('none', why, { assumed })
   if (least === null) return unknown(`${why}; the limit of the window was reached`, { assumed })
   const advice = ['RATE_LIMIT_REQUESTS and RATE_LIMIT_WINDOW_SECONDS, as rate-limit sets them, keep this limit too']
@@ -106,7 +113,7 @@ export const countsSample: Sample<Counts> = {
   async take(parts) {
     const { windowMs } = parts.config.rateLimit
     const send = await countedRequest(parts)
-    const gapMs = 1_200 / (leastAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
+    const gapMs = 1_200 / (fewestLetInAtOnce(await parts.sample(burstsSample)) ?? Number.POSITIVE_INFINITY)
     const lastEndMs = () => Math.max(...parts.exchanges().map(endedAtMs))
     const waitUntilMs = (ms: number) => parts.waitMs(Math.max(0, ms - parts.nowMs()))
     await waitUntilMs(lastEndMs() + windowMs + 1_000)
@@ -222,10 +229,11 @@ export async function askRateLimit(parts: Parts): Promise<Finding> {
   const { rateLimit } = parts.config
   const header = await parts.sample(headerSample)
   const doubt =
-    doubtOf(header) ?? (isContradicted(parts) ? 'a request was refused while the header said that some remained' : null)
+    whyHeaderIsNotTrusted(header) ??
+    (isContradicted(parts) ? 'a request was refused while the header said that some remained' : null)
   const range = doubt === null ? limitByHeader(usedRequests(parts.exchanges(), header), rateLimit.windowMs) : null
   const finding = judgeRateLimit({ counts: await countsOf(parts), range, doubt, configured: rateLimit })
-  const second = leastAtOnce(await parts.sample(burstsSample))
+  const second = fewestLetInAtOnce(await parts.sample(burstsSample))
   if (second === null) return finding
   const limit = finding.set.find(({ variable }) => variable === 'RATE_LIMIT_REQUESTS')?.value ?? rateLimit.requests
   return { ...finding, set: bothLimits(Number(limit), second, rateLimit.windowMs) }

@@ -52,7 +52,7 @@ async function watchHeader(parts: Parts): Promise<Header> {
   await parts.waitMs(1_500) // A limit that refills little by little shows it now.
   falls.push(await fall())
   const counted: { kind: Kind; less: number | null }[] = []
-  if (doubtOf({ falls }) !== null) return { falls, counted, tokens: noTokens }
+  if (whyHeaderIsNotTrusted({ falls }) !== null) return { falls, counted, tokens: noTokens }
 
   const shape = await acceptedShape(parts)
   const countKind = async (kind: Kind, send: () => Promise<unknown>) => {
@@ -89,7 +89,7 @@ export async function visiblePath(parts: Parts): Promise<string | null> {
 }
 
 /** The reason why the header is not trusted; null if it is. */
-export function doubtOf({ falls }: Pick<Header, 'falls'>): string | null {
+export function whyHeaderIsNotTrusted({ falls }: Pick<Header, 'falls'>): string | null {
   if (falls.includes(null)) return 'X-RateLimit-Remaining is not on the answers to records'
   return falls.every((fall) => fall === 1)
     ? null
@@ -100,12 +100,12 @@ const paysAnyway = 'the daemon takes a slot for them anyway, which keeps any lim
 const kinds = {
   poll: { yes: 'yes', no: 'no', advice: paysAnyway },
   refused: { yes: 'yes', no: 'no', advice: paysAnyway },
-  order: { yes: 'shared', no: 'apart', advice: 'the daemon counts both halves together, which keeps any limit' },
+  order: { yes: 'shared', no: 'apart', advice: 'the daemon counts records and orders together, which keeps any limit' },
 } as const
 
 export function judgeCounted(header: Header, kind: Kind): Finding {
   const { yes, no, advice } = kinds[kind]
-  const doubt = doubtOf(header)
+  const doubt = whyHeaderIsNotTrusted(header)
   if (doubt !== null) return unknown(doubt, { assumed: yes })
   const counted = header.counted.find((each) => each.kind === kind)
   if (counted === undefined) return unknown('no such request could be made', { assumed: yes })
@@ -141,7 +141,7 @@ function readTokens({ tokens }: Header): OfTokens {
 export function judgeRateScope(header: Header): Finding {
   const assumed = 'client'
   const { scope, why } = readTokens(header)
-  if (scope === null) return unknown(doubtOf(header) ?? why, { assumed })
+  if (scope === null) return unknown(whyHeaderIsNotTrusted(header) ?? why, { assumed })
   if (scope === 'client') return likely('client', `${why}; a limit for the address would look the same`, { assumed })
   return likely('token', why, {
     assumed,
@@ -153,11 +153,11 @@ export function judgeRateScope(header: Header): Finding {
 }
 
 export function judgeRateTokens(header: Header): Finding {
-  const assumed = 'no; the daemon takes a slot for them anyway'
+  const assumed = 'no; the daemon takes a slot for each token request anyway'
   const { scope, counts, why } = readTokens(header)
   if (counts !== null) return likely(counts ? 'yes' : 'no', why, { assumed })
   const apart = 'each token has its own limit, which begins after the request for the token'
-  return unknown(doubtOf(header) ?? (scope === 'token' ? apart : why), { assumed })
+  return unknown(whyHeaderIsNotTrusted(header) ?? (scope === 'token' ? apart : why), { assumed })
 }
 
 export interface Observation {

@@ -4,7 +4,7 @@ import { submittedId } from '../../service/responses.ts'
 import { type AnsweredExchange, fieldOf, jsonOf, lineOf, nameOf, statusIn } from '../exchange.ts'
 import { certaintyOf, type Finding, found, likely, sure, unknown } from '../finding.ts'
 import { addressSample } from '../firstCall.ts'
-import { follow, isTaken, type Observed, observe, unlessArrived } from '../observe.ts'
+import { follow, isTaken, type Observed, observe, repeatUnlessArrived } from '../observe.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { acceptedShape, explainRefused, type KeyShape, keyHeaders, usualHeaders } from '../testRecord.ts'
 import { judgeAccepted } from './records.ts'
@@ -55,7 +55,7 @@ interface OrderChange {
 
 function postAs(parts: Parts, shape: OrderShape, change: OrderChange): Promise<AnsweredExchange> {
   const { customerId = parts.given.orderCustomer ?? '', items = itemsText(parts) } = change
-  return unlessArrived(parts, () => {
+  return repeatUnlessArrived(parts, () => {
     const id = shape.ownId ? `,"${resources.orders.idField}":"${randomUUID()}"` : ''
     const body = `{"customerId":${JSON.stringify(customerId)},"items":${items}${id}}`
     return parts.post(resources.orders.path, body, keyHeaders(shape.key))

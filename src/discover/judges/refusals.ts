@@ -25,7 +25,7 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
   const finding = judgeUnknownId(other.answer, 'status_unknown')
   if (customerOf(parts.given) === '') return finding
   const id = await acceptedRecord(parts).then(
-    (record) => idLike(record.id),
+    (record) => makeSimilarId(record.id),
     () => null,
   )
   if (id === null) return finding
@@ -42,7 +42,7 @@ export async function askUnknownId(parts: Parts): Promise<Finding> {
  *
  * @returns null if the id has no digit
  */
-export function idLike(id: string): string | null {
+export function makeSimilarId(id: string): string | null {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return randomUUID()
   if (!/\d/.test(id)) return null
   const nines = id.replaceAll(/\d/g, '9')

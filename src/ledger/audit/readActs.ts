@@ -53,9 +53,9 @@ export const namedRecordsSql = (first: number): string => `cross join lateral (
   ) s on true
 ) named`
 
-export const actFilterValues = ({ key, record }: ActFilter): (string | null)[] => [key, ...recordValues(record)]
+export const actFilterValues = ({ key, record }: ActFilter): (string | null)[] => [key, ...recordNameParameters(record)]
 
-export const recordValues = (record: RecordName | null): [id: string | null, outboxId: string | null] => [
+export const recordNameParameters = (record: RecordName | null): [id: string | null, outboxId: string | null] => [
   record !== null && 'id' in record ? record.id : null,
   record !== null && 'outboxId' in record ? record.outboxId : null,
 ]
@@ -154,7 +154,7 @@ async function readEventRows(db: Database, filter: OperatorLogFilter, before: st
      where e.who like 'operator%' and e.id < $1 and ${isWanted('e')} and ($5::text is null or ${hasKeySql('$5')})
        and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
      order by e.id desc limit $8`,
-    [before, ...valuesOf(filter), filter.key, ...recordValues(filter.record), limit],
+    [before, ...valuesOf(filter), filter.key, ...recordNameParameters(filter.record), limit],
   )
   return rows
 }

@@ -3,7 +3,7 @@ import { type Database, epochMsSql, isoTime } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { patternsOf } from '../operator/search.ts'
 import { hasKeySql, type ListedSubmission } from '../operator/selectSubmissions.ts'
-import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
+import { type AuditedAct, type RecordName, readActs, recordNameParameters } from './readActs.ts'
 
 export interface AuditSpan {
   sinceMs: number | null
@@ -163,7 +163,7 @@ function readNamed(db: Database, span: AuditSpan): AsyncGenerator<AuditedRecord>
       isoTime(sinceMs),
       isoTime(untilMs),
       seq,
-      ...recordValues(record),
+      ...recordNameParameters(record),
       patternsFor(span),
     ])
     return rows

@@ -9,7 +9,12 @@ import {
   type LastClaim,
   readCommitsWait,
 } from './readHistory.ts'
-import { agreeByDaemon, markHistory, raiseHistoryProblem, writeStandbyMissing } from './writeHistory.ts'
+import {
+  agreeToHistoryByDaemon,
+  markHistoryUnchanged,
+  raiseHistoryProblem,
+  writeStandbyMissing,
+} from './writeHistory.ts'
 
 export type HistoryLook =
   | { kind: 'stands' | 'waits' }
@@ -78,7 +83,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
 
   async function attend(view: HistoryView): Promise<void> {
     remember(view)
-    if (Math.abs(view.markedForMs) > markEveryMs) await markHistory(pool)
+    if (Math.abs(view.markedForMs) > markEveryMs) await markHistoryUnchanged(pool)
     if (isMissed(view) !== view.isStandbyMissed) await writeStandbyMissing(pool, isMissed(view))
   }
 
@@ -105,7 +110,7 @@ export function createHistory({ pool, who, reachMs, standby, namedRows }: Histor
         case 'asks':
           return { kind: 'waits' }
         case 'agrees':
-          await inTransaction(pool, (db) => agreeByDaemon(db, who))
+          await inTransaction(pool, (db) => agreeToHistoryByDaemon(db, who))
           return { kind: verdict.isPromoted ? 'went-on' : 'waits' }
         case 'found':
           await inTransaction(pool, (db) => raiseHistoryProblem(db, verdict.detail, { who, reachMs }))

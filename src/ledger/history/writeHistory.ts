@@ -4,8 +4,8 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import { holdSlotsFromNow } from '../budget.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 
-/** Records that the history is unchanged, and the last event, which must exist from now on. */
-export async function markHistory(pool: pg.Pool): Promise<void> {
+/** Notes that the history is unchanged, and the last event, which must exist from now on. */
+export async function markHistoryUnchanged(pool: pg.Pool): Promise<void> {
   await inTransaction(pool, async (db) => {
     await db.query(waitForNoStandby)
     await db.query(
@@ -64,7 +64,7 @@ export async function raiseHistoryProblem(
 }
 
 /** In a transaction. */
-export async function agreeByDaemon(db: Database, who: string): Promise<void> {
+export async function agreeToHistoryByDaemon(db: Database, who: string): Promise<void> {
   await db.query(waitForNoStandby) // a promoted server has none yet
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
@@ -81,7 +81,7 @@ export async function isSameFinding(db: Database, seenAtMs: number): Promise<boo
 }
 
 /** In a transaction. */
-export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
+export async function agreeToHistoryByOperator(db: Database, who: string, isOutboxInDoubt: boolean): Promise<void> {
   await db.query(
     `update outboxd.history h set ${agreedSql}, agreed_by = $1,
        doubtful_before = case when $2::boolean then h.found_at + ${clockSkewSql} else h.doubtful_before end

@@ -2,11 +2,11 @@ import { type Database, inTransaction } from '../../postgres/database.ts'
 import { isAliveSql } from '../instances.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import {
-  asServed,
   isSameService,
   readLedgerRow,
   type ServedService,
   type ServiceIdentity,
+  toServedService,
   writeService,
 } from '../servedService.ts'
 import { type Actor, logAct, type Operator } from './operator.ts'
@@ -109,7 +109,7 @@ export async function readServiceUse(db: Database, service: ServiceIdentity, isA
   )
   return {
     served,
-    configured: asServed(id, service),
+    configured: toServedService(id, service),
     daemons: daemons.map(({ name }) => name),
     records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
   }

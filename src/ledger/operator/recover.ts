@@ -5,7 +5,7 @@ import { type Database, epochMsSql, inTransaction } from '../../postgres/databas
 import type { Resource } from '../../resources.ts'
 import { insertCaptured } from '../capture.ts'
 import { restoredMessage } from '../history/readHistory.ts'
-import { agreeByPerson, isSameFinding, raiseHistoryProblem } from '../history/writeHistory.ts'
+import { agreeToHistoryByOperator, isSameFinding, raiseHistoryProblem } from '../history/writeHistory.ts'
 import { lockSubmissions, withKeysLocked } from '../keyOrder.ts'
 import {
   hasTransactionIdSql,
@@ -205,12 +205,12 @@ export function recoverLost(operator: Operator, records: readonly LostRecord[]):
           : [{ id, outboxId, resource, transactionId }],
       )
       const { free, holders } = await findFree(db, named)
-      const doubtOf = ({ id, transactionId, doubt }: LostRecord) => {
+      const whyHeaderIsNotTrusted = ({ id, transactionId, doubt }: LostRecord) => {
         const holder = holders.get(id)
         if (holder === undefined || transactionId === null) return doubt ?? null
         return `the ledger had lost this row; ${transactionTakenMessage(transactionId, holder)}. It may have arrived`
       }
-      const kept = records.map((record) => ({ ...record, doubt: doubtOf(record) }))
+      const kept = records.map((record) => ({ ...record, doubt: whyHeaderIsNotTrusted(record) }))
       await withKeysLocked(db, records, keyOnFailure, async () => {
         await insertCaptured(db, kept, actor.who, actor)
         const arrivals = free.map(({ id, transactionId }) => ({
@@ -256,7 +256,7 @@ export async function recoverHistory(
   await db.query(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
-  await agreeByPerson(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
+  await agreeToHistoryByOperator(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
   await logAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
   return queued
 }

@@ -110,7 +110,7 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-/** Compares the hash first, because indexes hold only the hash: a text of the ERP may be longer than an index entry. */
+/** Compares the hash, too, because the index holds only hashes: a text of the ERP may exceed an index entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
 

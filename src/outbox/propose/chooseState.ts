@@ -2,7 +2,7 @@ import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import { needsMark, suggestInstead } from '../findTableProblems.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { findWord, isAnyStatus, isStatus, saysDone, stateWords } from './columnNames.ts'
+import { findWord, isAnyStatus, isDoneName, isStatus, stateWords } from './columnNames.ts'
 import {
   defaultWord,
   findFlagLike,
@@ -37,10 +37,10 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
   if (needsMark(table.kind) && !table.isUpdatable) return bySomethingElse(table)
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
-  const time = columns.find((each) => isTime(each) && !each.notNull && saysDone(each.name, isOutbox, 'time'))
+  const time = columns.find((each) => isTime(each) && !each.notNull && isDoneName(each.name, isOutbox, 'time'))
   if (time !== undefined) return byTime(time, needsMark(table.kind))
   const flag = columns.find(
-    (each) => (each.type === 'boolean' || isNumber(each)) && saysDone(each.name, isOutbox, 'flag'),
+    (each) => (each.type === 'boolean' || isNumber(each)) && isDoneName(each.name, isOutbox, 'flag'),
   )
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)

@@ -74,7 +74,7 @@ const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|tra
 const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
 
 /** True for names such as `synced_at` and `is_published`. */
-export function saysDone(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
+export function isDoneName(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
   const words = isOutbox ? handling : transfer
   const form =
     as === 'time' ? `(?:${words})(?:at|on|time|date|ts|utc)` : `(?:is|has|was|been|already)*(?:${words})(?:flag)?`
@@ -93,7 +93,7 @@ const otherwise =
   /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
 
 /** True for names that may be about sending data or goods, such as `exported` and `gesendetAm`. Only the user knows. */
-export function mayTellOfSending(name: string): boolean {
+export function isNameAboutSending(name: string): boolean {
   const words = wordsOfName(name)
   return (
     !words.some((word) => otherwise.test(word)) &&

@@ -1,6 +1,6 @@
 import { plain } from '../../mapping/usualNames.ts'
 import type { CatalogColumn } from './catalogTable.ts'
-import { findWord, isAnyStatus, mayTellOfSending, names, stateWords } from './columnNames.ts'
+import { findWord, isAnyStatus, isNameAboutSending, names, stateWords } from './columnNames.ts'
 
 /** The few words of a column in existing rows; null if there are many. */
 export type WordsOf = (column: string) => readonly string[] | null
@@ -13,9 +13,9 @@ const isWord = (column: CatalogColumn) => isText(column) || column.allowed !== n
 /** Finds columns that may say whether a row was sent, by name or values. Only the user knows which do. */
 export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: WordsOf): CatalogColumn[] {
   return columns.filter((column) => {
-    if (isTime(column)) return !column.notNull && mayTellOfSending(column.name)
-    if (column.type === 'boolean') return mayTellOfSending(column.name)
-    if (isNumber(column)) return mayTellOfSending(column.name) || isAnyStatus(column.name)
+    if (isTime(column)) return !column.notNull && isNameAboutSending(column.name)
+    if (column.type === 'boolean') return isNameAboutSending(column.name)
+    if (isNumber(column)) return isNameAboutSending(column.name) || isAnyStatus(column.name)
     return isWord(column) && !isOfAnotherUse(column) && wordsTellOfSending(column, wordsOf(column.name))
   })
 }
@@ -31,7 +31,7 @@ export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[]
 }
 
 export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
-  const isNamed = ({ name }: CatalogColumn) => mayTellOfSending(name) || isAnyStatus(name)
+  const isNamed = ({ name }: CatalogColumn) => isNameAboutSending(name) || isAnyStatus(name)
   return columns.filter((column) =>
     isText(column) ? !isOfAnotherUse(column) && (isCheap || isNamed(column)) : isNumber(column) && isNamed(column),
   )
@@ -50,7 +50,7 @@ function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | n
   if (words === null) return false
   if (findWord(words, sentWords) !== null) return true
   if (isAnyStatus(column.name)) return findOddWords(column, words).length === 0
-  return mayTellOfSending(column.name) && words.every((word) => word.length <= flagWordMax)
+  return isNameAboutSending(column.name) && words.every((word) => word.length <= flagWordMax)
 }
 
 /** Words about the business, such as draft and released. */

@@ -4,7 +4,7 @@ import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import { findNamed, findWord, mayTellOfSending, names, stateWords, textPayloads } from './columnNames.ts'
+import { findNamed, findWord, isNameAboutSending, names, stateWords, textPayloads } from './columnNames.ts'
 import { findOddWords, findSentWordColumns, findWorkflow, isText, type WordsOf } from './findSentColumns.ts'
 
 export interface OutboxProposal {
@@ -85,7 +85,7 @@ export function proposeOutbox(
 
 /** Excludes a time that is empty until the row is sent, because it is not the row's creation. */
 const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
-  /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !mayTellOfSending(name))
+  /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !isNameAboutSending(name))
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
 /** Changes a name so that paths need no quotes for it. */

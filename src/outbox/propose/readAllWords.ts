@@ -39,7 +39,7 @@ export async function readSeenRows<T>(
   } catch (error) {
     // A canceled statement was too slow, but not locked: a lock would have ended it sooner (55P03).
     if (isTransient(error) && !isStatementCanceled(error)) throw error
-    warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
+    warnings.push(`${what} could not be read: ${(error as Error).message}`)
     return undefined
   }
 }

@@ -5,7 +5,7 @@ import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { stepAt } from '../scenario/recordScripts.ts'
 import { parseStatusWord, type Step } from '../scenario/scenarioSchema.ts'
-import { timeSql } from '../storage/sandboxDatabase.ts'
+import { timeOfMicrosecondsSql } from '../storage/sandboxDatabase.ts'
 import { parseDistribution } from './distribution.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
@@ -120,7 +120,7 @@ export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Prom
 
 type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
 
-/** Changes what is pending. Of two that finish it, the second finds it finished. */
+/** Changes a pending transaction or order. If two requests finish it, the second one finds it finished. */
 export async function changeProcessing(parts: Needed, which: Which, change: ProcessingChange): Promise<Changed> {
   const { of, id, client } = which
   const { name, columns, ending } = tables[of]
@@ -129,7 +129,7 @@ export async function changeProcessing(parts: Needed, which: Which, change: Proc
     const { rows } = await parts.pool.query<Record<string, unknown>>(
       `
       update ${name} set held = $2 = 'hold', statuses = null, done_at = ${doneAtSql}${ending}
-      where id = $1 and client = $4 and (held or done_at > ${timeSql('$3::bigint')})
+      where id = $1 and client = $4 and (held or done_at > ${timeOfMicrosecondsSql('$3::bigint')})
       returning ${columns}
       `,
       [id, change.kind, nowUs, client, ...errorCode],
@@ -144,8 +144,8 @@ export async function changeProcessing(parts: Needed, which: Which, change: Proc
 /** A let-go record that is overdue ends now, because earlier polls saw it pending. */
 const doneAtSql = `
   case $2
-    when 'finish' then ${timeSql('$3::bigint')}
-    when 'let go' then case when held then greatest(done_at, ${timeSql('$3::bigint')}) else done_at end
+    when 'finish' then ${timeOfMicrosecondsSql('$3::bigint')}
+    when 'let go' then case when held then greatest(done_at, ${timeOfMicrosecondsSql('$3::bigint')}) else done_at end
     else done_at
   end`
 

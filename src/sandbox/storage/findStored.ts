@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Step } from '../scenario/scenarioSchema.ts'
-import { timeSql, usSql, withoutNul } from './sandboxDatabase.ts'
+import { microsecondsSql, timeOfMicrosecondsSql, withoutNul } from './sandboxDatabase.ts'
 
 export interface Stored {
   id: string
@@ -29,8 +29,8 @@ export async function findTransaction(
   const { rows } = await pool.query<StoredTransaction>({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id as "customerId", ${usSql('accepted_at')}::double precision as "sinceUs",
-        ${usSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
+      select id, customer_id as "customerId", ${microsecondsSql('accepted_at')}::double precision as "sinceUs",
+        ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses, outcome, error_code as "errorCode"
       from sandbox.transactions where id = $1 and client = $2
     `,
     values: [withoutNul(id), client],
@@ -42,8 +42,8 @@ export async function findOrder(pool: pg.Pool, client: string, id: string): Prom
   const { rows } = await pool.query<StoredOrder>({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${usSql('created_at')}::double precision as "sinceUs",
-        ${usSql('done_at')}::double precision as "doneUs", held, statuses
+      select id, items::text as items, ${microsecondsSql('created_at')}::double precision as "sinceUs",
+        ${microsecondsSql('done_at')}::double precision as "doneUs", held, statuses
       from sandbox.orders where id = $1 and client = $2
     `,
     values: [withoutNul(id), client],
@@ -68,7 +68,7 @@ export async function findApplied(
     text: `
       select l.transaction_id as "transactionId", l.order_id as "orderId",
         l.endpoint = $3 and l.body = $4 as "sameRequest",
-        ${usSql('coalesce(t.accepted_at, o.created_at, l.arrived_at)')}::double precision as "appliedUs"
+        ${microsecondsSql('coalesce(t.accepted_at, o.created_at, l.arrived_at)')}::double precision as "appliedUs"
       from sandbox.ledger l
         left join sandbox.transactions t on t.id = l.transaction_id and t.client = l.client
         left join sandbox.orders o on o.id = l.order_id and o.client = l.client
@@ -105,9 +105,9 @@ export async function readCountedArrivals(pool: pg.Pool, sinceUs: number, untilU
   const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
       select client, case when client is null then address else '' end as address,
-        array_agg(${usSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
+        array_agg(${microsecondsSql('arrived_at')} order by arrived_at)::text[] as arrivals_us
       from sandbox.ledger
-      where counted and arrived_at > ${timeSql('$1::bigint')} and arrived_at <= ${timeSql('$2::bigint')}
+      where counted and arrived_at > ${timeOfMicrosecondsSql('$1::bigint')} and arrived_at <= ${timeOfMicrosecondsSql('$2::bigint')}
       group by 1, 2
     `,
     [sinceUs, untilUs],

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
-import { DatabaseAway, timeSql, toDatabaseAway } from './sandboxDatabase.ts'
+import { DatabaseAway, timeOfMicrosecondsSql, toDatabaseAway } from './sandboxDatabase.ts'
 
 export interface Retention {
   rows: number
@@ -41,7 +41,7 @@ export async function trimLedger(pool: pg.Pool, { rows, countedSinceUs }: Retent
       select sequence from sandbox.ledger
       where sequence <= (select max(sequence) from sandbox.ledger) - $1
         and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
-        and not (counted and arrived_at > ${timeSql('$2::bigint')})
+        and not (counted and arrived_at > ${timeOfMicrosecondsSql('$2::bigint')})
       order by sequence
       limit $3
     )

@@ -27,9 +27,19 @@ interface Limits {
 }
 
 /** Answers within seconds, also if a table is locked. */
-export const forRequests: Limits = { max: 6, statement_timeout: 5_000, lock_timeout: 1_000, query_timeout: 15_000 }
+export const requestPoolLimits: Limits = {
+  max: 6,
+  statement_timeout: 5_000,
+  lock_timeout: 1_000,
+  query_timeout: 15_000,
+}
 
-export const forControl: Limits = { max: 2, statement_timeout: 60_000, lock_timeout: 5_000, query_timeout: 65_000 }
+export const controlPoolLimits: Limits = {
+  max: 2,
+  statement_timeout: 60_000,
+  lock_timeout: 5_000,
+  query_timeout: 65_000,
+}
 
 const patienceAtEndMs = 300
 
@@ -143,10 +153,10 @@ export class Outage {
 }
 
 /** Microseconds since 1970; exact, because extract() gives a numeric. */
-export const usSql = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
+export const microsecondsSql = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
 
 /** Exact below 2^53 microseconds. */
-export const timeSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
+export const timeOfMicrosecondsSql = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /** Postgres cannot store U+0000. */
 export function withoutNul(text: string | null): string | null {

@@ -1,10 +1,10 @@
 import pg from 'pg'
 import type { Effect, Entry } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
-import { connect, DatabaseAway, timeSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
+import { connect, DatabaseAway, timeOfMicrosecondsSql, toDatabaseAway, withoutNul } from './sandboxDatabase.ts'
 
 /**
- * Writes requests, effects and events in one commit, without orders in one round trip.
+ * Writes requests, effects and events in one commit, and in one round trip if there are no orders.
  *
  * @throws DatabaseAway; pg's DatabaseError if an entry is the cause and nothing is stored
  */
@@ -42,7 +42,7 @@ const writeEntriesSql = `
     insert into sandbox.transactions (
       client, id, customer_id, accepted_at, done_at, outcome, error_code, position, statuses, held
     )
-    select client, id, "customerId", ${timeSql('"acceptedUs"')}, ${timeSql('"doneUs"')}, outcome, "errorCode", position,
+    select client, id, "customerId", ${timeOfMicrosecondsSql('"acceptedUs"')}, ${timeOfMicrosecondsSql('"doneUs"')}, outcome, "errorCode", position,
       statuses, statuses is not null
     from json_to_recordset($2) as t (
       client text, id text, "customerId" text, "acceptedUs" bigint, "doneUs" bigint, outcome text, "errorCode" text,
@@ -52,7 +52,7 @@ const writeEntriesSql = `
     insert into sandbox.orders (
       client, id, customer_id, items, created_at, done_at, position, statuses, held, event_id
     )
-    select client, id, "customerId", items::json, ${timeSql('"createdUs"')}, ${timeSql('"doneUs"')}, position,
+    select client, id, "customerId", items::json, ${timeOfMicrosecondsSql('"createdUs"')}, ${timeOfMicrosecondsSql('"doneUs"')}, position,
       statuses, statuses is not null, "eventId"
     from json_to_recordset($3) as o (
       client text, id uuid, "customerId" uuid, items text, "createdUs" bigint, "doneUs" bigint,
@@ -67,7 +67,7 @@ const writeEntriesSql = `
     arrived_at, endpoint, method, path, client, address, idempotency_key, body,
     status, dropped, counted, fault_id, transaction_id, order_id
   )
-  select ${timeSql('"arrivedUs"')}, endpoint, method, path, client, address, "idempotencyKey", body,
+  select ${timeOfMicrosecondsSql('"arrivedUs"')}, endpoint, method, path, client, address, "idempotencyKey", body,
     status, status is null, counted, "faultId", "transactionId", "orderId"
   from rows from (json_to_recordset($1) as (
     "arrivedUs" bigint, endpoint text, method text, path text, client text, address text, "idempotencyKey" text,

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { namesUs } from '../../../src/console/guard/refuseForeign.ts'
+import { isNameOfThisConsole } from '../../../src/console/guard/refuseForeign.ts'
 import { asForm, tokenIn, type Visitor } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
 
@@ -48,7 +48,8 @@ describe('the Host', () => {
 
   test('beyond loopback this machine’s name is ours, and no name that only begins with it', () => {
     const own = hostname().toLowerCase()
-    const isOurs = (name: string) => namesUs(name, '10.0.0.5', { host: '0.0.0.0', names: ['console.example'] })
+    const isOurs = (name: string) =>
+      isNameOfThisConsole(name, '10.0.0.5', { host: '0.0.0.0', names: ['console.example'] })
     expect([own, 'console.example', '10.0.0.5', 'localhost'].map(isOurs)).toEqual([true, true, true, true])
     expect([`${own}.evil.example`, `${own}.`, '10.0.0.6', 'evil.example'].map(isOurs)).toEqual([
       false,
